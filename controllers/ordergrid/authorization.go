@@ -12,14 +12,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
-// Where a grid node has the rules. The kubelet replaces the file when the ConfigMap changes.
+// Path of the rules in a grid node. The kubelet replaces the file when the ConfigMap changes.
 const (
 	rulesVolume = "authorization"
 	rulesDir    = "/etc/ordergrid/authorization"
 	rulesKey    = "rules.json"
 )
 
-// enforced is spec.security.authorization where it is more than a word.
+// enforced is spec.security.authorization where mode is Enforce.
 func enforced(grid *api.OrderGrid) *api.AuthorizationSpec {
 	if a := grid.Spec.Security.Authorization; a != nil && a.Mode == api.AuthorizationEnforce {
 		return a
@@ -27,7 +27,7 @@ func enforced(grid *api.OrderGrid) *api.AuthorizationSpec {
 	return nil
 }
 
-// authorizationArgs are the flags of a grid node that asks clients who they are.
+// authorizationArgs are the flags of a grid node that authorizes clients.
 func authorizationArgs(grid *api.OrderGrid) []string {
 	a := enforced(grid)
 	if a == nil {
@@ -36,7 +36,7 @@ func authorizationArgs(grid *api.OrderGrid) []string {
 	return []string{"--authorization", path.Join(rulesDir, rulesKey), "--token-audience", a.TokenAudience}
 }
 
-// rulesVolumeOf is what a grid node mounts.
+// rulesVolumeOf is the volume of a grid node.
 func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
 	return corev1.Volume{Name: rulesVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: api.AuthorizationConfigMap(grid.Name)},
@@ -44,7 +44,7 @@ func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
 	}}}
 }
 
-// rules are what the nodes read: those of the grid, and what the operator's own tools need.
+// rules of the nodes: those of the grid, and those for the operator's own tools.
 func rules(a *api.AuthorizationSpec) access.Document {
 	doc := access.Document{Rules: []access.Rule{{
 		Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: access.Tools}},
@@ -76,8 +76,8 @@ func authorization(grid *api.OrderGrid) (*corev1.ConfigMap, error) {
 	return &corev1.ConfigMap{ObjectMeta: gridMeta(grid, api.AuthorizationConfigMap(grid.Name)), Data: map[string]string{rulesKey: string(text) + "\n"}}, nil
 }
 
-// applyAuthorization comes before the pods that mount it. Where nobody is asked any more, it stays: pods that have not been
-// replaced yet still mount it, and it goes with the grid.
+// applyAuthorization runs before the pods that mount it are created. When authorization is disabled it stays: pods that
+// have not been replaced yet still mount it, and it is deleted with the grid.
 func (r *run) applyAuthorization(ctx context.Context) error {
 	if enforced(r.grid) == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// guardedGrid is a pair that asks clients who they are.
+// guardedGrid is a pair that authorizes clients.
 func guardedGrid() *api.OrderGrid {
 	grid := pairGrid()
 	grid.Spec.Security.TLS = &api.TLSSpec{Issuer: api.IssuerOperator, ClientAuth: api.ClientAuthNone}
@@ -42,8 +42,7 @@ func TestGoldenAuthorization(t *testing.T) {
 	}
 }
 
-// What the operator writes, a node reads as it was meant; the operator's own tools get in
-// whatever the rules say.
+// A node reads the rules as the operator wrote them; the operator's own tools are allowed regardless of the rules.
 func TestNodesReadTheRules(t *testing.T) {
 	grid := guardedGrid()
 	object, err := authorization(grid)
@@ -62,7 +61,7 @@ func TestNodesReadTheRules(t *testing.T) {
 		"gateway-7":    {&access.Identity{User: "gateway-7"}, access.Submit | access.Read},
 		"surveillance": {&access.Identity{User: "bob", Groups: []string{"surveillance"}}, access.Read | access.Admin},
 		"tools":        {access.OfCertificate(&x509.Certificate{Subject: pkix.Name{CommonName: wanted(grid)[1].leaf.Name}}, true), access.All},
-		"nobody":       {&access.Identity{User: "nobody"}, 0},
+		"stranger":     {&access.Identity{User: "stranger"}, 0},
 	} {
 		if got := rules.Of(c.id); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -70,8 +69,8 @@ func TestNodesReadTheRules(t *testing.T) {
 	}
 }
 
-// Nothing of it is there while nobody is asked.
-func TestNobodyIsAsked(t *testing.T) {
+// Without authorization pods have neither rules nor tokens.
+func TestNoAuthorization(t *testing.T) {
 	for name, a := range map[string]*api.AuthorizationSpec{"without": nil, "mode None": {Mode: api.AuthorizationNone, TokenAudience: "ordergrid.dev"}} {
 		grid := pairGrid()
 		grid.Spec.Security.Authorization = a

@@ -9,7 +9,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// clientService is where a client asks for the partition table. Any ready pod of any shard answers; orders then go to
+// clientService is where a client requests the partition table. Any ready pod of any shard answers; orders then go to
 // the primaries directly, not through this Service.
 func clientService(grid *api.OrderGrid) *corev1.Service {
 	return &corev1.Service{

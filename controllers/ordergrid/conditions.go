@@ -53,7 +53,7 @@ type judgement struct {
 	reason, message string
 }
 
-// gridConditions are the conditions of an OrderGrid, each computed from what is observed alone.
+// gridConditions are the conditions of an OrderGrid, each computed from the observation alone.
 var gridConditions = []struct {
 	kind  string
 	judge func(*observation) judgement
@@ -72,8 +72,8 @@ var gridConditions = []struct {
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }
 
-// judgeAvailable: every partition has a primary that is ready, and as many copies as writes need. Whether there is memory
-// for orders is AcceptingOrders: reads of a full grid are answered.
+// judgeAvailable: every partition has a ready primary and as many copies as writes need. Memory for orders is
+// AcceptingOrders: reads of a full grid are answered.
 func judgeAvailable(o *observation) judgement {
 	var unclaimed, away, short []string
 	for i := range o.partitions {
@@ -128,7 +128,7 @@ func judgeRedundant(o *observation) judgement {
 	return judgement{metav1.ConditionTrue, reasonFullyInSync, fmt.Sprintf("%s %d copies in sync", all(len(o.partitions), "partition has", "partitions have"), fewest)}
 }
 
-// fewestCopies is the smallest number of copies that a partition is to have at this moment.
+// fewestCopies is the smallest number of copies that a partition should have at present.
 func (o *observation) fewestCopies() int32 {
 	fewest := o.copiesWanted(0)
 	for shard := range o.grid.Spec.Shards {
@@ -137,7 +137,7 @@ func (o *observation) fewestCopies() int32 {
 	return fewest
 }
 
-// absent are the pods of the shard that hold no complete copy of the partition, or are not ready.
+// absent are the pods of the shard without a complete copy of the partition, or not ready.
 func (o *observation) absent(p *api.GridPartition) (pods []string) {
 	for ordinal := range p.Spec.Replicas {
 		name := api.PodName(o.grid.Name, p.Spec.Shard, ordinal)
@@ -149,7 +149,7 @@ func (o *observation) absent(p *api.GridPartition) (pods []string) {
 	return pods
 }
 
-// judgeProgressing: something is still on its way to what spec asks for.
+// judgeProgressing: the grid does not match spec yet.
 func judgeProgressing(o *observation) judgement {
 	if text := o.resizeText(); text != "" {
 		return judgement{metav1.ConditionTrue, reasonResizing, text}
@@ -178,13 +178,13 @@ func judgeProgressing(o *observation) judgement {
 		return judgement{metav1.ConditionTrue, reasonPodsOutdated, fmt.Sprintf(
 			"%d of %d pods run an older pod template%s; delete them one at a time, each only while Redundant is True", len(outdated), len(o.pods), some(outdated))}
 	}
-	if reason == reasonWaitingForWindow { // for hours or days: what goes on meanwhile is said first
+	if reason == reasonWaitingForWindow { // for hours or days: other progress is reported first
 		return judgement{metav1.ConditionTrue, reason, message}
 	}
 	return judgement{metav1.ConditionFalse, reasonSteady, all(int(o.grid.Spec.Shards), "shard is", "shards are") + " ready and up to date"}
 }
 
-// judgeStalled: a person has to do something before the operator can go on.
+// judgeStalled: the operator cannot go on without manual action.
 func judgeStalled(o *observation) judgement {
 	if o.stall != nil && o.stall.reason != reasonStepFailed {
 		return judgement{metav1.ConditionTrue, o.stall.reason, o.stall.message}
@@ -196,7 +196,7 @@ func judgeStalled(o *observation) judgement {
 		return judgement{metav1.ConditionTrue, reasonScaleStuck, o.scale.late}
 	}
 	if o.roll != nil && len(o.roll.stuck) > 0 {
-		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Take the change of spec back, and the pod is replaced by one that worked; or give it longer, spec.updateStrategy.progressDeadline",
+		return judgement{metav1.ConditionTrue, reasonUpdateStuck, fmt.Sprintf("%s. No other pod is replaced. Revert the change of spec, and the pod is replaced by one of the previous template; or raise spec.updateStrategy.progressDeadline",
 			sentences(o.roll.stuck))}
 	}
 	if text := o.noRoomForSurge(); text != "" {
@@ -208,19 +208,19 @@ func judgeStalled(o *observation) judgement {
 	if o.scale.tooLong {
 		return judgement{metav1.ConditionTrue, reasonObjectiveMissed, fmt.Sprintf("for %s or longer no partition began to move, because %s. %s", o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration, o.scale.missed, adviceMovesMissed)}
 	}
-	if o.stall != nil { // it may be over with the next attempt, or need a person
-		return judgement{metav1.ConditionUnknown, reasonStepFailed, o.stall.message + ". The operator tries again"}
+	if o.stall != nil { // the next attempt may succeed, or manual action is required
+		return judgement{metav1.ConditionUnknown, reasonStepFailed, o.stall.message + ". The operator retries"}
 	}
 	return judgement{metav1.ConditionFalse, reasonAsExpected, "every object of the grid is as the operator wants it"}
 }
 
-// adviceMissed is what a person can do about orders that do not keep to the objective of an update.
-const adviceMissed = "The update goes on by itself when orders have kept to it for a window. To roll back, take the change of spec back; to go on all the same, raise or remove spec.updateStrategy.objective"
+// adviceMissed is the remedy for orders that miss the objective of an update.
+const adviceMissed = "The update resumes when orders have met it for a window. To roll back, revert the change of spec; to go on regardless, raise or remove spec.updateStrategy.objective"
 
 // adviceMovesMissed is the same for partitions that are to move.
-const adviceMovesMissed = "Partitions go on to move when orders have kept to it for a window; to have them move all the same, raise or remove spec.updateStrategy.objective"
+const adviceMovesMissed = "Moves resume when orders have met it for a window; to move regardless, raise or remove spec.updateStrategy.objective"
 
-// setConditions writes all conditions into status and says which changed their status.
+// setConditions writes all conditions into status and returns those that changed.
 func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time) (changed []metav1.Condition) {
 	for _, c := range gridConditions {
 		j := c.judge(o)
@@ -240,7 +240,7 @@ func setConditions(o *observation, status *api.OrderGridStatus, now metav1.Time)
 	return changed
 }
 
-// all is the subject of a sentence about all of n things.
+// all is the subject of a sentence about all of n objects.
 func all(n int, one, many string) string {
 	if n == 1 {
 		return "the " + one
@@ -248,7 +248,7 @@ func all(n int, one, many string) string {
 	return fmt.Sprintf("all %d %s", n, many)
 }
 
-// some names the first few of a list, so that a message stays readable whatever the size of the grid.
+// some lists the first few names, so that a message stays readable whatever the size of the grid.
 func some(names []string) string {
 	const few = 4
 	switch {

@@ -50,8 +50,8 @@ func judgeSchedulable(o *observation) judgement {
 	case placed >= o.wantPods():
 		return judgement{metav1.ConditionTrue, reasonNodesFit, "every pod has a Kubernetes node"}
 	}
-	if o.readsNodes { // something stopped this pass before they were looked at
-		return judgement{metav1.ConditionUnknown, reasonNodesUnknown, "the Kubernetes nodes have not been looked at yet, because the operator could not get that far; see condition " + api.ConditionStalled}
+	if o.readsNodes { // an earlier step of this pass failed
+		return judgement{metav1.ConditionUnknown, reasonNodesUnknown, "the Kubernetes nodes have not been checked yet, because an earlier step failed; see condition " + api.ConditionStalled}
 	}
 	return judgement{metav1.ConditionUnknown, reasonNodesUnknown, "not every pod has a Kubernetes node yet, and the operator does not read them (chart value preflight)"}
 }
@@ -89,7 +89,7 @@ func judgeFabric(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonNotAttached, fmt.Sprintf("%d of %d pods have no address on %s and do not start. %s. Is Multus on their Kubernetes nodes, and does the network give addresses?",
 			len(detached), all, network, sentences(detached))}
 	case len(starting) > 0:
-		return judgement{metav1.ConditionUnknown, reasonPodsStarting, fmt.Sprintf("%d of %d pods are not on %s yet%s; if that lasts, `kubectl describe pod -n %s %s` shows what Multus says",
+		return judgement{metav1.ConditionUnknown, reasonPodsStarting, fmt.Sprintf("%d of %d pods are not on %s yet%s; if that lasts, `kubectl describe pod -n %s %s` shows the status of Multus",
 			len(starting), all, network, some(starting), o.grid.Namespace, starting[0])}
 	}
 	return judgement{metav1.ConditionTrue, reasonOnFabric, fmt.Sprintf("the data port of every pod is on %s, interface %s", network, device)}
@@ -102,7 +102,7 @@ func afterDot(s string) string {
 	return ". " + s
 }
 
-// fabricAddress is the address of a pod that its grid node finds as well, by the same annotation.
+// fabricAddress is the address of a pod from the same annotation that its grid node reads.
 func fabricAddress(pod *corev1.Pod, network, device string) (netip.Addr, error) {
 	if pod == nil {
 		return netip.Addr{}, fabric.ErrNotAttached
@@ -135,7 +135,7 @@ func (o *observation) registeredAt(pod *corev1.Pod) bool {
 	return false
 }
 
-// begun reports whether the pod's container has been started: by then Multus has done what it does.
+// begun reports whether the pod's container has been started: by then Multus is done.
 func begun(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == containerName && (c.RestartCount > 0 || c.State.Running != nil || c.State.Terminated != nil) {

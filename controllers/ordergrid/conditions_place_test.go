@@ -47,10 +47,10 @@ func TestFabricReady(t *testing.T) {
 		{"one fell back", func(o *observation) { o.pods[1].Annotations = nil; register(o, 1, "10.0.0.2:7400") },
 			"False/PodNetworkInUse: 1 of 2 pods have no address on trading/ib and use the pod network instead, as spec.fabric.fallback PodNetwork allows: rtd-s0-1"},
 		{"attached, but registered elsewhere", func(o *observation) { register(o, 0, "10.0.0.1:7400") }, "False/PodNetworkInUse: 1 of 2"},
-		{"fell back, for want of Multus", func(o *observation) { register(o, 0, "10.0.0.1:7400"); o.networkMissing = "install Multus" }, "PodNetwork allows: rtd-s0-0. install Multus"},
+		{"fell back, for lack of Multus", func(o *observation) { register(o, 0, "10.0.0.1:7400"); o.networkMissing = "install Multus" }, "PodNetwork allows: rtd-s0-0. install Multus"},
 		{"one without annotation", func(o *observation) { o.pods[1].Annotations = nil },
 			"False/NotAttached: 1 of 2 pods have no address on trading/ib and do not start. rtd-s0-1: no annotation k8s.v1.cni.cncf.io/network-status. Is Multus on their Kubernetes nodes"},
-		{"an annotation of nonsense", func(o *observation) { o.pods[1].Annotations[api.AnnotationNetworkStatus] = "{}" }, "False/NotAttached: 1 of 2 pods have no address on trading/ib and do not start. rtd-s0-1: annotation k8s.v1.cni.cncf.io/network-status: not a list"},
+		{"an invalid annotation", func(o *observation) { o.pods[1].Annotations[api.AnnotationNetworkStatus] = "{}" }, "False/NotAttached: 1 of 2 pods have no address on trading/ib and do not start. rtd-s0-1: annotation k8s.v1.cni.cncf.io/network-status: not a list"},
 		{"another network", func(o *observation) { o.grid.Spec.Fabric.Network.Namespace = "default" }, "False/NotAttached: 2 of 2"},
 		{"a pod that is being made", func(o *observation) { o.pods[1].Annotations, o.pods[1].Status.ContainerStatuses = nil, nil }, "Unknown/PodsStarting: 1 of 2 pods are not on trading/ib yet: rtd-s0-1"},
 		{"a network that does not exist", func(o *observation) {
@@ -82,7 +82,7 @@ func TestSchedulable(t *testing.T) {
 	}{
 		{"nodes fit", func(o *observation) { o.nodesRead = true }, "True/NodesFit"},
 		{"nodes fit, no pods yet", func(o *observation) { o.nodesRead, o.pods = true, nil }, "True/NodesFit"},
-		{"nodes missing, whatever the pods do", func(o *observation) { o.nodesRead, o.shortage = true, "the pods need 2" }, "False/NodesMissing: the pods need 2"},
+		{"nodes missing, regardless of pods", func(o *observation) { o.nodesRead, o.shortage = true, "the pods need 2" }, "False/NodesMissing: the pods need 2"},
 		{"taken by others", func(o *observation) { o.nodesRead = true; waits(o) }, "False/PodsWait: pod rtd-s0-1 waits for a Kubernetes node: 0/3 nodes are available: 3 Insufficient memory."},
 		{"nodes not read, pods placed", func(*observation) {}, "True/NodesFit: every pod has a Kubernetes node"},
 		{"nodes not read, a pod waits", waits, "False/PodsWait"},

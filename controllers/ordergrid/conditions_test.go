@@ -12,7 +12,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// healthy is a pair as it should be, observed.
+// healthy is the observation of a healthy pair.
 func healthy() *observation {
 	o := &observation{grid: pairGrid(), scale: scale{wanted: 1, shards: 1}}
 	for index := range o.grid.Spec.Replicas {
@@ -112,7 +112,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestMessagesStayShort: a condition of a grid with 768 partitions names a few.
+// TestMessagesStayShort: a condition of a grid with 768 partitions names only a few.
 func TestMessagesStayShort(t *testing.T) {
 	grid := pairGrid()
 	grid.Spec.Shards, grid.Spec.Partitions, grid.Spec.Replicas = 256, 768, 3
@@ -172,7 +172,7 @@ func TestEvents(t *testing.T) {
 }
 
 // TestPlannedChangesAreNoWarnings: while the operator replaces pods or changes the number of shards, and every order is
-// acknowledged, nothing is warned of. When that lasts too long, something is.
+// acknowledged, there is no warning. When that lasts too long, there is one.
 func TestPlannedChangesAreNoWarnings(t *testing.T) {
 	full := []metav1.Condition{{Type: api.ConditionRedundant, Status: metav1.ConditionTrue, Reason: reasonFullyInSync}}
 	missing := []metav1.Condition{{Type: api.ConditionRedundant, Status: metav1.ConditionFalse, Reason: reasonCopiesMissing, Message: "m"}}
@@ -182,7 +182,7 @@ func TestPlannedChangesAreNoWarnings(t *testing.T) {
 		}
 	}
 
-	// A second shard is added, and a partition is on its way to it.
+	// A second shard is added, and a partition moves to it.
 	o := healthy()
 	o.scale = *planScale(o.grid, o.partitions)
 	o.grid.Spec.Shards, o.scale.wanted, o.scale.shards = 2, 2, 2
@@ -191,23 +191,23 @@ func TestPlannedChangesAreNoWarnings(t *testing.T) {
 	if a, r := judgeAvailable(o), judgeRedundant(o); a.status != metav1.ConditionTrue || r.status != metav1.ConditionTrue {
 		t.Errorf("while a partition moves: %+v, %+v", a, r)
 	}
-	if p := judgeProgressing(o); p.reason != reasonMovingPartitions || !o.planned() || !strings.Contains(p.message, "p1 moves from shard 0 to shard 1, waits: shard 1 to be made") {
+	if p := judgeProgressing(o); p.reason != reasonMovingPartitions || !o.planned() || !strings.Contains(p.message, "p1 moves from shard 0 to shard 1, waits: shard 1 to be created") {
 		t.Errorf("while a partition moves: %+v, planned %v", p, o.planned())
 	}
-	// A pod that it comes from is away.
+	// A pod of the source shard is missing.
 	o.pods[1].Status.Conditions[0].Status = corev1.ConditionFalse
 	if r := judgeRedundant(o); !strings.Contains(r.message, "rtd-p1 has 1 of 2 while it moves to shard 1") {
-		t.Errorf("a copy is away while a partition moves: %+v", r)
+		t.Errorf("a copy is missing while a partition moves: %+v", r)
 	}
 
 	now, m := time.Now(), &scaleMemory{}
 	if o.judgeLate(m, now) != 10*time.Minute {
-		t.Errorf("looks again in %v", o.judgeLate(m, now))
+		t.Errorf("reconciles again in %v", o.judgeLate(m, now))
 	}
 	if again := o.judgeLate(m, now.Add(time.Minute)); again != 9*time.Minute || judgeStalled(o).status != metav1.ConditionFalse {
 		t.Errorf("after a minute: again in %v, %+v", again, judgeStalled(o))
 	}
-	p.Status.Epoch++ // a step further
+	p.Status.Epoch++ // one step further
 	if again := o.judgeLate(m, now.Add(9*time.Minute)); again != 10*time.Minute {
 		t.Errorf("after a step: again in %v", again)
 	}

@@ -10,7 +10,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Reasons of the conditions that are bad when they are True, besides those of Stalled.
+// Reasons of the conditions that are bad when they are True, except those of Stalled.
 const (
 	reasonNoInSyncMemberLeft = "NoInSyncMemberLeft"
 	reasonMembersUnreachable = "MembersUnreachable"
@@ -29,7 +29,7 @@ func judgeDataLoss(o *observation) judgement {
 		p := &o.partitions[i]
 		f := o.findings[p.Name]
 		if f == nil || configurationOf(p) != configurationOf(f.record) {
-			continue // changed since; the next pass tells
+			continue // changed since; the next pass decides
 		}
 		switch f.loss.verdict {
 		case fateGone:
@@ -42,23 +42,23 @@ func judgeDataLoss(o *observation) judgement {
 	switch {
 	case len(gone) > 0:
 		return judgement{metav1.ConditionTrue, reasonNoInSyncMemberLeft, fmt.Sprintf("%d of %d partitions have lost every process that held all their orders; "+
-			"nothing is promoted by itself. %s%s", len(gone), o.wantPartitions(), sentences(gone), notes)}
+			"no process is promoted automatically. %s%s", len(gone), o.wantPartitions(), sentences(gone), notes)}
 	case len(unknown) > 0:
-		return judgement{metav1.ConditionUnknown, reasonMembersUnreachable, fmt.Sprintf("of %d of %d partitions it is not known yet whether a process that holds all their orders is left. %s%s",
+		return judgement{metav1.ConditionUnknown, reasonMembersUnreachable, fmt.Sprintf("for %d of %d partitions it is not known yet whether a process that holds all their orders is left. %s%s",
 			len(unknown), o.wantPartitions(), sentences(unknown), notes)}
 	}
 	return judgement{metav1.ConditionFalse, reasonMembersPresent, "no partition is known to have lost every process that holds all its orders" + notes}
 }
 
-// asBefore is what a condition said, where the pass could not look.
+// asBefore repeats the condition where the pass could not check.
 func (o *observation) asBefore(kind string) judgement {
 	if c := meta.FindStatusCondition(o.grid.Status.Conditions, kind); c != nil {
 		return judgement{c.Status, c.Reason, c.Message}
 	}
-	return judgement{metav1.ConditionUnknown, reasonNotLooked, "the partitions could not be looked after, see condition " + api.ConditionStalled}
+	return judgement{metav1.ConditionUnknown, reasonNotLooked, "the partitions could not be checked, see condition " + api.ConditionStalled}
 }
 
-// lossRemedy says what to do. The command is whole, to be copied.
+// lossRemedy returns the remedy. The command is complete, to be copied.
 func lossRemedy(p *api.GridPartition) string {
 	if p.Spec.AcceptDataLossEpoch == p.Status.Epoch {
 		return fmt.Sprintf("The loss is accepted: a grid node begins lineage %d", p.Status.Lineage+1)
@@ -96,13 +96,13 @@ func judgeRegressed(o *observation) judgement {
 		"their members serve on, but cannot change the configuration. %s%s", len(behind), o.wantPartitions(), sentences(behind), notes)}
 }
 
-// forgotten is for a record that was made again when no grid node that answers knows what it was before.
+// forgotten is for a recreated record when no grid node that answers knows its earlier state.
 func forgotten(p *api.GridPartition, f *finding) string {
-	text := p.Name + " was deleted and made again without its status, and no grid node that answers knows what it was before; its pods do not claim it. "
+	text := p.Name + " was deleted and recreated without its status, and no grid node that answers knows its earlier state; its pods do not claim it. "
 	if f.silent || !f.asked {
 		return text + "Wait until all its pods answer"
 	}
-	return text + fmt.Sprintf("Only if what it held may be given up, have it begin anew, empty: kubectl annotate --overwrite -n %s gridpartition %s %s=%s",
+	return text + fmt.Sprintf("Only if its orders may be given up, start it anew, empty: kubectl annotate --overwrite -n %s gridpartition %s %s=%s",
 		p.Namespace, p.Name, api.AnnotationRecord, p.UID)
 }
 
@@ -158,16 +158,16 @@ func orNone(s string) string {
 	return s
 }
 
-// personFirst is the problem of a partition about which a person has to decide, because its record does not say who holds
-// what; "" if there is none.
-func (o *observation) personFirst(p *api.GridPartition) string {
+// actionRequired is the problem of a partition that requires manual action first, because its record does not show who
+// holds what; "" if there is none.
+func (o *observation) actionRequired(p *api.GridPartition) string {
 	if problem := o.problem(p); problem == api.ConditionConfigurationRegressed || problem == api.ConditionDataLossSuspected {
 		return problem
 	}
 	return ""
 }
 
-// problem is the worst that holds for a partition, in one word.
+// problem is the worst problem of the partition, as a reason.
 func (o *observation) problem(p *api.GridPartition) string {
 	f := o.findings[p.Name]
 	switch {

@@ -15,14 +15,14 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// A pod on a node that is lost stays, Terminating, until the node is back: a StatefulSet never has two pods of one name,
-// and nobody can say whether the old one runs. A grid need not wait for that. Its members are processes, not names: the
-// next pod of the name is another member, and what the old process may still say carries an old epoch. So the operator
-// evicts the pod without waiting for the node, once two witnesses agree: Kubernetes that the node is unreachable, and
-// the records, which the pod's own peers write, that it holds no copy any more. A pod whose node only lost the API
-// server is still in the records, serves, and is left alone.
+// A pod on a lost node stays Terminating until the node is back: a StatefulSet never has two pods of one name, and it
+// is unknown whether the old one runs. A grid need not wait for that. Its members are processes, not names: the next
+// pod of the name is another member, and messages of the old process carry an old epoch. So the operator evicts the pod
+// without waiting for the node, once two sources agree: Kubernetes that the node is unreachable, and the records, which
+// the pod's peers write, that it holds no copy any more. A pod whose node only lost the API server is still in the
+// records, serves, and is not evicted.
 
-// replaceLost gives up pods on lost nodes, as spec.nodeFailure says.
+// replaceLost gives up pods on lost nodes, according to spec.nodeFailure.
 func (r *run) replaceLost(ctx context.Context) error {
 	if r.KubeNodes == nil || r.grid.Spec.NodeFailure.Policy == api.NodeFailureWait || r.grid.Spec.Replicas == 1 {
 		return nil
@@ -30,7 +30,7 @@ func (r *run) replaceLost(ctx context.Context) error {
 	if suspects, err := r.lostNodes(ctx, r.cachedNode, r.pods); err != nil || len(suspects) == 0 {
 		return err
 	}
-	live, err := r.live(ctx) // the records have to be without the pod, and its node lost, when it is given up
+	live, err := r.live(ctx) // the records must be without the pod, and its node lost, when it is given up
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (r *run) replaceLost(ctx context.Context) error {
 		return err
 	}
 	plan := planLost(live, nodes, r.Clock.Now())
-	if r.shortage != "" && len(plan.giveUp) > 0 { // nothing would be won: the pod that comes would have no place
+	if r.shortage != "" && len(plan.giveUp) > 0 { // it would not help: the next pod could not be scheduled
 		plan.waiting, plan.giveUp = append(plan.waiting, "no other Kubernetes node fits, see condition Schedulable"), nil
 	}
 	r.lost = plan
@@ -51,18 +51,18 @@ func (r *run) replaceLost(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// lostNode is a Kubernetes node that nobody hears of.
+// lostNode is an unreachable Kubernetes node.
 type lostNode struct {
 	name  string
 	since time.Time
-	final bool // a person has said that it is switched off
+	final bool // it is tainted out-of-service
 }
 
 func (r *run) cachedNode(_ context.Context, name string) (*corev1.Node, error) {
 	return r.node(name), nil
 }
 
-// node is a Kubernetes node as this pass has read it, an empty one if there is none of that name.
+// node is a Kubernetes node as read by this pass, an empty one if it does not exist.
 func (o *observation) node(name string) *corev1.Node {
 	if node := o.nodeNamed[name]; node != nil {
 		return node
@@ -70,7 +70,7 @@ func (o *observation) node(name string) *corev1.Node {
 	return &corev1.Node{}
 }
 
-// liveNode asks the API server, by the right to list that the operator has anyway.
+// liveNode asks the API server, with the list permission that the operator has anyway.
 func (r *run) liveNode(ctx context.Context, name string) (*corev1.Node, error) {
 	var nodes corev1.NodeList
 	if err := r.Live.List(ctx, &nodes, client.MatchingFields{metav1.ObjectNameField: name}); err != nil || len(nodes.Items) == 0 {
@@ -79,7 +79,7 @@ func (r *run) liveNode(ctx context.Context, name string) (*corev1.Node, error) {
 	return &nodes.Items[0], nil
 }
 
-// lostNodes are those of the nodes of pods that are lost, by name. Of a node that is deleted Kubernetes deletes the pods.
+// lostNodes are the lost nodes of pods, by name. Kubernetes itself deletes the pods of a deleted node.
 func (r *run) lostNodes(ctx context.Context, read func(context.Context, string) (*corev1.Node, error), pods []corev1.Pod) (map[string]lostNode, error) {
 	lost := map[string]lostNode{}
 	for i := range pods {
@@ -94,14 +94,14 @@ func (r *run) lostNodes(ctx context.Context, read func(context.Context, string) 
 		if l, is := judgeNode(node); is {
 			lost[name] = l
 		} else {
-			// It may only not be marked yet; that wakes nobody.
+			// It may not be marked yet; the taint triggers no reconcile.
 			r.lookWithin(max(r.grid.Spec.NodeFailure.PodReplaceAfter.Duration, leavingRetry))
 		}
 	}
 	return lost, nil
 }
 
-// judgeNode goes by the taints the node controller sets. A node that is not ready but reports ends its pods itself.
+// judgeNode uses the taints of the node controller. A node that is not ready but reports terminates its pods itself.
 func judgeNode(node *corev1.Node) (l lostNode, lost bool) {
 	l.name = node.Name
 	for _, taint := range node.Spec.Taints {
@@ -118,14 +118,14 @@ func judgeNode(node *corev1.Node) (l lostNode, lost bool) {
 	return l, lost
 }
 
-// lostPlan is what is to be done about pods on lost nodes, and why not more.
+// lostPlan is what to do about pods on lost nodes, and what blocks more.
 type lostPlan struct {
 	giveUp  []*corev1.Pod
 	waiting []string
 	again   time.Duration
 }
 
-// planLost decides, from what the API server says at one moment.
+// planLost decides, from one consistent read of the API server.
 func planLost(o *observation, nodes map[string]lostNode, now time.Time) *lostPlan {
 	plan := &lostPlan{}
 	for shard := range o.grid.Spec.Shards {
@@ -136,10 +136,10 @@ func planLost(o *observation, nodes map[string]lostNode, now time.Time) *lostPla
 	return plan
 }
 
-// giveUpIn chooses at most one pod of a shard, and puts into the plan what speaks against others.
+// giveUpIn selects at most one pod of a shard, and adds to the plan what blocks others.
 func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *lostPlan, now time.Time) *corev1.Pod {
 	var lost []*corev1.Pod
-	coming := "" // a pod that is on its way: one at a time
+	coming := "" // a pod that is starting: one at a time
 	wanted := o.copiesWanted(shard)
 	for ordinal := range int32(api.MaxReplicas) {
 		name := api.PodName(o.grid.Name, shard, ordinal)
@@ -174,15 +174,16 @@ func (o *observation) giveUpIn(shard int32, nodes map[string]lostNode, plan *los
 	return nil
 }
 
-// needed says why a pod on a lost node must not be given up, or nothing: every partition of its shard, or that it had a copy
-// of, has a record that can be believed, is without the pod, and names a pod that holds all orders, is ready, and is elsewhere.
+// needed returns why a pod on a lost node must not be given up, "" if it may be: every partition of its shard, or with
+// a copy on it, has a trustworthy record, is without the pod, and names a pod that holds all orders, is ready, and is
+// elsewhere.
 func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) string {
 	if problem := o.shardProblem(shard); problem != "" {
-		return "a person has to decide first, " + problem
+		return "manual action is required first, " + problem
 	}
 	for _, p := range o.at(shard) {
 		if p.Status.Epoch == 0 && p.Status.Primary == nil {
-			continue // nobody has held anything
+			continue // no process ever held anything
 		}
 		elsewhere := false
 		for _, m := range p.Status.InSync {
@@ -202,8 +203,8 @@ func (o *observation) needed(pod *corev1.Pod, shard int32, lost []*corev1.Pod) s
 	return ""
 }
 
-// giveUp evicts a pod with no grace: nobody is there to take it. A budget is not in the way of a pod that is Terminating
-// or not ready, as long as the others are.
+// giveUp evicts a pod without grace: no kubelet is there to terminate it. A budget does not block a pod that is
+// Terminating or not ready, as long as the others are ready.
 func (r *run) giveUp(ctx context.Context, pod *corev1.Pod, node lostNode) error {
 	if gone, err := r.evict(ctx, pod, ptr.To[int64](0), "its Kubernetes node "+node.name+" is lost", &r.lost.waiting); !gone {
 		return err
@@ -213,11 +214,11 @@ func (r *run) giveUp(ctx context.Context, pod *corev1.Pod, node lostNode) error 
 		how = "out of service"
 	}
 	r.Recorder.Eventf(r.grid, pod, corev1.EventTypeWarning, eventPodLost, "Replace",
-		"gave up pod %s: its node %s is %s, and the other pods of the shard hold all its orders; the next one is made on another node", pod.Name, node.name, how)
+		"gave up pod %s: its node %s is %s, and the other pods of the shard hold all its orders; the next one is created on another node", pod.Name, node.name, how)
 	return nil
 }
 
-// sentence is the plan in a condition's message; of no plan it is empty.
+// sentence is the plan in a condition's message; empty for nil.
 func (p *lostPlan) sentence() string {
 	if p == nil || len(p.waiting) == 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// onNodes puts pod i on node n<i>, and has the nodes named lost for as long.
+// onNodes puts pod i on node n<i>, and marks the named nodes as lost for that long.
 func (o *observation) onNodes(since time.Duration, lost ...string) map[string]lostNode {
 	for i := range o.pods {
 		o.pods[i].Spec.NodeName = "n" + o.pods[i].Name[len(o.pods[i].Name)-1:]
@@ -31,7 +31,7 @@ func (o *observation) onNodes(since time.Duration, lost ...string) map[string]lo
 	return nodes
 }
 
-// three makes the pair of healthy a shard of three.
+// three turns the pair of healthy into a shard of three.
 func (o *observation) three() {
 	o.grid.Spec.Replicas = 3
 	third := *o.pods[1].DeepCopy()
@@ -57,7 +57,7 @@ func TestPlanLost(t *testing.T) {
 	}{
 		{"nothing is lost", func(o *observation) map[string]lostNode { return o.onNodes(minute) }, "", "", 0},
 		{"the others have taken it out", func(o *observation) map[string]lostNode { o.leave("rtd-s0-1"); return o.onNodes(minute, "n1") }, "rtd-s0-1", "", 0},
-		{"a node that only Kubernetes does not hear", func(o *observation) map[string]lostNode { return o.onNodes(minute, "n1") }, "",
+		{"a node that is only unreachable for Kubernetes", func(o *observation) map[string]lostNode { return o.onNodes(minute, "n1") }, "",
 			"rtd-s0-1 is on n1, which is lost, and is not replaced: the others still count on its copy of rtd-p0", 0},
 		{"in one partition of two", func(o *observation) map[string]lostNode {
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
@@ -65,7 +65,7 @@ func TestPlanLost(t *testing.T) {
 		}, "", "the others still count on its copy of rtd-p1", 0},
 		{"not for long enough", func(o *observation) map[string]lostNode { o.leave("rtd-s0-1"); return o.onNodes(10*time.Second, "n1") }, "",
 			"is replaced 30s after that", 20 * time.Second},
-		{"a person has said so", func(o *observation) map[string]lostNode {
+		{"the node is tainted out-of-service", func(o *observation) map[string]lostNode {
 			o.leave("rtd-s0-1")
 			nodes := o.onNodes(0, "n1")
 			nodes["n1"] = lostNode{name: "n1", final: true}
@@ -88,8 +88,8 @@ func TestPlanLost(t *testing.T) {
 			o.leave("rtd-s0-1")
 			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], lead: &lead{}}}
 			return o.onNodes(minute, "n1")
-		}, "", "a person has to decide first, rtd-p0: ConfigurationRegressed", 0},
-		{"nobody holds all orders", func(o *observation) map[string]lostNode {
+		}, "", "manual action is required first, rtd-p0: ConfigurationRegressed", 0},
+		{"no pod holds all orders", func(o *observation) map[string]lostNode {
 			o.leave("rtd-s0-1")
 			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
 			return o.onNodes(minute, "n1")
@@ -111,7 +111,7 @@ func TestPlanLost(t *testing.T) {
 			o.leave("rtd-s0-2")
 			return o.onNodes(minute, "n1", "n2")
 		}, "rtd-s0-1", "", 0},
-		{"two of three: the first is on its way", func(o *observation) map[string]lostNode {
+		{"two of three: the first is starting", func(o *observation) map[string]lostNode {
 			o.three()
 			o.leave("rtd-s0-1")
 			o.leave("rtd-s0-2")
@@ -135,7 +135,7 @@ func TestPlanLost(t *testing.T) {
 				got = append(got, pod.Name)
 			}
 			if strings.Join(got, " ") != test.giveUp || plan.again != test.again || !strings.Contains(plan.sentence(), test.text) {
-				t.Errorf("gives up %q, looks again after %v, says %q", got, plan.again, plan.sentence())
+				t.Errorf("gives up %q, reconciles again after %v, message %q", got, plan.again, plan.sentence())
 			}
 			if test.text == "" && test.giveUp == "" && len(plan.waiting) > 0 {
 				t.Errorf("waits: %v", plan.waiting)
@@ -154,10 +154,10 @@ func TestJudgeNode(t *testing.T) {
 		lost   bool
 	}{
 		{"well", nil, lostNode{}, false},
-		{"not ready, and says so itself", []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at}}, lostNode{}, false},
+		{"not ready, as reported by itself", []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at}}, lostNode{}, false},
 		{"unreachable", []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &later},
 			{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at}}, lostNode{name: "n", since: rollNow}, true},
-		{"unreachable, nobody knows since when", []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}, lostNode{}, false},
+		{"unreachable, since an unknown time", []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}, lostNode{}, false},
 		{"out of service", []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at}, {Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}},
 			lostNode{name: "n", final: true}, true},
 	} {
@@ -170,7 +170,7 @@ func TestJudgeNode(t *testing.T) {
 	}
 }
 
-// losing is a pair on three Kubernetes nodes of the API server, none of which has a kubelet: a deleted pod stays.
+// losing is a pair on three Kubernetes nodes of the API server without kubelets: a deleted pod stays.
 type losing struct {
 	*rolling
 	lostAt time.Time
@@ -197,7 +197,7 @@ func newLosing(t *testing.T) *losing {
 	return l
 }
 
-// lose is what Kubernetes makes of node b when its kubelet has been silent: a taint, pods not ready, then pods deleted.
+// lose plays Kubernetes for node b with a silent kubelet: a taint, pods not ready, then pods deleted.
 func (l *losing) lose(t *testing.T) {
 	t.Helper()
 	l.mark(t)
@@ -205,7 +205,7 @@ func (l *losing) lose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l.gone(1) {
-		t.Fatal("the pod went although its node's kubelet did not say so")
+		t.Fatal("the pod was deleted without its node's kubelet")
 	}
 }
 
@@ -222,7 +222,7 @@ func (l *losing) mark(t *testing.T) {
 	l.setReady("rtd-s0-1", corev1.ConditionFalse)
 }
 
-// takeOver is what the pod that lives does to the records.
+// takeOver plays the take-over of the live pod.
 func (l *losing) takeOver(t *testing.T) {
 	t.Helper()
 	for index := range int32(2) {
@@ -249,7 +249,7 @@ func TestPodOnALostNodeIsReplaced(t *testing.T) {
 	l.clock.SetTime(l.lostAt.Add(10 * time.Second))
 	l.run(l.grid)
 	if l.gone(1) || l.again <= 0 || l.again > 20*time.Second {
-		t.Fatalf("after 10 of 30 seconds: gone %v, looks again after %v", l.gone(1), l.again)
+		t.Fatalf("after 10 of 30 seconds: gone %v, reconciles again after %v", l.gone(1), l.again)
 	}
 	l.clock.SetTime(l.lostAt.Add(31 * time.Second))
 	writes := l.run(l.grid)
@@ -262,14 +262,14 @@ func TestPodOnALostNodeIsReplaced(t *testing.T) {
 	}
 }
 
-// TestPodThatToleratesALostNode is given up before Kubernetes would delete it, unless its budget says no.
+// TestPodThatToleratesALostNode is given up before Kubernetes would delete it, unless its budget forbids it.
 func TestPodThatToleratesALostNode(t *testing.T) {
 	l := newLosing(t)
 	l.mark(t)
 	l.takeOver(t)
 	l.clock.SetTime(l.lostAt.Add(time.Minute))
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: l.namespace}}
-	for _, healthy := range []int32{0, 1} { // the disruption controller is slow; it has seen the pod that lives
+	for _, healthy := range []int32{0, 1} { // the disruption controller is slow; it has seen the live pod
 		l.get(pdb)
 		pdb.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, CurrentHealthy: healthy, DesiredHealthy: 1, ExpectedPods: 2}
 		if err := l.client.Status().Update(t.Context(), pdb); err != nil {
@@ -282,7 +282,7 @@ func TestPodThatToleratesALostNode(t *testing.T) {
 	}
 }
 
-// TestPodOnALostNodeStays where nobody asked for the opposite, or nothing would be won.
+// TestPodOnALostNodeStays where replacement is disabled, or would not help.
 func TestPodOnALostNodeStays(t *testing.T) {
 	for _, test := range []struct {
 		name string

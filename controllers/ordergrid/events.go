@@ -26,7 +26,7 @@ const (
 
 	eventCertificateIssued = "CertificateIssued"
 
-	// About a GridPartition, in answer to an annotation.
+	// About a GridPartition, in response to an annotation.
 	eventAcceptingLoss       = "AcceptingDataLoss"
 	eventAcceptanceOver      = "DataLossAcceptanceOver"
 	eventAcceptRefused       = "AcceptDataLossRefused"
@@ -37,15 +37,16 @@ const (
 	eventPreferredPodRefused = "PreferredPodRefused"
 )
 
-// event is what the recorder is told.
+// event is passed to the recorder.
 type event struct {
 	kind, reason, action, note string
-	// partition the event is about, if it is about one. Events about different partitions are counted apart.
+	// partition the event is about, if any. Events about different partitions are aggregated separately.
 	partition string
 }
 
-// conditionEvents turns changed conditions into events. Only what a person may have to act on is a warning: a copy that is
-// away because the operator replaces or moves it (planned) is none. Where that lasts too long Stalled says so.
+// conditionEvents turns changed conditions into events. Only conditions that may require action are warnings, not a
+// copy that is missing because the operator replaces or moves it (planned). Where that lasts too long Stalled reports
+// it.
 func conditionEvents(before []metav1.Condition, changed []metav1.Condition, planned bool) (events []event) {
 	was := make(map[string]metav1.ConditionStatus, len(before))
 	reasons := make(map[string]string, len(before))
@@ -69,11 +70,11 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 				events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Update", note: "the operator is changing the grid: " + c.Message})
 			}
 		case c.Type != api.ConditionAvailable && c.Type != api.ConditionRedundant:
-			// Progressing changes often and is in status for those who look.
+			// Progressing changes often and is visible in status.
 		case c.Status == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case was[c.Type] == metav1.ConditionTrue:
-			// A grid that is only starting lost nothing.
+			// A grid that is starting has lost nothing.
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
 		}
 	}
@@ -85,12 +86,12 @@ func isTrouble(condition string) bool {
 	return condition == api.ConditionStalled || condition == api.ConditionDataLossSuspected || condition == api.ConditionConfigurationRegressed
 }
 
-// needsOutside reports whether the condition is about what the cluster, or whoever wrote spec, has to give.
+// needsOutside reports whether the condition depends on the cluster, or the user's spec.
 func needsOutside(condition string) bool {
 	return condition == api.ConditionSchedulable || condition == api.ConditionFabricReady || condition == api.ConditionTLSReady || condition == api.ConditionSecure
 }
 
-// partitionEvents tells of every partition whose primary, or lineage, is another than before.
+// partitionEvents returns an event for every partition whose primary or lineage changed.
 func partitionEvents(before, after []api.PartitionSummary) (events []event) {
 	was := make(map[string]api.PartitionSummary, len(before))
 	for _, p := range before {

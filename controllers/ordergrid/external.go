@@ -17,25 +17,25 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Clients outside the cluster reach every pod by an address of its own (spec.externalAccess). The operator makes the
-// Services, finds out what address they, or the Kubernetes nodes, have, and writes it into the record of partition 0, where
-// grid nodes see it at once and hand it to those who come by the port for clients outside.
+// Clients outside the cluster reach every pod at an address of its own (spec.externalAccess). The operator creates the
+// Services, finds their addresses, or those of the Kubernetes nodes, and writes them into the record of partition 0,
+// where grid nodes see them at once and return them to clients of the external port.
 
 const (
 	reasonAddressesKnown = "AddressesKnown"
 	reasonAddressPending = "AddressPending"
-	// addressRetry is when to look again for an address that wakes nobody when it comes.
+	// addressRetry is the interval to look for an address that triggers no reconcile.
 	addressRetry = 10 * time.Second
 )
 
-// externalState is where clients outside reach the pods, and which pods they do not, and why.
+// externalState is the addresses of the pods for external clients, and which pods have none, and why.
 type externalState struct {
 	addresses []api.ExternalAddress
 	pending   []string
 }
 
-// keepExternal makes and removes Services, and finds addresses. Without spec.externalAccess nothing is looked for, and what
-// was made before is removed.
+// keepExternal creates and removes Services, and finds addresses. Without spec.externalAccess it removes what was
+// created before.
 func (r *run) keepExternal(ctx context.Context) error {
 	wanted := map[string]bool{}
 	if x := r.grid.Spec.ExternalAccess; x != nil {
@@ -58,7 +58,7 @@ func (r *run) keepExternal(ctx context.Context) error {
 	return r.removeExternal(ctx, wanted)
 }
 
-// applyExternal returns the pod's Service as it is, nil if it needs none.
+// applyExternal returns the pod's Service from the API, nil if it needs none.
 func (r *run) applyExternal(ctx context.Context, shard int32, pod string) (*corev1.Service, error) {
 	if r.grid.Spec.ExternalAccess.Type == api.ExternalHostPorts {
 		return nil, nil
@@ -69,13 +69,13 @@ func (r *run) applyExternal(ctx context.Context, shard int32, pod string) (*core
 	}
 	have := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), have)
-	if apierrors.IsNotFound(err) { // the cache has not heard of it yet, and wakes the controller when it has
+	if apierrors.IsNotFound(err) { // the cache does not have it yet, and triggers a reconcile when it does
 		return desired, nil
 	}
 	return have, err
 }
 
-// removeExternal deletes the Services that are not wanted: of pods that went, or all of them.
+// removeExternal deletes unneeded Services: of removed pods, or all of them.
 func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error {
 	services, err := r.services(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *run) removeExternal(ctx context.Context, wanted map[string]bool) error 
 	return nil
 }
 
-// services are those of the grid when the pass first asked.
+// services of the grid, read once per pass.
 func (r *run) services(ctx context.Context) ([]corev1.Service, error) {
 	if r.servicesRead == nil {
 		var list corev1.ServiceList
@@ -104,12 +104,12 @@ func (r *run) services(ctx context.Context) ([]corev1.Service, error) {
 	return r.servicesRead.Items, nil
 }
 
-// findAddress puts the pod's address, or why there is none, into what was found.
+// findAddress adds the pod's address, or why there is none, to the state.
 func (r *run) findAddress(found *externalState, shard int32, name string, pod *corev1.Pod, service *corev1.Service) {
 	var node *corev1.Node
 	if x := r.grid.Spec.ExternalAccess; x.NodeAddress == api.NodeExternalIP && pod != nil && pod.Spec.NodeName != "" && r.KubeNodes != nil {
 		node = r.node(pod.Spec.NodeName)
-		r.lookWithin(addressRetry) // addresses of Kubernetes nodes wake nobody
+		r.lookWithin(addressRetry) // changed addresses of Kubernetes nodes trigger no reconcile
 	}
 	address, why := externalAddress(r.grid, shard, name, pod, service, node)
 	if why != "" {
@@ -119,15 +119,15 @@ func (r *run) findAddress(found *externalState, shard int32, name string, pod *c
 	found.addresses = append(found.addresses, api.ExternalAddress{PodName: name, Address: address})
 }
 
-// externalAddress is host:port of a pod, or why there is none. pod may be nil, and so may service (HostPort) and node (not
-// needed, or not read).
+// externalAddress is host:port of a pod, or why there is none. pod may be nil, and so may service (HostPort) and node
+// (not needed, or not read).
 func externalAddress(grid *api.OrderGrid, shard int32, name string, pod *corev1.Pod, service *corev1.Service, node *corev1.Node) (address, why string) {
 	x := grid.Spec.ExternalAccess
 	port := int32(api.DataPort)
 	if pod != nil {
 		listens, at := listensOutside(&pod.Spec)
 		if !listens || x.Type == api.ExternalHostPorts && at != hostPort(grid, shard) {
-			return "", "it was made before this change of spec.externalAccess or of TLS, and is to be replaced"
+			return "", "it was created before this change of spec.externalAccess or of TLS, and is to be replaced"
 		}
 	}
 	switch x.Type {
@@ -155,7 +155,7 @@ func externalHost(x *api.ExternalAccessSpec, name string, pod *corev1.Pod, servi
 		ingress := service.Status.LoadBalancer.Ingress
 		switch {
 		case len(ingress) == 0:
-			return "", fmt.Sprintf("Service %s has no load balancer yet; if that lasts, `kubectl describe service %s` says why, and a cluster without a load balancer controller never gives one", service.Name, service.Name)
+			return "", fmt.Sprintf("Service %s has no load balancer yet; if that lasts, `kubectl describe service %s` has the reason; a cluster without a load balancer controller never assigns one", service.Name, service.Name)
 		case x.Host != "":
 			return strings.ReplaceAll(x.Host, "{pod}", name), ""
 		case ingress[0].IP != "":
@@ -165,13 +165,13 @@ func externalHost(x *api.ExternalAccessSpec, name string, pod *corev1.Pod, servi
 	case x.Host != "" && !strings.Contains(x.Host, "{node}"):
 		return strings.ReplaceAll(x.Host, "{pod}", name), ""
 	case pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp == nil && pod.Status.HostIP == "":
-		return "", "it is on no Kubernetes node yet"
+		return "", "it is not on a Kubernetes node yet"
 	case x.Host != "":
 		return strings.NewReplacer("{pod}", name, "{node}", pod.Spec.NodeName).Replace(x.Host), ""
 	case x.NodeAddress != api.NodeExternalIP:
 		return pod.Status.HostIP, ""
 	case node == nil:
-		return "", "the operator does not read Kubernetes nodes (chart value preflight), and nodeAddress ExternalIP takes that"
+		return "", "the operator does not read Kubernetes nodes (chart value preflight), and nodeAddress ExternalIP requires it"
 	}
 	i := slices.IndexFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeExternalIP })
 	if i < 0 {
@@ -180,9 +180,9 @@ func externalHost(x *api.ExternalAccessSpec, name string, pod *corev1.Pod, servi
 	return node.Status.Addresses[i].Address, ""
 }
 
-// tellExternal writes the addresses into the record that has them. What it says now, nil if there is none yet,
-// stays while they could not be looked for.
-func (r *run) tellExternal(record, now *api.GridPartition) {
+// recordExternal writes the addresses into the record that has them. Its present content, nil if there is none yet, stays
+// while addresses could not be determined.
+func (r *run) recordExternal(record, now *api.GridPartition) {
 	switch {
 	case record.Spec.Partition != 0 || r.grid.Spec.ExternalAccess == nil:
 	case r.external != nil:
@@ -192,7 +192,7 @@ func (r *run) tellExternal(record, now *api.GridPartition) {
 	}
 }
 
-// judgeExternal: every pod has an address for clients outside. Without spec.externalAccess there is no such condition.
+// judgeExternal: every pod has an address for external clients. Without spec.externalAccess there is no such condition.
 func judgeExternal(o *observation) judgement {
 	if o.grid.Spec.ExternalAccess == nil {
 		return judgement{}
@@ -203,5 +203,5 @@ func judgeExternal(o *observation) judgement {
 	if n := len(o.external.pending); n > 0 {
 		return judgement{metav1.ConditionFalse, reasonAddressPending, fmt.Sprintf("%d of %d pods have no address for clients outside the cluster. %s", n, n+len(o.external.addresses), sentences(o.external.pending))}
 	}
-	return judgement{metav1.ConditionTrue, reasonAddressesKnown, fmt.Sprintf("%s an address for clients outside the cluster, and grid nodes tell it them", all(len(o.external.addresses), "pod has", "pods have"))}
+	return judgement{metav1.ConditionTrue, reasonAddressesKnown, fmt.Sprintf("%s an address for clients outside the cluster, and grid nodes publish it", all(len(o.external.addresses), "pod has", "pods have"))}
 }

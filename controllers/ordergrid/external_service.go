@@ -17,8 +17,8 @@ const (
 	flagExternal = "--external-listen"
 )
 
-// externalService leads clients outside the cluster to one pod, with spec.externalAccess of type LoadBalancer or NodePort.
-// Whether the pod is ready does not matter: who comes by it wants that pod and no other.
+// externalService routes clients outside the cluster to one pod, with spec.externalAccess of type LoadBalancer or
+// NodePort. It includes a pod that is not ready: its clients need that pod and no other.
 func externalService(grid *api.OrderGrid, shard int32, pod string) *corev1.Service {
 	x := grid.Spec.ExternalAccess
 	selector := gridSelector(grid)
@@ -55,7 +55,7 @@ func externalService(grid *api.OrderGrid, shard int32, pod string) *corev1.Servi
 	return s
 }
 
-// externalPort is the port of a pod for clients outside.
+// externalPort is the port of a pod for external clients.
 func externalPort(grid *api.OrderGrid, shard int32) corev1.ContainerPort {
 	port := corev1.ContainerPort{Name: portExternal, ContainerPort: api.ExternalPort, Protocol: corev1.ProtocolTCP}
 	if grid.Spec.ExternalAccess.Type == api.ExternalHostPorts {
@@ -72,8 +72,8 @@ func hostPort(grid *api.OrderGrid, shard int32) int32 {
 	return api.DefaultHostPort + shard
 }
 
-// listensOutside reports whether the pod's node takes clients from outside the cluster, and at which port of its Kubernetes
-// node, 0 for none. A pod of before spec.externalAccess does not.
+// listensOutside reports whether the pod's node accepts clients from outside the cluster, and at which port of its
+// Kubernetes node, 0 for none. A pod created before spec.externalAccess does not.
 func listensOutside(spec *corev1.PodSpec) (listens bool, hostPort int32) {
 	for _, c := range spec.Containers {
 		if c.Name != containerName {

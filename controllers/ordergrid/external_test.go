@@ -42,26 +42,26 @@ func TestExternalAddress(t *testing.T) {
 		want    string
 		why     string
 	}{
-		"a load balancer's IP":           {x: api.ExternalAccessSpec{Type: lb}, pod: placed, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), want: "192.0.2.7:7400"},
-		"a load balancer's name":         {x: api.ExternalAccessSpec{Type: lb}, pod: placed, service: service(31000, corev1.LoadBalancerIngress{Hostname: "lb7.example.com"}), want: "lb7.example.com:7400"},
-		"a load balancer of a pod to be": {x: api.ExternalAccessSpec{Type: lb}, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), want: "192.0.2.7:7400"},
-		"a name for a load balancer":     {x: api.ExternalAccessSpec{Type: lb, Host: "{pod}.example.com"}, pod: placed, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), want: "rtd-s1-0.example.com:7400"},
-		"no load balancer":               {x: api.ExternalAccessSpec{Type: lb, Host: "{pod}.example.com"}, pod: placed, service: service(31000), why: "Service rtd-s1-0-external has no load balancer yet"},
-		"a node port":                    {x: api.ExternalAccessSpec{Type: np}, pod: placed, service: service(31000), want: "10.0.0.11:31000"},
-		"a node port, ExternalIP":        {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), node: node, want: "[2001:db8::11]:31000"},
-		"a node without ExternalIP":      {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), node: &corev1.Node{}, why: "Kubernetes node xeon-1 has no ExternalIP"},
-		"nodes are not read":             {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), why: "chart value preflight"},
-		"no node port yet":               {x: api.ExternalAccessSpec{Type: np}, pod: placed, service: service(0), why: "has no node port yet"},
-		"one name for all node ports":    {x: api.ExternalAccessSpec{Type: np, Host: "trades.example.com"}, service: service(31000), want: "trades.example.com:31000"},
-		"a host port":                    {x: api.ExternalAccessSpec{Type: hp}, pod: at(17401), want: "10.0.0.11:17401"},
-		"a host port from 20000":         {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: at(20001), want: "10.0.0.11:20001"},
-		"a host port by the node's name": {x: api.ExternalAccessSpec{Type: hp, Host: "{node}.dc1.example.com"}, pod: at(17401), want: "xeon-1.dc1.example.com:17401"},
-		"a host port of no node":         {x: api.ExternalAccessSpec{Type: hp}, pod: unplaced, why: "it is on no Kubernetes node yet"},
-		"a pod that does not listen":     {x: api.ExternalAccessSpec{Type: np}, pod: before, service: service(31000), why: "is to be replaced"},
-		"one behind a load balancer":     {x: api.ExternalAccessSpec{Type: lb}, pod: before, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), why: "is to be replaced"},
-		"a pod without a host port":      {x: api.ExternalAccessSpec{Type: hp}, pod: placed, why: "is to be replaced"},
-		"another host port":              {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: at(17401), why: "is to be replaced"},
-		"a host port of no pod":          {x: api.ExternalAccessSpec{Type: hp}, why: "it is on no Kubernetes node yet"},
+		"a load balancer's IP":            {x: api.ExternalAccessSpec{Type: lb}, pod: placed, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), want: "192.0.2.7:7400"},
+		"a load balancer's name":          {x: api.ExternalAccessSpec{Type: lb}, pod: placed, service: service(31000, corev1.LoadBalancerIngress{Hostname: "lb7.example.com"}), want: "lb7.example.com:7400"},
+		"a load balancer of a future pod": {x: api.ExternalAccessSpec{Type: lb}, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), want: "192.0.2.7:7400"},
+		"a name for a load balancer":      {x: api.ExternalAccessSpec{Type: lb, Host: "{pod}.example.com"}, pod: placed, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), want: "rtd-s1-0.example.com:7400"},
+		"no load balancer":                {x: api.ExternalAccessSpec{Type: lb, Host: "{pod}.example.com"}, pod: placed, service: service(31000), why: "Service rtd-s1-0-external has no load balancer yet"},
+		"a node port":                     {x: api.ExternalAccessSpec{Type: np}, pod: placed, service: service(31000), want: "10.0.0.11:31000"},
+		"a node port, ExternalIP":         {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), node: node, want: "[2001:db8::11]:31000"},
+		"a node without ExternalIP":       {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), node: &corev1.Node{}, why: "Kubernetes node xeon-1 has no ExternalIP"},
+		"nodes are not read":              {x: api.ExternalAccessSpec{Type: np, NodeAddress: api.NodeExternalIP}, pod: placed, service: service(31000), why: "chart value preflight"},
+		"no node port yet":                {x: api.ExternalAccessSpec{Type: np}, pod: placed, service: service(0), why: "has no node port yet"},
+		"one name for all node ports":     {x: api.ExternalAccessSpec{Type: np, Host: "trades.example.com"}, service: service(31000), want: "trades.example.com:31000"},
+		"a host port":                     {x: api.ExternalAccessSpec{Type: hp}, pod: at(17401), want: "10.0.0.11:17401"},
+		"a host port from 20000":          {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: at(20001), want: "10.0.0.11:20001"},
+		"a host port by the node's name":  {x: api.ExternalAccessSpec{Type: hp, Host: "{node}.dc1.example.com"}, pod: at(17401), want: "xeon-1.dc1.example.com:17401"},
+		"a host port of no node":          {x: api.ExternalAccessSpec{Type: hp}, pod: unplaced, why: "it is not on a Kubernetes node yet"},
+		"a pod that does not listen":      {x: api.ExternalAccessSpec{Type: np}, pod: before, service: service(31000), why: "is to be replaced"},
+		"one behind a load balancer":      {x: api.ExternalAccessSpec{Type: lb}, pod: before, service: service(31000, corev1.LoadBalancerIngress{IP: "192.0.2.7"}), why: "is to be replaced"},
+		"a pod without a host port":       {x: api.ExternalAccessSpec{Type: hp}, pod: placed, why: "is to be replaced"},
+		"another host port":               {x: api.ExternalAccessSpec{Type: hp, HostPort: &api.ExternalHostPort{First: 20000}}, pod: at(17401), why: "is to be replaced"},
+		"a host port of no pod":           {x: api.ExternalAccessSpec{Type: hp}, why: "it is not on a Kubernetes node yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			grid := pairGrid()
@@ -113,8 +113,8 @@ func (b *bench) record(grid *api.OrderGrid, shard, index int32) *api.GridPartiti
 	return p
 }
 
-// TestExternalAccessOnAndOff: Services of a real API server get addresses one after the other, and go when they are not
-// asked for any more.
+// TestExternalAccessOnAndOff: Services of a real API server get addresses one after the other, and are deleted when
+// they are no longer needed.
 func TestExternalAccessOnAndOff(t *testing.T) {
 	b := newBench(t)
 	spec := securedSpec(api.TLSSpec{})
@@ -122,7 +122,7 @@ func TestExternalAccessOnAndOff(t *testing.T) {
 	grid := b.create("rtd", spec)
 	b.run(grid)
 	if names := b.externalServices(); len(names) > 0 || meta.FindStatusCondition(grid.Status.Conditions, api.ConditionExternalAccessReady) != nil {
-		t.Fatalf("nobody asked for external access, and there are %v and %+v", names, grid.Status.Conditions)
+		t.Fatalf("without external access there are %v and %+v", names, grid.Status.Conditions)
 	}
 
 	grid.Spec.ExternalAccess = &api.ExternalAccessSpec{Type: api.ExternalLoadBalancers}
@@ -148,7 +148,7 @@ func TestExternalAccessOnAndOff(t *testing.T) {
 		t.Errorf("a pass without anything to do wrote %v", writes)
 	}
 
-	// Another type makes other Services of the same ones; node ports lead to the pods' Kubernetes nodes.
+	// Another type changes the same Services; node ports lead to the pods' Kubernetes nodes.
 	grid.Spec.ExternalAccess = &api.ExternalAccessSpec{Type: api.ExternalNodePorts, Host: "grid.example.com", TrafficPolicy: api.TrafficCluster}
 	b.write(grid)
 	b.run(grid)
@@ -157,7 +157,7 @@ func TestExternalAccessOnAndOff(t *testing.T) {
 		t.Errorf("with node ports: %+v, %+v", c, grid.Status.ExternalAddresses)
 	}
 
-	// A Service of the name that a person made is neither taken over nor removed.
+	// A foreign Service of the same name is neither taken over nor removed.
 	mine := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "mine", Labels: map[string]string{api.LabelGrid: "rtd", api.LabelExternalPod: "rtd-s0-0"}},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 7400}}}}
 	if err := b.client.Create(t.Context(), mine); err != nil {
@@ -174,7 +174,7 @@ func TestExternalAccessOnAndOff(t *testing.T) {
 	}
 }
 
-// TestExternalAccessTakesTLS: on its way, or as a change.
+// TestExternalAccessTakesTLS: at creation or as a change.
 func TestExternalAccessTakesTLS(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("plain", api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}})

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/networks"
 )
 
-// The volume in which a grid node finds what Multus wrote into its pod's annotations. An environment variable would do
-// only if Multus wrote before the kubelet read.
+// The volume with the pod's Multus annotations for the grid node. An environment variable would work only if Multus
+// wrote before the kubelet read.
 const (
 	fabricVolume     = "fabric"
 	fabricDir        = "/etc/ordergrid/fabric"
@@ -29,7 +29,7 @@ func networkStatusVolume() corev1.Volume {
 	}}}
 }
 
-// fabricArgs tell a grid node to find its address on the fabric before it registers anywhere.
+// fabricArgs make a grid node find its address on the fabric before it registers anywhere.
 func fabricArgs(grid *api.OrderGrid) []string {
 	f := grid.Spec.Fabric
 	fallback := "refuse"
@@ -45,7 +45,7 @@ func fabricArgs(grid *api.OrderGrid) []string {
 	}
 }
 
-// keepFabric: further networks may be added, the fabric must stay as spec.fabric has it.
+// keepFabric: further networks may be added, the fabric must stay as in spec.fabric.
 func keepFabric(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {
 	want, got := built.Annotations[api.AnnotationNetworks], result.Annotations[api.AnnotationNetworks]
 	switch {
@@ -70,7 +70,7 @@ func keepFabric(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) erro
 	return &OverlayError{field, fmt.Sprintf("%s is without the network of spec.fabric", got), "add " + element + " to it"}
 }
 
-// keepGuaranteed: one container whose requests are not its limits costs the whole pod its processors.
+// keepGuaranteed: one container whose requests differ from its limits costs the whole pod its exclusive processors.
 func keepGuaranteed(grid *api.OrderGrid, _, result *corev1.PodTemplateSpec) error {
 	if grid.Spec.Placement.CPU.Policy != api.CPUExclusive {
 		return nil

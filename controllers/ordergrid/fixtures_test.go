@@ -14,8 +14,8 @@ import (
 
 var testDefaults = Defaults{Image: "ordergrid.dev/grid-node:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 
-// pairGrid is an OrderGrid with an empty spec, as the API server fills it in (TestGridDefaults of the API holds it to that), but
-// with two partitions, one for each pod.
+// pairGrid is an OrderGrid with an empty spec as defaulted by the API server (checked by TestGridDefaults of the API),
+// but with two partitions, one for each pod.
 func pairGrid() *api.OrderGrid {
 	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	return &api.OrderGrid{
@@ -77,7 +77,7 @@ func fabricGrid() *api.OrderGrid {
 	return grid
 }
 
-// securedGrid speaks TLS and takes clients of a bank's own authority.
+// securedGrid uses TLS and accepts clients of a bank's own authority.
 func securedGrid() *api.OrderGrid {
 	grid := pairGrid()
 	grid.Spec.Security.TLS = &api.TLSSpec{
@@ -87,7 +87,7 @@ func securedGrid() *api.OrderGrid {
 	return grid
 }
 
-// externalGrid takes clients from outside the cluster.
+// externalGrid accepts clients from outside the cluster.
 func externalGrid() *api.OrderGrid {
 	grid := securedGrid()
 	grid.Spec.Shards, grid.Spec.Partitions = 2, 4
@@ -104,20 +104,20 @@ func externalGrid() *api.OrderGrid {
 func singleGrid() *api.OrderGrid {
 	grid := pairGrid()
 	grid.Spec.Replicas = 1
-	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.WriteBehindFile} // of before spec.sinks
+	grid.Spec.WriteBehind = api.WriteBehindSpec{Sink: api.WriteBehindFile} // predates spec.sinks
 	return grid
 }
 
-// recordOf is the record of the index-th partition of a shard, as it is in a new grid: primary is the pod of that index.
+// recordOf is the record of the index-th partition of a shard in a new grid: primary is the pod of that index.
 func recordOf(grid *api.OrderGrid, shard, index int32) *api.GridPartition {
 	copies := atRest(grid, shard)
-	return partition(grid, copies, numberOf(grid, shard, index), api.PodName(grid.Name, shard, index%copies.wanted), wishes{})
+	return partition(grid, copies, numberOf(grid, shard, index), api.PodName(grid.Name, shard, index%copies.wanted), requested{})
 }
 
 // numberOf is the number of the index-th partition of a shard in a new grid.
 func numberOf(grid *api.OrderGrid, shard, index int32) int32 { return index*grid.Spec.Shards + shard }
 
-// atRest are the copies of a shard that has what spec asks for.
+// atRest are the copies of a shard that matches spec.
 func atRest(grid *api.OrderGrid, shard int32) *shardCopies {
 	n := grid.Spec.Replicas
 	return &shardCopies{shard: shard, have: n, fewest: n, most: n, pods: n, wanted: n, takesIn: n, needed: grid.Spec.MinInSync}

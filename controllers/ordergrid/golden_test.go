@@ -10,8 +10,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// TestGoldenObjects compares every object of six grids with testdata/<grid>/<object>.yaml. Of a grid with several
-// shards it is shard 1, so that numbers that should differ between shards do.
+// TestGoldenObjects compares every object of six grids with testdata/<grid>/<object>.yaml. For a grid with several
+// shards it uses shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
 	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid()} {
 		shard := min(1, grid.Spec.Shards-1)

@@ -4,9 +4,9 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// partition builds the configuration record of one partition. copies are those of its home. The pods that it names are those
-// that the shard keeps, and the one that is being added, or is there while others are replaced.
-func partition(grid *api.OrderGrid, copies *shardCopies, n int32, preferred string, asked wishes) *api.GridPartition {
+// partition builds the configuration record of one partition. copies are those of its home. Its pods are those that the
+// shard keeps, and the one that is being added, or exists while others are replaced.
+func partition(grid *api.OrderGrid, copies *shardCopies, n int32, preferred string, asked requested) *api.GridPartition {
 	p := &api.GridPartition{
 		ObjectMeta: shardMeta(grid, copies.shard, api.PartitionName(grid.Name, n)),
 		Spec: api.GridPartitionSpec{
@@ -30,7 +30,7 @@ func partition(grid *api.OrderGrid, copies *shardCopies, n int32, preferred stri
 	return p
 }
 
-// mayBePrimary are the pods of a shard that a partition's primary is to be on.
+// mayBePrimary are the pods of a shard that may be primary of a partition.
 func mayBePrimary(grid *api.OrderGrid, copies *shardCopies) (pods []string) {
 	for ordinal := range copies.wanted {
 		pods = append(pods, api.PodName(grid.Name, copies.shard, ordinal))

@@ -10,11 +10,11 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// gridIndex finds the objects of a grid in the cache. By label alone every look at one grid would walk through the objects
-// of all grids of its namespace, and a thousand grids would take a thousand times as long each.
+// gridIndex finds the objects of a grid in the cache. By label alone every list for one grid would scan the objects of
+// all grids in its namespace, which is quadratic for a thousand grids.
 const gridIndex = "ordergrid.dev/grid"
 
-// index has the cache keep it.
+// index registers it with the cache.
 func (r *Reconciler) index(indexer client.FieldIndexer) error {
 	byGrid := func(o client.Object) []string {
 		if grid := o.GetLabels()[api.LabelGrid]; grid != "" {

@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// troubleAfter is how long a primary may be away before its grid nodes are asked what is left. A take-over needs a
-	// fraction of it.
+	// troubleAfter is how long a primary may be missing before its grid nodes are asked what is left. A take-over needs
+	// a fraction of it.
 	troubleAfter = 5 * time.Second
-	// lookAgain is when to ask again while the trouble lasts.
+	// lookAgain is the interval of queries while the problem lasts.
 	lookAgain = 5 * time.Second
-	// nodeTimeout bounds one question.
+	// nodeTimeout bounds one query.
 	nodeTimeout = 2 * time.Second
-	// askAtOnce bounds the questions under way for one grid.
+	// askAtOnce bounds the concurrent queries of one grid.
 	askAtOnce = 64
 )
 
-// NewNodeClient returns the HTTP client the operator asks grid nodes with.
+// NewNodeClient returns the operator's HTTP client for grid nodes.
 func NewNodeClient() *http.Client { return nodestatus.NewClient(nodeTimeout, nil) }
 
 // finding is what is known about one partition.
@@ -43,7 +43,7 @@ type finding struct {
 	asked  bool // the pods of the grid were asked, as far as they have an address
 	silent bool // one of them in which a process may run did not answer
 	loss   loss
-	lead   *lead // a configuration that is ahead of the record; nil: none is known
+	lead   *lead // a configuration ahead of the record; nil: none is known
 	// pending is what an annotation waits for; it is part of the condition's message.
 	pending map[string]string
 }
@@ -54,8 +54,9 @@ type answer struct {
 	node *nodestatus.Node // nil: it did not answer
 }
 
-// inquire looks after partitions that are in trouble. Healthy ones cost nothing: their nodes are asked once after the
-// operator has started, and otherwise only while the primary is away, the record went back, or a person asks for something.
+// inquire checks partitions that have problems. Healthy ones cost nothing: their nodes are asked once after the
+// operator has started, and otherwise only while the primary is missing, the record went back, or an annotation
+// requests something.
 func (r *run) inquire(ctx context.Context) error {
 	r.findings = make(map[string]*finding, len(r.partitions))
 	remembered := r.remembered.recollect(r.partitions)
@@ -71,7 +72,7 @@ func (r *run) inquire(ctx context.Context) error {
 		}
 		troubled = append(troubled, f)
 	}
-	if len(troubled) > 0 { // partitions move: a record that went back may name other pods than those that hold them
+	if len(troubled) > 0 { // partitions move: a record that went back may name pods that no longer hold them
 		for i := range r.pods {
 			answers[r.pods[i].Name] = &answer{pod: &r.pods[i]}
 		}
@@ -80,7 +81,7 @@ func (r *run) inquire(ctx context.Context) error {
 	var failed []error
 	for _, f := range troubled {
 		if err := r.judge(ctx, f, answers); err != nil {
-			failed = append(failed, fmt.Errorf("look after %s: %w", f.record.Name, err))
+			failed = append(failed, fmt.Errorf("check %s: %w", f.record.Name, err))
 		}
 		if f.unsettled() {
 			r.lookWithin(lookAgain)
@@ -89,13 +90,13 @@ func (r *run) inquire(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// needsAnswers says whether the nodes have to be asked now, or how long to wait until it may become necessary.
+// needsAnswers reports whether the nodes have to be asked now, or the time until it may become necessary.
 func (f *finding) needsAnswers(now time.Time, primaryReady bool) (ask bool, wait time.Duration) {
 	m, p := f.memory, f.record
 	if here := configurationOf(p); !m.highest.ahead(here) {
 		m.highest = here
 	}
-	if p.Status.Epoch == 0 { // what was before this object the nodes know alone
+	if p.Status.Epoch == 0 { // only the nodes know the state before this object
 		return madeAgain(p) || f.wanted(api.AnnotationReassert), 0
 	}
 	if primaryReady {
@@ -111,18 +112,18 @@ func (f *finding) needsAnswers(now time.Time, primaryReady bool) (ask bool, wait
 	return ask || !primaryReady && wait <= 0, max(wait, 0)
 }
 
-// wanted reports whether a person asks for something with that annotation.
+// wanted reports whether that annotation requests something.
 func (f *finding) wanted(annotation string) bool {
 	_, there := f.record.Annotations[annotation]
 	return there
 }
 
-// unsettled reports whether the answer may change without anything that wakes the operator.
+// unsettled reports whether the answer may change without triggering a reconcile.
 func (f *finding) unsettled() bool {
 	return !f.memory.awaySince.IsZero() || f.lead != nil || madeAgain(f.record) || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
 }
 
-// ask asks every pod that has an address, many at the same time.
+// ask queries every pod that has an address, concurrently.
 func (r *Reconciler) ask(ctx context.Context, grid *api.OrderGrid, answers map[string]*answer) {
 	places := make(chan struct{}, askAtOnce)
 	var wg sync.WaitGroup
@@ -158,8 +159,8 @@ func statusAddress(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(api.HTTPPort))
 }
 
-// judge draws the conclusions. What would be grave is held against the API server's own word first, read after the nodes
-// answered: the cache may be behind, and a node may have changed the record a moment ago.
+// judge evaluates the answers. Serious conclusions are checked against the API server first, read after the nodes
+// answered: the cache may be behind, and a node may have just changed the record.
 func (r *Reconciler) judge(ctx context.Context, f *finding, answers map[string]*answer) error {
 	f.asked = true
 	for _, a := range answers {
@@ -177,17 +178,17 @@ func (r *Reconciler) judge(ctx context.Context, f *finding, answers map[string]*
 	}
 	now := &api.GridPartition{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(f.record), now); err != nil {
-		return client.IgnoreNotFound(err) // the next pass sees that it is gone
+		return client.IgnoreNotFound(err) // the next pass handles its deletion
 	}
 	if configurationOf(now) != configurationOf(f.record) {
-		f.record, f.loss = now, loss{} // judged anew when the cache has it, too
+		f.record, f.loss = now, loss{} // judged again when the cache has it, too
 		if here := configurationOf(now); !f.memory.highest.ahead(here) {
 			f.memory.highest = here
 		}
 		f.lead = f.findLead(answers)
 	}
 	if f.lead != nil && len(f.lead.holders) > 0 {
-		f.loss = loss{} // the record names members of old; those of today hold the orders
+		f.loss = loss{} // the record names former members; the present ones hold the orders
 	}
 	if f.lead != nil && f.lead.ahead(f.memory.highest) {
 		f.memory.highest = f.lead.configuration
@@ -195,8 +196,8 @@ func (r *Reconciler) judge(ctx context.Context, f *finding, answers map[string]*
 	return nil
 }
 
-// mayRun reports whether a process may run in a pod, as far as Kubernetes has said: it has a Kubernetes node, and that has not
-// reported that the container ended, or never began. One that begins later is empty.
+// mayRun reports whether a process may run in a pod, as far as Kubernetes reports: it has a Kubernetes node, which has
+// not reported that the container ended, or never began. One that begins later is empty.
 func mayRun(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName == "" && pod.Status.PodIP == "" {
 		return false
@@ -206,7 +207,7 @@ func mayRun(pod *corev1.Pod) bool {
 	})
 }
 
-// livePod is the pod as the API server has it, nil if there is none.
+// livePod is the pod from the API server, nil if there is none.
 func (r *Reconciler) livePod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod)

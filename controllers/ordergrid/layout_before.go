@@ -11,8 +11,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
-// layoutBefore names a record of a grid that was made when a shard had partitions of its own, "" if there is none. Its nodes
-// and those of today do not understand each other.
+// layoutBefore names a record of a grid that was created when a shard had partitions of its own, "" if there is none.
+// Its nodes and present ones are incompatible.
 func (o *observation) layoutBefore() string {
 	for i := range o.partitions {
 		if p := &o.partitions[i]; p.Name != api.PartitionName(o.grid.Name, p.Spec.Partition) {
@@ -22,13 +22,13 @@ func (o *observation) layoutBefore() string {
 	return ""
 }
 
-// refuseLayout says so, and leaves everything else of the grid as it is: it goes on serving.
+// refuseLayout reports it, and leaves the rest of the grid unchanged: it keeps serving.
 func (r *Reconciler) refuseLayout(ctx context.Context, grid *api.OrderGrid, record string) error {
 	before := grid.DeepCopy()
 	changed := meta.SetStatusCondition(&grid.Status.Conditions, metav1.Condition{
 		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: reasonLayoutBefore, ObservedGeneration: grid.Generation,
-		Message: fmt.Sprintf("GridPartition %s is of a release in which a shard had partitions of its own, and the operator changes nothing of this grid. "+
-			"Its pods serve on as they are. Create a second OrderGrid, move the clients to it, and delete this one when its orders are downstream or not needed any more", record),
+		Message: fmt.Sprintf("GridPartition %s is of a release in which a shard had partitions of its own, and the operator does not change this grid. "+
+			"Its pods continue to serve. Create a second OrderGrid, move the clients to it, and delete this one when its orders are downstream or not needed any more", record),
 		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 	})
 	if !changed {

@@ -9,17 +9,17 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// fate is what became of a process.
+// fate is the state of a process.
 type fate int
 
 const (
 	fateNotAsked fate = iota
 	fateAlive         // it answers
-	fateUnknown       // it does not answer, and may live
+	fateUnknown       // it does not answer, and may be alive
 	fateGone          // it cannot come back
 )
 
-// loss is what became of the in-sync members of a partition, the only processes that hold all its orders.
+// loss is the state of the in-sync members of a partition, the only processes that hold all its orders.
 type loss struct {
 	verdict fate     // alive if one of them is; gone if all are
 	members []string // one clause per member
@@ -27,8 +27,8 @@ type loss struct {
 
 func (l loss) String() string { return strings.Join(l.members, "; ") }
 
-// judgeLoss says what became of every in-sync member. Silence is no proof: gone is a process only when its pod is gone, or
-// when another process answers in its pod.
+// judgeLoss determines the state of every in-sync member. Silence is no proof: a process is gone only when its pod is
+// gone, or when another process answers in its pod.
 func (r *Reconciler) judgeLoss(ctx context.Context, p *api.GridPartition, answers map[string]*answer) (loss, error) {
 	l := loss{verdict: fateGone}
 	for _, m := range p.Status.InSync {

@@ -19,13 +19,13 @@ import (
 
 const secondBoot = "fedcba9876543210"
 
-// pairInTrouble is a pair that served, whose pods are not ready any more; the operator has noticed a while ago.
+// pairInTrouble is a pair that served, whose pods are not ready any more; the operator noticed that some time ago.
 func pairInTrouble(t *testing.T) (*bench, *api.OrderGrid) {
 	t.Helper()
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
 	b.run(grid)
-	b.run(grid) // sees the partitions unclaimed: they have no past that the nodes could know
+	b.run(grid) // reads the partitions as unclaimed: they have no past that the nodes could know
 	b.play(grid)
 	b.run(grid)
 	for _, pod := range []string{"rtd-s0-0", "rtd-s0-1"} {
@@ -33,7 +33,7 @@ func pairInTrouble(t *testing.T) (*bench, *api.OrderGrid) {
 	}
 	b.run(grid)
 	if n := b.nodes.questions(); n != 0 || b.again <= 0 || b.again > troubleAfter {
-		t.Fatalf("%d questions at once, again in %v; a take-over needs a moment", n, b.again)
+		t.Fatalf("%d queries at once, again in %v; a take-over needs a moment", n, b.again)
 	}
 	b.clock.SetTime(b.clock.Now().Add(troubleAfter))
 	return b, grid
@@ -86,7 +86,7 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	}
 	b.run(grid)
 	if n := b.nodes.questions(); n != 2 {
-		t.Errorf("%d questions for 2 pods", n)
+		t.Errorf("%d queries for 2 pods", n)
 	}
 	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-p1 ordergrid.dev/accept-data-loss=2"
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", "2 of 2 partitions have lost every process", command,
@@ -108,14 +108,14 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", "The loss is accepted: a grid node begins lineage 2", command)
 	b.wantNoWrites(grid, "the grid nodes have not acted yet")
 
-	// A learner begins the new lineage, with the rights of its pod; the API server allows it for this epoch only.
+	// A learner begins the new lineage, with the permissions of its pod; the API server allows it for this epoch only.
 	fresh := incarnation(grid, 0, 1, secondBoot)
 	begin := func(p *api.GridPartition) error {
 		p.Status = api.GridPartitionStatus{Epoch: 3, Lineage: 2, ChangeID: "fresh", Primary: &fresh, InSync: []api.Member{fresh}}
 		return b.asPod(grid, 0).Status().Update(t.Context(), p)
 	}
-	if err := begin(p1.DeepCopy()); err == nil || !strings.Contains(err.Error(), "this loss was not accepted") {
-		t.Errorf("the other partition, whose loss nobody accepted: %v", err)
+	if err := begin(p1.DeepCopy()); err == nil || !strings.Contains(err.Error(), "without an accepted loss") {
+		t.Errorf("the other partition, without an accepted loss: %v", err)
 	}
 	if err := begin(p0); err != nil {
 		t.Fatal(err)
@@ -145,19 +145,19 @@ func TestLossIsSuspectedAndAccepted(t *testing.T) {
 	b.nodes.questions()
 	b.wantNoWrites(grid, "the grid serves again")
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
-		t.Errorf("%d questions though the primaries are ready; again in %v", n, b.again)
+		t.Errorf("%d queries though the primaries are ready; again in %v", n, b.again)
 	}
 
-	// The next trouble begins anew.
+	// The next problem is handled separately.
 	b.clock.SetTime(b.clock.Now().Add(time.Hour))
 	b.setReady("rtd-s0-1", corev1.ConditionFalse)
 	b.run(grid)
 	if n := b.nodes.questions(); n != 0 || b.again != troubleAfter {
-		t.Errorf("%d questions at once; again in %v", n, b.again)
+		t.Errorf("%d queries at once; again in %v", n, b.again)
 	}
 }
 
-// TestWrongEpochIsRefused: what is not the present epoch was not meant for what the person has not seen.
+// TestWrongEpochIsRefused: only the present epoch is accepted, which shows that the user has seen the present state.
 func TestWrongEpochIsRefused(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	p0, p1 := b.partition(grid, 0, 0), b.partition(grid, 0, 1)
@@ -176,7 +176,7 @@ func TestWrongEpochIsRefused(t *testing.T) {
 	}
 }
 
-// TestSilenceIsNoProof: a process that does not answer may live, and a person's word is not taken while that is so.
+// TestSilenceIsNoProof: a process that does not answer may be alive, and an acceptance waits while that is so.
 func TestSilenceIsNoProof(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	p0, p1 := b.partition(grid, 0, 0), b.partition(grid, 0, 1)
@@ -191,7 +191,7 @@ func TestSilenceIsNoProof(t *testing.T) {
 	}
 	b.wantNoWrites(grid, "it is still silent")
 
-	// Somebody else at the address is no answer either.
+	// Another process at the address is no answer either.
 	b.nodes.says(grid, 1, secondBoot, "learner", p0, p1)
 	b.nodes.answers["10.1.0.2:9400"].Pod = "other-s0-1"
 	b.run(grid)
@@ -209,7 +209,7 @@ func TestSilenceIsNoProof(t *testing.T) {
 	}
 }
 
-// TestAcceptanceIsTakenBack: a member that shows up before a grid node acted on the acceptance takes it away.
+// TestAcceptanceIsTakenBack: a member that answers before a grid node acted on the acceptance revokes it.
 func TestAcceptanceIsTakenBack(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	p0, p1 := b.partition(grid, 0, 0), b.partition(grid, 0, 1)
@@ -229,7 +229,7 @@ func TestAcceptanceIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAcceptanceIsWithdrawn: a person changes their mind in time.
+// TestAcceptanceIsWithdrawn: the annotation is removed in time.
 func TestAcceptanceIsWithdrawn(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	p0, p1 := b.partition(grid, 0, 0), b.partition(grid, 0, 1)
@@ -251,8 +251,8 @@ func TestAcceptanceIsWithdrawn(t *testing.T) {
 	}
 }
 
-// TestPersonBypassesTheOperator: what a person wrote into spec by other means stays, and the operator is not in its way.
-func TestPersonBypassesTheOperator(t *testing.T) {
+// TestManualChangeOfSpec: a manual change of spec stays, and the operator does not interfere.
+func TestManualChangeOfSpec(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	p0 := b.partition(grid, 0, 0)
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"acceptDataLossEpoch":2}}`))
@@ -266,7 +266,7 @@ func TestPersonBypassesTheOperator(t *testing.T) {
 	}
 }
 
-// behindCache makes the operator read a list as it was, which is what its cache does for a moment after every change.
+// behindCache makes the operator read an old list, as its cache does briefly after every change.
 func (b *bench) behindCache(stale client.ObjectList) {
 	b.t.Helper()
 	b.reconcile.Client = b.intercepted(interceptor.Funcs{
@@ -280,8 +280,8 @@ func (b *bench) behindCache(stale client.ObjectList) {
 	})
 }
 
-// TestStaleRecordIsNoProof: the cache shows the configuration before a take-over. Its members are gone, and the nodes are
-// ahead of it, and neither means anything.
+// TestStaleRecordIsNoProof: the cache has the configuration before a take-over. Its members are gone, and the nodes are
+// ahead of it; neither is a problem.
 func TestStaleRecordIsNoProof(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	stale := &api.GridPartitionList{}
@@ -301,11 +301,11 @@ func TestStaleRecordIsNoProof(t *testing.T) {
 		t.Errorf("a loss is suspected by a stale record: %s", c.Message)
 	}
 	if b.again == 0 {
-		t.Error("nobody looks again")
+		t.Error("no reconcile is scheduled")
 	}
 }
 
-// TestStalePodsAreNoProof: the cache does not show pods that exist.
+// TestStalePodsAreNoProof: the cache lacks existing pods.
 func TestStalePodsAreNoProof(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	b.behindCache(&corev1.PodList{})
@@ -313,7 +313,7 @@ func TestStalePodsAreNoProof(t *testing.T) {
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionUnknown, "MembersUnreachable", "rtd-s0-0/0123456789abcdef does not answer at 10.1.0.1:9400")
 }
 
-// TestPodsThatAreGone: what the API server says about pods is proof as well.
+// TestPodsThatAreGone: the API server's state of pods is proof as well.
 func TestPodsThatAreGone(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	for i, pod := range []string{"rtd-s0-0", "rtd-s0-1"} {
@@ -328,7 +328,7 @@ func TestPodsThatAreGone(t *testing.T) {
 	}
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", "rtd-s0-1/0123456789abcdef is gone: its pod does not exist")
 
-	// The StatefulSet makes it anew; there is no room for it.
+	// The StatefulSet recreates it; there is no room for it.
 	again := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-1", Namespace: b.namespace, Labels: shardLabels(grid, 0)},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	if err := b.client.Create(t.Context(), again); err != nil {
@@ -338,12 +338,12 @@ func TestPodsThatAreGone(t *testing.T) {
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionTrue, "NoInSyncMemberLeft", "rtd-s0-1/0123456789abcdef is gone: its pod was created anew and waits for a Kubernetes node")
 }
 
-// TestTakeOverIsNoTrouble: a primary that is replaced within seconds costs no question.
+// TestTakeOverIsNoTrouble: a primary that is replaced within seconds causes no queries.
 func TestTakeOverIsNoTrouble(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
 	b.run(grid)
-	b.run(grid) // sees the partitions unclaimed: they have no past that the nodes could know
+	b.run(grid) // reads the partitions as unclaimed: they have no past that the nodes could know
 	b.play(grid)
 	b.run(grid)
 	b.setReady("rtd-s0-0", corev1.ConditionFalse)
@@ -359,9 +359,9 @@ func TestTakeOverIsNoTrouble(t *testing.T) {
 		b.run(grid)
 	}
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
-		t.Errorf("%d questions, again in %v", n, b.again)
+		t.Errorf("%d queries, again in %v", n, b.again)
 	}
 	if got := b.partition(grid, 0, 0).Spec.PreferredPod; got != "rtd-s0-0" {
-		t.Errorf("preferredPod is %s after the failover: nobody would hand over to rtd-s0-0 when it is back", got)
+		t.Errorf("preferredPod is %s after the failover: no hand-over to rtd-s0-0 would follow when it is back", got)
 	}
 }

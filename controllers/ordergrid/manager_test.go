@@ -23,8 +23,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestWatches runs the controller as the operator does, on a cache, and never asks it to reconcile: what happens to the
-// grid's objects has to wake it. Then it restarts the operator, which must not write anything.
+// TestWatches runs the controller as the operator does, on a cache, without explicit reconciles: events of the grid's
+// objects must trigger them. Then it restarts the operator, which must not write anything.
 func TestWatches(t *testing.T) {
 	b := newBench(t)
 	stop := b.manager(t)
@@ -87,7 +87,7 @@ func (b *bench) manager(t *testing.T) (stop func()) {
 	return envtest.Operate(t, mgr)
 }
 
-// counting counts the passes, so that a test can wait for one that changes nothing.
+// counting counts the passes, so that a test can wait for one without changes.
 type counting struct {
 	next *Reconciler
 	b    *bench

@@ -11,25 +11,25 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// memory is what the operator saw since it started and no object holds, by grid. Losing it costs questions to grid nodes,
-// nothing else: what must survive a restart stands in the GridPartitions.
+// memory is the operator's state since its start that is in no object, by grid. Losing it costs queries to grid nodes,
+// nothing else: what must survive a restart is in the GridPartitions.
 type memory struct {
 	mu    sync.Mutex
 	grids map[types.NamespacedName]*gridMemory
 }
 
-// gridMemory is what is remembered of one grid. Only the worker that reconciles it touches it, and the work queue gives a grid
-// to one worker at a time.
+// gridMemory is the state of one grid. Only the worker that reconciles it uses it, and the work queue gives a grid to
+// one worker at a time.
 type gridMemory struct {
 	partitions map[types.UID]*recollection
 	update     updateMemory       // while pods are to be replaced, of a grid that has an objective
 	scale      scaleMemory        // while partitions move
-	tls        *tlsState          // what was found of its certificates; nil: they have not been looked at
-	plainQuiet time.Time          // since when a grid that takes plain connections beside TLS had no client with one
-	trail      []api.HistoryEntry // decided, and not in status yet
+	tls        *tlsState          // the state of its certificates; nil: not checked yet
+	plainQuiet time.Time          // since when a grid that accepts plain connections beside TLS had no client with one
+	trail      []api.HistoryEntry // decisions that are not in status yet
 	waits      string             // what was logged last
-	peerKey    time.Time          // when the Secret with the peer key was last made again, or tried to
-	again      time.Duration      // when the last pass wanted to look again; 0: when something wakes it
+	peerKey    time.Time          // when the Secret with the peer key was last recreated, or tried to
+	again      time.Duration      // delay requested by the last pass; 0: none
 }
 
 // of is the memory of a grid, an empty one of a grid that was not seen before.
@@ -51,7 +51,7 @@ func (m *memory) forget(grid types.NamespacedName) {
 	delete(m.grids, grid)
 }
 
-// mayMakePeerKey bounds how often the Secret is tried that pods may be waiting for.
+// mayMakePeerKey limits how often the creation of the Secret is tried, which pods may wait for.
 func (m *gridMemory) mayMakePeerKey(now time.Time) bool {
 	if now.Sub(m.peerKey) < tlsLookTrouble {
 		return false
@@ -60,8 +60,8 @@ func (m *gridMemory) mayMakePeerKey(now time.Time) bool {
 	return true
 }
 
-// hurried pauses after a pass that failed no longer than that pass wanted to wait: a step that fails for days must not delay
-// a pod on a lost Kubernetes node, or a shard that drains.
+// hurried caps the pause after a failed pass at the delay which that pass requested: a step that fails for days must
+// not delay the replacement of a pod on a lost Kubernetes node, or of a shard that drains.
 type hurried struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 	memory *memory
@@ -75,15 +75,15 @@ func (h hurried) When(request reconcile.Request) time.Duration {
 	return pause
 }
 
-// recollection is what is remembered of one partition.
+// recollection is the remembered state of one partition.
 type recollection struct {
 	highest   configuration // the latest configuration seen
 	awaySince time.Time     // since when the primary has not been ready; zero while it is
-	met       bool          // the nodes have been asked once, or the partition was there from its beginning
+	met       bool          // the nodes have been asked once, or the partition is known from its beginning
 	refused   map[string]refusal
 }
 
-// configuration names one configuration of a partition.
+// configuration identifies one configuration of a partition.
 type configuration struct {
 	epoch    int64
 	changeID string
@@ -99,13 +99,13 @@ func (c configuration) ahead(other configuration) bool {
 	return c.epoch > other.epoch || c.epoch == other.epoch && c.epoch > 0 && c.changeID != other.changeID
 }
 
-// refusal is why the operator did not do what an annotation asked for, for as long as the partition stays as it was.
+// refusal is why the operator refused an annotation, as long as the partition does not change.
 type refusal struct {
 	at   configuration
 	text string
 }
 
-// recollect returns what is remembered of a grid's partitions, nothing of new ones, and forgets those that are gone.
+// recollect returns the remembered state of a grid's partitions, empty for new ones, and forgets deleted ones.
 func (m *gridMemory) recollect(partitions []api.GridPartition) map[types.UID]*recollection {
 	now := make(map[types.UID]*recollection, len(partitions))
 	for i := range partitions {

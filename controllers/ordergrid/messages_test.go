@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestAdviceCanBeTaken goes through the messages that name a bound, with the values at its edges: what they tell a person to
-// write is a value that the API server takes, and another one than there is.
+// TestAdviceCanBeTaken checks the messages that name a bound, at its edges: the advised value is one that the API
+// server accepts, and differs from the present one.
 func TestAdviceCanBeTaken(t *testing.T) {
 	for _, c := range []struct {
 		drain   time.Duration
@@ -23,7 +23,7 @@ func TestAdviceCanBeTaken(t *testing.T) {
 		result := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: c.seconds}}
 		err := keepStopTime(grid, nil, result)
 		if err == nil {
-			t.Errorf("a drain of %s and %d s to stop are taken", c.drain, ptr.Deref(c.seconds, 0))
+			t.Errorf("a drain of %s and %d s to stop are accepted", c.drain, ptr.Deref(c.seconds, 0))
 			continue
 		}
 		if want := "set at least " + count(int(c.least), "", ""); !strings.Contains(err.Error(), strings.TrimSpace(want)+",") {
@@ -35,7 +35,7 @@ func TestAdviceCanBeTaken(t *testing.T) {
 		}
 	}
 
-	// One is one.
+	// The singular.
 	for got, want := range map[string]string{
 		(&plainCount{}).String():               "no client is connected without TLS",
 		(&plainCount{connections: 1}).String(): "1 connection of a client without TLS",

@@ -20,7 +20,7 @@ var (
 
 	partitionGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ordergrid_operator_grid_partitions",
-		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync, moving (on their way to another shard), queued (to move after those), held (of the queued, those that wait for spec.rebalance.window).",
+		Help: "Partitions of the OrderGrid by state: claimed, fully_in_sync, moving (to another shard), queued (to move after those), held (of the queued, those that wait for spec.rebalance.window).",
 	}, []string{"namespace", "grid", "state"})
 
 	shardGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -64,8 +64,8 @@ func init() {
 
 var countWrite = apply.CountIn(writesTotal)
 
-// record publishes what was observed. A condition that the grid does not have any more, as FabricReady without
-// spec.fabric, has no series either: its last value would be alerted on for ever.
+// record publishes the observation. A condition that the grid no longer has, such as FabricReady without spec.fabric,
+// has no series either: an alert on its last value would never end.
 func record(o *observation, conditions []metav1.Condition) {
 	for _, c := range gridConditions {
 		if meta.FindStatusCondition(conditions, c.kind) == nil {
@@ -104,13 +104,13 @@ func record(o *observation, conditions []metav1.Condition) {
 	recordMoves(o)
 }
 
-// recordMoves publishes where partitions are to be, and since when they are on their way.
+// recordMoves publishes where partitions should be, and since when they move.
 func recordMoves(o *observation) {
 	shard := int32(0)
 	for ; shard < o.grid.Spec.Shards; shard++ {
 		shardGauge.WithLabelValues(o.grid.Namespace, o.grid.Name, strconv.Itoa(int(shard))).Set(float64(len(o.of(shard))))
 	}
-	for shardGauge.DeleteLabelValues(o.grid.Namespace, o.grid.Name, strconv.Itoa(int(shard))) { // those that are gone
+	for shardGauge.DeleteLabelValues(o.grid.Namespace, o.grid.Name, strconv.Itoa(int(shard))) { // those removed
 		shard++
 	}
 	var oldest *metav1.Time

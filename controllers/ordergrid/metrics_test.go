@@ -12,7 +12,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestSeriesOfConditionsEnd: FabricReady has no series once spec.fabric is taken out, whatever it was last.
+// TestSeriesOfConditionsEnd: FabricReady has no series once spec.fabric is removed, whatever its last value.
 func TestSeriesOfConditionsEnd(t *testing.T) {
 	o := &observation{grid: pairGrid()}
 	fabric := metav1.Condition{Type: api.ConditionFabricReady, Status: metav1.ConditionFalse}
@@ -27,7 +27,7 @@ func TestSeriesOfConditionsEnd(t *testing.T) {
 	}
 }
 
-// TestSeriesOfMoves: shards that are gone and moves that are over have none.
+// TestSeriesOfMoves: removed shards and finished moves have none.
 func TestSeriesOfMoves(t *testing.T) {
 	o := scaledOut()
 	o.grid.Name, o.grid.Namespace = "series-of-moves", "trading"

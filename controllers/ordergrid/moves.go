@@ -12,12 +12,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/placement"
 )
 
-// turnBackAfter is how long a pod may be not ready before partitions are not sent to it any more that are on their way. It
-// may be so for a moment when it is given one.
+// turnBackAfter is how long a pod may be not ready before partitions moving to it are sent back. It may be briefly not
+// ready when it gets one.
 const turnBackAfter = 10 * time.Second
 
-// planMoves decides which partitions get another home, by what the API server says: by a cache that is behind, one would
-// be sent to two places.
+// planMoves decides which partitions get another home, from the API server: with an old cache one could be sent to two
+// places.
 func (r *run) planMoves(ctx context.Context) error {
 	s, now := &r.scale, r.Clock.Now()
 	o, plan := r.observation, nextMoves(r.observation, now)
@@ -44,23 +44,23 @@ func (r *run) planMoves(ctx context.Context) error {
 	return nil
 }
 
-// mayMove holds orders against spec.updateStrategy.objective before partitions move.
+// mayMove checks orders against spec.updateStrategy.objective before partitions move.
 func (r *run) mayMove(ctx context.Context, asked bool) bool {
 	open := r.keepToObjective(ctx, r.observation, &r.remembered.scale.objective, &r.scale.held, asked, "the next partition moves")
 	r.lookWithin(r.scale.again)
 	return open
 }
 
-// nextMoves plans, from what is observed at one moment.
+// nextMoves plans, from one observation.
 func nextMoves(o *observation, now time.Time) placement.Plan {
 	if len(o.partitions) < o.wantPartitions() {
-		return placement.Plan{} // they are being made, or one is lost
+		return placement.Plan{} // they are being created, or one is lost
 	}
 	paused, partitions := "", make([]placement.Partition, 0, len(o.partitions))
 	for i := range o.partitions {
 		p := &o.partitions[i]
-		if problem := o.personFirst(p); problem != "" && paused == "" {
-			paused = fmt.Sprintf("%s: %s, and no partition begins to move before a person has decided", p.Name, problem)
+		if problem := o.actionRequired(p); problem != "" && paused == "" {
+			paused = fmt.Sprintf("%s: %s, and no partition begins to move before it is resolved", p.Name, problem)
 		}
 		held := heldBy(o.grid, p)
 		q := placement.Partition{ID: int(p.Spec.Partition), Home: int(p.Spec.Shard), Bytes: o.bytes[p.Spec.Partition], Moving: moves(o.grid, p), Stays: o.whyStays(p)}
@@ -80,7 +80,7 @@ func nextMoves(o *observation, now time.Time) placement.Plan {
 	return plan
 }
 
-// whyStays says why a partition may not be sent elsewhere now, "" if it may.
+// whyStays returns why a partition may not be moved now, "" if it may.
 func (o *observation) whyStays(p *api.GridPartition) string {
 	switch {
 	case o.resizing(p.Spec.Shard) != nil:
@@ -91,11 +91,11 @@ func (o *observation) whyStays(p *api.GridPartition) string {
 	return o.problem(p)
 }
 
-// closed says why no partition may be sent to a shard now, "" if one may.
+// closed returns why no partition may be moved to a shard now, "" if one may.
 func (o *observation) closed(shard int32, now time.Time) string {
 	switch emptied := o.emptiedPods(shard); {
 	case o.setOf(shard) == nil:
-		return "it is being made"
+		return "it is being created"
 	case o.resizing(shard) != nil:
 		return "the number of its copies changes first"
 	case len(o.updatedPods(shard)) > 0, o.surging(shard):
@@ -109,7 +109,7 @@ func (o *observation) closed(shard int32, now time.Time) string {
 	}
 	pod := podNamed(o.pods, name)
 	if pod == nil {
-		return name + " is not there yet"
+		return name + " does not exist yet"
 	}
 	comes := slices.ContainsFunc(o.of(shard), func(p *api.GridPartition) bool { return moves(o.grid, p) })
 	if comes && pod.DeletionTimestamp == nil && now.Sub(readyChanged(pod)) < turnBackAfter {
@@ -123,15 +123,15 @@ func (o *observation) surging(shard int32) bool {
 	return slices.ContainsFunc(o.copies, func(c shardCopies) bool { return c.shard == shard && c.surge })
 }
 
-// tellMove reports that a record names another home than before.
-func (r *run) tellMove(record, now *api.GridPartition) {
+// recordMove reports that a record names another home than before.
+func (r *run) recordMove(record, now *api.GridPartition) {
 	if now != nil && now.Spec.Shard != record.Spec.Shard {
 		r.Recorder.Eventf(r.grid, reference(r.grid.Namespace, record.Name), corev1.EventTypeNormal, eventPartitionMoves, "Scale",
 			"p%d moves from shard %d to shard %d", record.Spec.Partition, now.Spec.Shard, record.Spec.Shard)
 	}
 }
 
-// moveEvents tells of every partition that has come to where it was to go.
+// moveEvents returns an event for every finished move.
 func moveEvents(grid string, before, after []api.PartitionMove, partitions []api.PartitionSummary) (events []event) {
 	for _, m := range before {
 		if slices.ContainsFunc(after, func(n api.PartitionMove) bool { return n.Partition == m.Partition }) {

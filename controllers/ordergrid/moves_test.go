@@ -12,7 +12,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// scaledOut is a grid of four partitions, all on shard 0, that has just got the pods of shard 1.
+// scaledOut is a grid of four partitions, all on shard 0, with new pods of shard 1.
 func scaledOut() *observation {
 	o := twoShards()
 	for i := range o.statefulSets {
@@ -37,12 +37,12 @@ func goHome(p *api.GridPartition, shard int32) {
 	p.Spec.PreferredPod = p.Spec.Pods[0]
 }
 
-// join has a pod of another shard be in sync.
+// join puts a pod of another shard in sync.
 func join(p *api.GridPartition, pod string) {
 	p.Status.InSync = append(p.Status.InSync, api.Member{ID: pod + "/x", PodName: pod})
 }
 
-// TestNextMoves: what begins, what comes later, and what is waited for.
+// TestNextMoves: what begins, what follows, and what is waited for.
 func TestNextMoves(t *testing.T) {
 	findings := func(o *observation, n int, f finding) {
 		f.record = &o.partitions[n]
@@ -50,25 +50,25 @@ func TestNextMoves(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*observation)
-		want   string // partition>shard of those that begin, + how many later, and what is waited for
+		want   string // partition>shard of those that begin, + how many follow, and what is waited for
 	}{
-		"a shard is added":       {func(*observation) {}, "0>1 1>1 +0 "},
-		"one is on its way":      {func(o *observation) { goHome(&o.partitions[3], 1) }, "0>1 +0 "},
-		"its pods are not there": {func(o *observation) { o.pods = o.pods[:2] }, "+2 p0 waits for shard 1: rtd-s1-0 is not there yet"},
-		"it is being made":       {func(o *observation) { o.statefulSets = o.statefulSets[:1] }, "+2 p0 waits for shard 1: it is being made"},
+		"a shard is added":      {func(*observation) {}, "0>1 1>1 +0 "},
+		"one is on its way":     {func(o *observation) { goHome(&o.partitions[3], 1) }, "0>1 +0 "},
+		"its pods do not exist": {func(o *observation) { o.pods = o.pods[:2] }, "+2 p0 waits for shard 1: rtd-s1-0 does not exist yet"},
+		"it is being created":   {func(o *observation) { o.statefulSets = o.statefulSets[:1] }, "+2 p0 waits for shard 1: it is being created"},
 		"a pod of it is not ready": {func(o *observation) {
 			o.pods[3].Status.Conditions[0].Status = corev1.ConditionFalse
 		}, "+2 p0 waits for shard 1: rtd-s1-1 is not ready"},
-		"it is not ready for a moment, as one comes": {func(o *observation) {
+		"it is briefly not ready as one arrives": {func(o *observation) {
 			goHome(&o.partitions[3], 1)
 			o.pods[3].Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(rollNow)}
 		}, "0>1 +0 "},
-		"one comes, and it has not been ready for long": {func(o *observation) {
+		"one arrives, and it has been not ready for long": {func(o *observation) {
 			goHome(&o.partitions[3], 1)
 			o.pods[3].Status.Conditions[0].Status = corev1.ConditionFalse
 		}, "3>0 +2 p0 waits for shard 1: rtd-s1-1 is not ready"},
 		"its pods are being replaced": {func(o *observation) { o.statefulSets[1].Status.UpdateRevision = "rev2" }, "+2 p0 waits for shard 1: its pods are being replaced"},
-		"a person replaces its pods": {func(o *observation) {
+		"its pods are replaced manually": {func(o *observation) {
 			o.statefulSets[1].Status.UpdateRevision = "rev2"
 			o.grid.Spec.UpdateStrategy.Type = api.UpdateOnDelete
 		}, "0>1 1>1 +0 "},
@@ -78,11 +78,11 @@ func TestNextMoves(t *testing.T) {
 		"the number of copies changes where they are": {func(o *observation) { o.copies = []shardCopies{{shard: 0, resizing: true}} },
 			"+0 p0 stays on shard 0: the number of its copies changes first"},
 		"a Kubernetes node of it is emptied": {func(o *observation) { o.emptied = map[string]string{"rtd-s1-1": "n4"} }, "+2 p0 waits for shard 1: rtd-s1-1 is on n4, which is being emptied"},
-		"a copy of one is away":              {func(o *observation) { o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1] }, "1>1 2>1 +0 "},
-		"a person has to decide": {func(o *observation) { findings(o, 3, finding{loss: loss{verdict: fateGone}}) },
-			"+2 rtd-p3: DataLossSuspected, and no partition begins to move before a person has decided"},
+		"a copy of one is missing":           {func(o *observation) { o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1] }, "1>1 2>1 +0 "},
+		"data loss is suspected": {func(o *observation) { findings(o, 3, finding{loss: loss{verdict: fateGone}}) },
+			"+2 rtd-p3: DataLossSuspected, and no partition begins to move before it is resolved"},
 		"a record went back": {func(o *observation) { findings(o, 3, finding{lead: &lead{}}) },
-			"+2 rtd-p3: ConfigurationRegressed, and no partition begins to move before a person has decided"},
+			"+2 rtd-p3: ConfigurationRegressed, and no partition begins to move before it is resolved"},
 		"a record is missing": {func(o *observation) { o.partitions = o.partitions[:3] }, "+0 "},
 		"it leaves again":     {func(o *observation) { o.scale.wanted = 1 }, "+0 "},
 		"it leaves again, and one was on its way": {func(o *observation) {
@@ -114,9 +114,9 @@ func TestNextMoves(t *testing.T) {
 // TestMovingPartitionHoldsPods: a pod of either shard stays while a partition has copies on both.
 func TestMovingPartitionHoldsPods(t *testing.T) {
 	for name, change := range map[string]func(*api.GridPartition){
-		"nobody of the other shard is in sync": func(*api.GridPartition) {},
+		"no pod of the other shard is in sync": func(*api.GridPartition) {},
 		"one is":                               func(p *api.GridPartition) { join(p, "rtd-s1-0") },
-		"one of the shard that it leaves is left": func(p *api.GridPartition) {
+		"one of the source shard is left": func(p *api.GridPartition) {
 			p.Status.InSync = p.Status.InSync[:1]
 			join(p, "rtd-s1-0")
 			join(p, "rtd-s1-1")
@@ -135,7 +135,7 @@ func TestMovingPartitionHoldsPods(t *testing.T) {
 		}
 	}
 
-	// A pod on a lost node: the shard that a partition leaves, and the one that it comes to.
+	// A pod on a lost node: the source and the target shard of a move.
 	nodes := map[string]lostNode{"n1": {name: "n1", since: rollNow.Add(-time.Hour)}}
 	for pod, c := range map[string]struct{ inSync, want string }{
 		"rtd-s0-1": {"rtd-s0-0 rtd-s0-1 rtd-s1-0", "the others still count on its copy of rtd-p1"},
@@ -165,7 +165,8 @@ func TestMovingPartitionHoldsPods(t *testing.T) {
 		}
 	}
 
-	// A third copy of a shard lets no other go that has a copy of a partition on its way: it has none of that.
+	// A third copy of a shard does not allow the removal of a pod with a copy of a moving partition: it has no copy of
+	// that one.
 	o := scaledOut()
 	o.grid.Spec.UpdateStrategy.Surge = new(int32)
 	*o.grid.Spec.UpdateStrategy.Surge = 1

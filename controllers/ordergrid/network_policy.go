@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/labels"
 )
 
-// applyNetworkPolicy makes the policy of spec.security.networkPolicy. One that is no longer asked for stays and selects no
-// pod: the operator has no right to delete anything.
+// applyNetworkPolicy creates the policy of spec.security.networkPolicy. One that is no longer needed stays and selects
+// no pod: the operator has no permission to delete it.
 func (r *run) applyNetworkPolicy(ctx context.Context) error {
 	policy := networkPolicy(r.grid, r.Defaults)
 	if r.grid.Spec.Security.PolicyType() == api.NetworkPolicyRestricted {
@@ -34,12 +34,12 @@ func (r *run) applyNetworkPolicy(ctx context.Context) error {
 	return err
 }
 
-// networkPolicyName names the grid's policy. No grid has a dot in its name, so nothing a person makes is likely to be
-// called so.
+// networkPolicyName names the grid's policy. No grid has a dot in its name, so a collision with a user's object is
+// unlikely.
 func networkPolicyName(grid *api.OrderGrid) string { return grid.Name + ".nodes" }
 
-// networkPolicy lets in who has to reach grid nodes, and out what they need. Kubelets reach the pods of their own machine
-// in any case.
+// networkPolicy allows the ingress and egress that grid nodes need. Kubelets reach the pods of their own machine in any
+// case.
 func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.NetworkPolicy {
 	spec := grid.Spec.Security.NetworkPolicy
 	self := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: gridSelector(grid)}}
@@ -64,19 +64,19 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.Network
 			},
 			Egress: []networkingv1.NetworkPolicyEgressRule{
 				{To: []networkingv1.NetworkPolicyPeer{self}, Ports: ports(corev1.ProtocolTCP, api.DataPort)},
-				// DNS servers and API servers are often no pods, so that no selector finds them.
+				// DNS servers and API servers are often not pods, so no selector matches them.
 				{Ports: append(ports(corev1.ProtocolUDP, 53), ports(corev1.ProtocolTCP, 53)...)},
 				{Ports: ports(corev1.ProtocolTCP, defaults.APIServerPorts...)},
 			},
 		},
 	}
-	if x := grid.Spec.ExternalAccess; x != nil { // no pods: who comes from outside has a network, if anything
+	if x := grid.Spec.ExternalAccess; x != nil { // no pods: external clients have a network, if anything
 		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: networksOf(x.SourceRanges), Ports: ports(corev1.ProtocolTCP, api.ExternalPort)})
 	}
 	return policy
 }
 
-// component are the pods of the namespace with a part of OrderGrid.
+// component are the pods of the namespace with a component of OrderGrid.
 func component(name string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Name: "ordergrid", labels.Component: name}}}
 }

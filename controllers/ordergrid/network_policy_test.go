@@ -29,7 +29,7 @@ func TestNetworkPolicyGolden(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicyOnAndOff: the policy selects the grid's pods while it is asked for, and none afterwards.
+// TestNetworkPolicyOnAndOff: the policy selects the grid's pods while it is enabled, and none afterwards.
 func TestNetworkPolicyOnAndOff(t *testing.T) {
 	b := newBench(t)
 	b.reconcile.Defaults.OperatorNamespace, b.reconcile.Defaults.APIServerPorts = policyDefaults.OperatorNamespace, policyDefaults.APIServerPorts
@@ -37,7 +37,7 @@ func TestNetworkPolicyOnAndOff(t *testing.T) {
 	b.run(grid)
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "rtd.nodes"}}
 	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err == nil {
-		t.Fatal("there is a policy that nobody asked for")
+		t.Fatal("there is a policy although none is configured")
 	}
 	selects := func() bool {
 		b.get(policy)
@@ -55,7 +55,7 @@ func TestNetworkPolicyOnAndOff(t *testing.T) {
 		b.write(grid)
 		b.run(grid)
 		if selects() != on {
-			t.Errorf("asked for %v, it selects pods: %v", on, !on)
+			t.Errorf("enabled %v, it selects pods: %v", on, !on)
 		}
 		if writes := b.run(grid); len(writes) > 0 {
 			t.Errorf("a pass without anything to do wrote %v", writes)

@@ -13,7 +13,7 @@ import (
 )
 
 // nodeArgs is the command line of a grid node. $(POD_NAME) and $(POD_IP) are expanded by the kubelet. replicas and
-// minInSync are not among them: nodes take them from their GridPartitions, so that a change needs no other pods.
+// minInSync are not among them: nodes read them from their GridPartitions, so that a change does not replace pods.
 func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	spec := &grid.Spec
 	args := []string{
@@ -35,7 +35,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	}
 	args = append(args, peerKeyArgs(grid)...)
 	args = append(args, certificates.NodeArgs(grid)...)
-	if spec.ExternalAccess != nil && slices.Contains(args, "--tls-cert") { // nothing leaves the cluster in plain text, not before its certificates are there either
+	if spec.ExternalAccess != nil && slices.Contains(args, "--tls-cert") { // nothing leaves the cluster in plain text, not even before its certificates exist
 		args = append(args, flagExternal, fmt.Sprintf(":%d", api.ExternalPort))
 	}
 	args = append(args, authorizationArgs(grid)...)
@@ -57,12 +57,12 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	return args
 }
 
-// firstPods are the pods of a shard that its nodes dial ahead of need: a third one dials these. It is the same whatever
-// spec.replicas is, which a change of it must not need other pods for.
+// firstPods are the pods of a shard that its nodes dial in advance: a third one dials these. It does not depend on
+// spec.replicas, whose change must not replace other pods.
 const firstPods = 2
 
-// peers are the first pods of a shard by the names the headless Service gives them. They lead to the pod network: nodes on
-// a fabric, and those of other shards, find each other by the addresses in their partitions' records alone.
+// peers are the first pods of a shard by their DNS names in the headless Service. They resolve to the pod network:
+// nodes on a fabric, and those of other shards, find each other by the addresses in their partitions' records alone.
 func peers(grid *api.OrderGrid, shard int32) []string {
 	var list []string
 	for ordinal := range int32(firstPods) {
@@ -71,19 +71,19 @@ func peers(grid *api.OrderGrid, shard int32) []string {
 	return list
 }
 
-// processMemory is the limit at which a grid node leaves spec.memory to orders: it keeps a quarter of its limit, at most
-// 192Mi, for its runtime and connections.
+// processMemory is the limit at which a grid node leaves spec.memory to orders: it reserves a quarter of its limit, at
+// most 192Mi, for its runtime and connections.
 func processMemory(orders resource.Quantity) *resource.Quantity {
 	n := orders.Value()
 	return resource.NewQuantity(n+min((n+2)/3, 192<<20), resource.BinarySI)
 }
 
-// usualPrefault is provided before a grid node serves if the user says nothing: half a second at most, and some 700,000
-// orders of 305 bytes. Beyond, a node asks for memory a little ahead of need.
+// usualPrefault is the default: half a second at most, and some 700,000 orders of 305 bytes. Beyond, a node faults in
+// memory slightly in advance.
 const usualPrefault = 256 << 20
 
-// prefault is spec.prefault. Memory that the pod does not request is not taken ahead without a word: somebody may have
-// meant it to be there only when it is needed.
+// prefault is spec.prefault. By default memory that the pod does not request is not faulted in: it may be meant to be
+// used only on demand.
 func prefault(grid *api.OrderGrid) *resource.Quantity {
 	if grid.Spec.Prefault != nil {
 		return grid.Spec.Prefault

@@ -25,7 +25,7 @@ func TestPrefault(t *testing.T) {
 		"asked for, none":          {func(s *api.OrderGridSpec) { s.Prefault = ptr.To(resource.MustParse("0")) }, "0", 60},
 		"more memory than request": {func(s *api.OrderGridSpec) { s.Resources = request("512Mi") }, "0", 60},
 		"request covers memory":    {func(s *api.OrderGridSpec) { s.Resources = request("1Gi") }, "256Mi", 64},
-		"asked for all the same": {func(s *api.OrderGridSpec) {
+		"set explicitly": {func(s *api.OrderGridSpec) {
 			s.Resources, s.Prefault = request("512Mi"), ptr.To(resource.MustParse("1Gi"))
 		}, "1Gi", 64},
 		"much": {func(s *api.OrderGridSpec) {

@@ -15,14 +15,14 @@ import (
 )
 
 // fakeNodes answers at the pods' addresses over real HTTP. An address without an answer is silent: it accepts the
-// connection and says nothing.
+// connection and sends nothing.
 type fakeNodes struct {
 	server *httptest.Server
 
 	mu      sync.Mutex
 	answers map[string]*nodestatus.Node   // by "ip:port"
-	traffic map[string]*fakeTraffic       // by "ip:port": what /metrics shows
-	memory  map[string]*nodestatus.Memory // by "ip:port"; those that are not there answer as a node of the version before
+	traffic map[string]*fakeTraffic       // by "ip:port": content of /metrics
+	memory  map[string]*nodestatus.Memory // by "ip:port"; missing ones answer like a node of the previous version
 	asked   int
 
 	memoryAsked int
@@ -54,7 +54,7 @@ func newFakeNodes(t *testing.T) *fakeNodes {
 		switch {
 		case r.URL.Path != nodestatus.Path || err != nil:
 			t.Errorf("asked for %s: %v", r.URL, err)
-		case answer == nil: // not by silence: how long to wait would depend on how busy the machine is
+		case answer == nil: // not by silence: the wait would depend on the machine's load
 			panic(http.ErrAbortHandler)
 		default:
 			_, _ = w.Write(body)
@@ -85,15 +85,15 @@ func (f *fakeNodes) remembers(address string, m *nodestatus.Memory) {
 	f.memory[address] = m
 }
 
-// client connects to the server whatever address is asked for; the Host header keeps it.
-// Its limit is none that a busy machine reaches.
+// client connects to the server for every address; the Host header keeps it. Its timeout is one that a busy machine
+// does not reach.
 func (f *fakeNodes) client() *http.Client {
 	return nodestatus.NewClient(time.Minute, func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, f.server.Listener.Addr().String())
 	})
 }
 
-// questions since the last call.
+// questions returns the number of queries since the last call.
 func (f *fakeNodes) questions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func (f *fakeNodes) questions() int {
 	return n
 }
 
-// says makes a pod of shard 0 answer as a process that goes by a record in a role.
+// says makes a pod of shard 0 answer as a process with a record and a role.
 func (f *fakeNodes) says(grid *api.OrderGrid, ordinal int32, boot, role string, records ...*api.GridPartition) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

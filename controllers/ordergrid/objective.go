@@ -14,34 +14,34 @@ import (
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
-// An update with spec.updateStrategy.objective is held against what orders meet: the pods are read twice, a window apart,
-// and what they counted in between is judged shard by shard, so that one bad shard does not hide among many.
+// An update with spec.updateStrategy.objective is judged by the latency of orders: the pods are read twice, a window
+// apart, and the difference is judged shard by shard, so that one bad shard is not hidden among many.
 
-// fewestOrders of a shard in a window that are judged: of fewer, the 99th percentile is the slowest one.
+// fewestOrders of a shard in a window that are judged: with fewer, the 99th percentile is the slowest one.
 const fewestOrders = 100
 
-// survey is what the pods of a grid told of their orders at one moment.
+// survey is the order metrics of a grid's pods at one moment.
 type survey struct {
 	at     time.Time
 	pods   map[string]*orderCount // by pod; those that answered
 	silent []string               // the others, and why
 }
 
-// orderCount is what a process has counted since it began.
+// orderCount is the counters of a process since its start.
 type orderCount struct {
 	shard                 string
 	uid                   types.UID // of the pod
-	made                  time.Time // when the pod was
-	began                 float64   // when the process did, seconds since 1970: it tells processes of one pod apart
+	made                  time.Time // creation time of the pod
+	began                 float64   // start of the process, seconds since 1970: it distinguishes processes of one pod
 	acknowledged, refused float64
 	latency               *histogram.Native // seconds
 }
 
-// since is what was counted after an earlier reading. It is not known of a process that was there then and did not answer.
+// since is the difference to an earlier reading. It is unknown for a process that existed then and did not answer.
 func (c *orderCount) since(before *survey, pod string) (*orderCount, bool) {
 	out := *c
 	out.latency = &histogram.Native{}
-	_ = out.latency.Add(c.latency) // an empty one takes any schema
+	_ = out.latency.Add(c.latency) // an empty one accepts any schema
 	was := before.pods[pod]
 	switch {
 	case was != nil && was.uid == c.uid && was.began == c.began:
@@ -54,17 +54,17 @@ func (c *orderCount) since(before *survey, pod string) (*orderCount, bool) {
 	return &out, true
 }
 
-// orderState is what can be said of orders and an objective.
+// orderState is the judgement of orders by an objective.
 type orderState int
 
 const (
-	ordersKeep    orderState = iota // they keep to it
+	ordersKeep    orderState = iota // they meet it
 	ordersMiss                      // they do not
-	ordersFew                       // there were too few to say
-	ordersUnknown                   // nobody told
+	ordersFew                       // there were too few to judge
+	ordersUnknown                   // no node reported them
 )
 
-// judgeOrders says whether the orders between two surveys kept to the objective, and what speaks for that.
+// judgeOrders reports whether the orders between two surveys met the objective, with evidence.
 func judgeOrders(objective *api.UpdateObjective, before, now *survey) (orderState, string) {
 	window := now.at.Sub(before.at).Round(time.Second)
 	shards, silent := map[string]*orderCount{}, slices.Clone(now.silent)
@@ -102,15 +102,15 @@ func judgeOrders(objective *api.UpdateObjective, before, now *survey) (orderStat
 	case len(missed) > 0:
 		return ordersMiss, strings.Join(missed[:min(len(missed), 4)], "; ")
 	case len(silent) > 0:
-		return ordersUnknown, fmt.Sprintf("orders cannot be held against spec.updateStrategy.objective: %s; let the operator reach port %d of the pods, or remove the objective",
+		return ordersUnknown, fmt.Sprintf("orders cannot be judged by spec.updateStrategy.objective: %s; let the operator reach port %d of the pods, or remove the objective",
 			strings.Join(silent[:min(len(silent), 3)], "; "), api.HTTPPort)
 	case judged == 0:
-		return ordersFew, fmt.Sprintf("no shard had %d orders in %s: there is nothing to hold against spec.updateStrategy.objective", fewestOrders, window)
+		return ordersFew, fmt.Sprintf("no shard had %d orders in %s: there is nothing to judge by spec.updateStrategy.objective", fewestOrders, window)
 	}
-	return ordersKeep, fmt.Sprintf("orders kept to spec.updateStrategy.objective for %s", window)
+	return ordersKeep, fmt.Sprintf("orders met spec.updateStrategy.objective for %s", window)
 }
 
-// misses says what of the objective a shard's orders did not keep to.
+// misses returns what a shard's orders missed of the objective.
 func (c *orderCount) misses(objective *api.UpdateObjective, window time.Duration) (out []string) {
 	where := "shard " + c.shard
 	if p99 := c.latency.Quantile(0.99); objective.P99 != nil && c.latency.Count >= fewestOrders && !math.IsNaN(p99) && p99 > objective.P99.Seconds() {

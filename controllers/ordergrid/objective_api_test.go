@@ -13,13 +13,13 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// fakeTraffic is what a node has counted, and the node's own metrics that show it.
+// fakeTraffic is the counters of a node, and the node's own metrics that export them.
 type fakeTraffic struct {
 	now     metrics.Snapshot
 	handler http.Handler
 }
 
-// serveMetrics answers as a grid node does, with its collector.
+// serveMetrics answers like a grid node, with its collector.
 func (f *fakeNodes) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.asked++
@@ -32,7 +32,8 @@ func (f *fakeNodes) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	traffic.handler.ServeHTTP(w, r)
 }
 
-// meets lets a pod of shard 0 have acknowledged more orders, each after that time, and refused others for want of memory.
+// meets makes a pod of shard 0 have acknowledged more orders, each after that time, and refused others for lack of
+// memory.
 func (f *fakeNodes) meets(ordinal int32, orders uint64, latency time.Duration, refused uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,14 +43,14 @@ func (f *fakeNodes) meets(ordinal int32, orders uint64, latency time.Duration, r
 	t.now.Partitions[0].Counters.Rejects[wire.CodeCapacity] += refused
 }
 
-// idle lets a pod answer, which had no orders.
+// idle makes a pod answer that had no orders.
 func (f *fakeNodes) idle(shard, ordinal int32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.trafficAt(podIP(shard, ordinal) + ":9400")
 }
 
-// trafficAt is what a node has counted; f.mu is held.
+// trafficAt is the counters of a node; f.mu is held.
 func (f *fakeNodes) trafficAt(host string) *fakeTraffic {
 	t := f.traffic[host]
 	if t == nil {
@@ -69,7 +70,7 @@ func (f *fakeNodes) trafficAt(host string) *fakeTraffic {
 	return t
 }
 
-// newJudged is a pair whose orders are quick, and whose updates have an objective.
+// newJudged is a pair with fast orders, and an objective for updates.
 func newJudged(t *testing.T) *rolling {
 	r := newRolling(t)
 	r.grid.Spec.UpdateStrategy.Objective = &api.UpdateObjective{P99: &metav1.Duration{Duration: time.Millisecond}, Errors: "0.1%"}
@@ -87,19 +88,19 @@ func (r *rolling) meets(orders uint64, latency time.Duration, refused uint64) {
 	}
 }
 
-// window lets one pass, in which orders meet that, and says what the operator writes then.
+// window runs a pass with that order traffic, and returns the operator's writes.
 func (r *rolling) window(orders uint64, latency time.Duration, refused uint64) []string {
 	r.t.Helper()
 	if r.again == 0 || r.again > 30*time.Second {
-		r.t.Fatalf("looks again after %v, wanted: within the window", r.again)
+		r.t.Fatalf("reconciles again after %v, wanted: within the window", r.again)
 	}
 	r.clock.SetTime(r.clock.Now().Add(r.again))
 	r.meets(orders, latency, refused)
 	return r.run(r.grid)
 }
 
-// TestUpdateKeepsToItsObjective: the first pod goes after a window in which orders kept to it; the next does not while they
-// do not, whoever the operator is; it goes when they have again.
+// TestUpdateKeepsToItsObjective: the first pod is replaced after a window in which orders met it; the next is not while
+// they do not, also after a restart of the operator; it is replaced when they meet it again.
 func TestUpdateKeepsToItsObjective(t *testing.T) {
 	r := newJudged(t)
 	r.change("once")
@@ -108,7 +109,7 @@ func TestUpdateKeepsToItsObjective(t *testing.T) {
 		t.Fatalf("writes %v, %+v: nothing is measured yet", writes, r.condition(r.grid, api.ConditionProgressing))
 	}
 	if writes := r.window(1000, 100*time.Microsecond, 0); evictions(writes) != 1 || !r.gone(1) {
-		t.Fatalf("writes %v: orders keep to the objective, rtd-s0-1 is to go", writes)
+		t.Fatalf("writes %v: orders meet the objective, rtd-s0-1 is to be replaced", writes)
 	}
 	r.back(1, "rev2", "00000000000000b1")
 	r.budget(1)
@@ -117,10 +118,10 @@ func TestUpdateKeepsToItsObjective(t *testing.T) {
 		t.Fatalf("writes %v: p99 is 20 ms, 1 ms is allowed", writes)
 	}
 	r.wantConditions(r.grid, "True/Serving True/FullyInSync True/ObjectiveMissed False/AsExpected")
-	said := r.condition(r.grid, api.ConditionProgressing).Message
-	for _, want := range []string{"1 of 2 pods run the present template", "p99 of orders in shard 0 was ", "spec.updateStrategy.objective.p99 is 1ms", "goes on by itself", "take the change of spec back"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q does not say %q", said, want)
+	message := r.condition(r.grid, api.ConditionProgressing).Message
+	for _, want := range []string{"1 of 2 pods run the present template", "p99 of orders in shard 0 was ", "spec.updateStrategy.objective.p99 is 1ms", "resumes when orders", "revert the change of spec"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("%q does not contain %q", message, want)
 		}
 	}
 	r.wantEvent("Warning ObjectiveMissed ")
@@ -130,13 +131,13 @@ func TestUpdateKeepsToItsObjective(t *testing.T) {
 	r.run(r.grid)
 	r.wantConditions(r.grid, "True/Serving True/FullyInSync True/ObjectiveMissed False/AsExpected")
 	if writes := r.window(0, 0, 0); evictions(writes) != 0 {
-		t.Fatalf("writes %v: silence is no proof that it is well again", writes)
+		t.Fatalf("writes %v: silence is no proof of recovery", writes)
 	}
 	if writes := r.window(1000, 100*time.Microsecond, 20); evictions(writes) != 0 || !strings.Contains(r.condition(r.grid, api.ConditionProgressing).Message, "of orders in shard 0 were refused") {
 		t.Fatalf("writes %v, %+v: 2 %% are refused", writes, r.condition(r.grid, api.ConditionProgressing))
 	}
 	if writes := r.window(1000, 100*time.Microsecond, 0); evictions(writes) != 1 || !r.gone(0) {
-		t.Fatalf("writes %v: orders keep to the objective again, rtd-s0-0 is to go", writes)
+		t.Fatalf("writes %v: orders meet the objective again, rtd-s0-0 is to be replaced", writes)
 	}
 	r.back(0, "rev2", "00000000000000b0")
 	r.run(r.grid)
@@ -144,18 +145,19 @@ func TestUpdateKeepsToItsObjective(t *testing.T) {
 	r.nodes.questions()
 	r.wantNoWrites(r.grid, "every pod runs the present template")
 	if n := r.nodes.questions(); n != 0 {
-		t.Errorf("%d nodes were asked although nothing is to be done", n)
+		t.Errorf("%d nodes were queried although nothing is to be done", n)
 	}
 }
 
-// TestObjectiveMissedForLong: a person is called, and what they take back is replaced although orders still suffer.
+// TestObjectiveMissedForLong: Stalled is set, and a reverted template is replaced although orders still miss the
+// objective.
 func TestObjectiveMissedForLong(t *testing.T) {
 	r := newJudged(t)
 	r.change("once")
 	r.revision("rev2")
 	r.run(r.grid)
 	r.window(1000, 100*time.Microsecond, 0)
-	time.Sleep(1100 * time.Millisecond) // when a pod was made is told in whole seconds
+	time.Sleep(1100 * time.Millisecond) // creation times of pods are in whole seconds
 	r.back(1, "rev2", "00000000000000b1")
 	r.budget(1)
 	r.run(r.grid)
@@ -168,20 +170,20 @@ func TestObjectiveMissedForLong(t *testing.T) {
 		t.Fatalf("after progressDeadline: %+v", c)
 	}
 	r.change("never")
-	r.revision("rev1") // the StatefulSet controller finds that it is the one before
+	r.revision("rev1") // the StatefulSet controller finds that it is the previous one
 	if writes := r.run(r.grid); evictions(writes) != 1 || !r.gone(1) || r.gone(0) {
-		t.Fatalf("writes %v: the version that orders suffer from is taken back, rtd-s0-1 is to go", writes)
+		t.Fatalf("writes %v: the bad version is reverted, rtd-s0-1 is to be replaced", writes)
 	}
 }
 
-// TestObjectiveOfSilence: no orders are no reason to wait, nodes that do not tell of them are.
+// TestObjectiveOfSilence: a lack of orders is no reason to wait, nodes that do not answer are.
 func TestObjectiveOfSilence(t *testing.T) {
 	r := newJudged(t)
 	r.change("once")
 	r.revision("rev2")
 	r.run(r.grid)
 	if writes := r.window(0, 0, 0); evictions(writes) != 1 || !r.gone(1) {
-		t.Fatalf("writes %v: there are no orders, rtd-s0-1 is to go", writes)
+		t.Fatalf("writes %v: there are no orders, rtd-s0-1 is to be replaced", writes)
 	}
 	r.wantCondition(r.grid, api.ConditionProgressing, metav1.ConditionTrue, reasonUpdating, "no shard had 100 orders in 30s")
 	r.back(1, "rev2", "00000000000000b1")
@@ -192,18 +194,18 @@ func TestObjectiveOfSilence(t *testing.T) {
 	r.nodes.mu.Unlock()
 	r.clock.SetTime(r.clock.Now().Add(r.again))
 	if writes := r.run(r.grid); evictions(writes) != 0 || r.gone(0) || r.again == 0 {
-		t.Fatalf("writes %v, looks again after %v: no node tells of its orders", writes, r.again)
+		t.Fatalf("writes %v, reconciles again after %v: no node reports its orders", writes, r.again)
 	}
 	r.wantCondition(r.grid, api.ConditionProgressing, metav1.ConditionTrue, reasonUpdating, "rtd-s0-0: ", "let the operator reach port 9400 of the pods, or remove the objective")
 
 	r.grid.Spec.UpdateStrategy.Objective = nil
 	r.update(r.grid)
 	if writes := r.run(r.grid); evictions(writes) != 1 || !r.gone(0) {
-		t.Fatalf("writes %v: there is no objective any more, rtd-s0-0 is to go", writes)
+		t.Fatalf("writes %v: there is no objective any more, rtd-s0-0 is to be replaced", writes)
 	}
 }
 
-// TestObjectiveOfPausedUpdate: nothing is asked while a person has paused the update.
+// TestObjectiveOfPausedUpdate: no node is queried while the update is paused.
 func TestObjectiveOfPausedUpdate(t *testing.T) {
 	r := newJudged(t)
 	r.grid.Spec.UpdateStrategy.Type = api.UpdatePaused
@@ -218,6 +220,6 @@ func TestObjectiveOfPausedUpdate(t *testing.T) {
 		}
 	}
 	if n := r.nodes.questions(); n != 0 {
-		t.Errorf("%d nodes were asked while paused", n)
+		t.Errorf("%d nodes were queried while paused", n)
 	}
 }

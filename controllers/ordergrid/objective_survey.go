@@ -14,29 +14,29 @@ import (
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
-// failures are the reasons of refusals that are the end of an order, or that its sender would call a failure. Those that
-// belong to a session on its way to another primary are none: the client goes on by itself.
+// failures are the reasons of refusals that fail an order for its sender. Refusals while a session moves to another
+// primary are not among them: the client retries.
 var failures = []string{"bad_fix", "duplicate_cl_ord_id", "too_large", "capacity", "overloaded", "insufficient_in_sync"}
 
-// updateMemory is what the operator remembers of one grid's update. Losing it costs one more window.
+// updateMemory is the operator's state of one grid's update. Losing it costs one more window.
 type updateMemory struct {
 	before *survey   // the window began with it
-	missed string    // how orders did not keep to the objective when they were judged last; empty: they did
+	missed string    // how orders missed the objective at the last judgement; empty: they met it
 	since  time.Time // when that began
 }
 
-// held is how a change of the grid is held by what orders meet, and what else it waits for.
+// held is why a change of the grid is held by its objective, and what else it waits for.
 type held struct {
-	missed  string   // how orders do not keep to spec.updateStrategy.objective; empty: they do, or nobody knows
-	tooLong bool     // and have not for spec.updateStrategy.progressDeadline
+	missed  string   // how orders miss spec.updateStrategy.objective; empty: they meet it, or it is unknown
+	tooLong bool     // for longer than spec.updateStrategy.progressDeadline
 	waiting []string // what it waits for
 	again   time.Duration
 }
 
 func (h *held) lookWithin(d time.Duration) { h.again = sooner(h.again, d) }
 
-// keepToObjective reports whether what would be done now may be, because orders keep to the objective, and says what speaks
-// against it. asked is whether there is anything to do, and next names it.
+// keepToObjective reports whether the next change may be made because orders meet the objective, with what blocks it.
+// asked is whether there is a change to make, and next names it.
 func (r *run) keepToObjective(ctx context.Context, o *observation, m *updateMemory, h *held, asked bool, next string) (open bool) {
 	objective, now := o.grid.Spec.UpdateStrategy.Objective, r.Clock.Now()
 	if objective == nil {
@@ -44,11 +44,11 @@ func (r *run) keepToObjective(ctx context.Context, o *observation, m *updateMemo
 		return asked
 	}
 	if !asked {
-		m.before = nil // the next window begins when something could be done: a hand-over is not in it
+		m.before = nil // the next window begins when a change is possible: it excludes hand-overs
 		return false
 	}
-	if m.missed == "" && heldBack(o.grid) { // another process of the operator found that
-		m.missed, m.since = "orders did not keep to spec.updateStrategy.objective when they were measured last", now
+	if m.missed == "" && heldBack(o.grid) { // an earlier operator process found that
+		m.missed, m.since = "orders missed spec.updateStrategy.objective when they were measured last", now
 	}
 	window := objective.Window.Duration
 	if m.before == nil || now.Sub(m.before.at) > 2*window {
@@ -73,7 +73,7 @@ func (r *run) keepToObjective(ctx context.Context, o *observation, m *updateMemo
 	return open
 }
 
-// conclude takes what was found about the orders of a window.
+// conclude handles the judgement of a window.
 func (m *updateMemory) conclude(h *held, state orderState, text string, now time.Time) (open bool) {
 	switch {
 	case state == ordersMiss:
@@ -81,7 +81,7 @@ func (m *updateMemory) conclude(h *held, state orderState, text string, now time
 			m.since = now
 		}
 		m.missed = text
-	case state == ordersUnknown, state == ordersFew && m.missed != "": // silence is no proof that it is well again
+	case state == ordersUnknown, state == ordersFew && m.missed != "": // silence is no proof of recovery
 		h.waiting = append(h.waiting, text)
 	default:
 		*m = updateMemory{}
@@ -91,19 +91,20 @@ func (m *updateMemory) conclude(h *held, state orderState, text string, now time
 	return false
 }
 
-// hold says that the change is held, and whether that has lasted too long.
+// hold holds the change, and checks whether that has lasted too long.
 func (m *updateMemory) hold(o *observation, h *held, now time.Time) {
 	h.missed = m.missed
 	h.tooLong = m.missed != "" && now.Sub(m.since) >= o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration
 }
 
-// heldBack says whether the update was held by its objective when status was written last: that survives the operator.
+// heldBack reports whether the update was held by its objective in the last status: that survives a restart of the
+// operator.
 func heldBack(grid *api.OrderGrid) bool {
 	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionProgressing)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reasonObjectiveMissed
 }
 
-// survey asks every pod of the grid, many at the same time.
+// survey queries every pod of the grid, concurrently.
 func (r *Reconciler) survey(ctx context.Context, o *observation, now time.Time) *survey {
 	s := &survey{at: now, pods: map[string]*orderCount{}}
 	places := make(chan struct{}, askAtOnce)
@@ -112,7 +113,7 @@ func (r *Reconciler) survey(ctx context.Context, o *observation, now time.Time) 
 	for i := range o.pods {
 		pod := &o.pods[i]
 		if pod.Status.PodIP == "" || !podReady(pod) {
-			continue // it is no primary
+			continue // it is not a primary
 		}
 		places <- struct{}{}
 		wg.Go(func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
-// counted is what a process has counted that took so long for each of its orders.
+// counted is a process with that latency of each of its orders.
 func counted(t *testing.T, shard string, orders uint64, latency time.Duration, refused float64) *orderCount {
 	t.Helper()
 	var h histogram.Histogram
@@ -46,7 +46,7 @@ func (c *orderCount) add(t *testing.T, orders uint64, latency time.Duration, ref
 
 func TestJudgeOrders(t *testing.T) {
 	const quick, slow = 100 * time.Microsecond, 5 * time.Millisecond
-	old := counted(t, "0", 1e6, slow, 5000) // what was before the window does not count
+	old := counted(t, "0", 1e6, slow, 5000) // orders before the window do not count
 	p99 := api.UpdateObjective{P99: &metav1.Duration{Duration: time.Millisecond}}
 	errs := api.UpdateObjective{Errors: "0.1%"}
 	both := api.UpdateObjective{P99: p99.P99, Errors: errs.Errors}
@@ -63,13 +63,13 @@ func TestJudgeOrders(t *testing.T) {
 		state     orderState
 		text      string
 	}{
-		{"quick enough", both, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 30000, quick, 0)}, nil, ordersKeep, "kept to spec.updateStrategy.objective for 30s"},
+		{"quick enough", both, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 30000, quick, 0)}, nil, ordersKeep, "met spec.updateStrategy.objective for 30s"},
 		{"one in a hundred may be slow", p99, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 29800, quick, 0).add(t, 200, slow, 0)}, nil, ordersKeep, ""},
 		{"two in a hundred may not", p99, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 29400, quick, 0).add(t, 600, slow, 0)}, nil, ordersMiss, "p99 of orders in shard 0 was "},
 		{"says both figures", p99, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 3000, slow, 0)}, nil, ordersMiss, "ms over the last 30s, spec.updateStrategy.objective.p99 is 1ms"},
-		{"only p99 is asked for", p99, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 30000, quick, 3000)}, nil, ordersKeep, ""},
+		{"only p99 is set", p99, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 30000, quick, 3000)}, nil, ordersKeep, ""},
 		{"refused", errs, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 30000, slow, 300)}, nil, ordersMiss, "0.99% of orders in shard 0 were refused over the last 30s, spec.updateStrategy.objective.errors is 0.1%"},
-		{"as many refused as may be", errs, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 99900, slow, 100)}, nil, ordersKeep, ""},
+		{"as many refused as allowed", errs, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 99900, slow, 100)}, nil, ordersKeep, ""},
 		{"all refused", both, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 0, 0, 3000)}, nil, ordersMiss, "100% of orders in shard 0"},
 		{"no orders", both, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old}, nil, ordersFew, "no shard had 100 orders in 30s"},
 		{"few orders, all slow", both, map[string]*orderCount{"a": old}, map[string]*orderCount{"a": old.add(t, 99, slow, 0)}, nil, ordersFew, ""},
@@ -95,7 +95,7 @@ func TestJudgeOrders(t *testing.T) {
 	}
 }
 
-// TestPlanRollAsksForTheObjective: which pods wait for a judgement, and which are replaced whatever orders meet.
+// TestPlanRollAsksForTheObjective: which pods wait for a judgement, and which are replaced regardless.
 func TestPlanRollAsksForTheObjective(t *testing.T) {
 	for _, test := range []struct {
 		name            string
@@ -107,20 +107,20 @@ func TestPlanRollAsksForTheObjective(t *testing.T) {
 		{"the next pod", func(o *observation) { o.renew("rtd-s0-1", time.Minute, true) }, "", "rtd-s0-0"},
 		{"paused", func(o *observation) { o.grid.Spec.UpdateStrategy.Type = api.UpdatePaused }, "", ""},
 		{"a copy is missing", func(o *observation) { o.renew("rtd-s0-1", time.Minute, false) }, "", ""},
-		{"taken back half-way: the new version's pods go", func(o *observation) {
+		{"reverted half-way: the new version's pods are replaced", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, true)
 			for i := range o.statefulSets {
 				o.statefulSets[i].Status.UpdateRevision = "rev1"
 			}
 		}, "rtd-s0-1", ""},
-		{"taken back after a whole shard", func(o *observation) {
+		{"reverted after a whole shard", func(o *observation) {
 			o.renew("rtd-s0-0", time.Minute, true)
 			o.renew("rtd-s0-1", 2*time.Minute, true)
 			for i := range o.statefulSets {
 				o.statefulSets[i].Status.UpdateRevision = "rev1"
 			}
 		}, "rtd-s0-1", ""},
-		{"taken back: a pod that never worked goes", func(o *observation) {
+		{"reverted: a pod that never worked is replaced", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, false)
 			for i := range o.statefulSets {
 				o.statefulSets[i].Status.UpdateRevision = "rev1"
@@ -135,7 +135,7 @@ func TestPlanRollAsksForTheObjective(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := twoShards()
-			for i := range o.pods { // the revision that rev2 is an update of
+			for i := range o.pods { // the revision before rev2
 				o.pods[i].Labels["controller-revision-hash"] = "rev1"
 			}
 			o.grid.Spec.UpdateStrategy.Objective = &api.UpdateObjective{Errors: "0%", Window: metav1.Duration{Duration: 30 * time.Second}}

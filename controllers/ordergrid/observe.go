@@ -14,9 +14,9 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// observation is what one pass knows of a grid: what was read when it began, and what its steps have found out and decided
-// since. The steps go by it, and status is computed from it alone. What would be dangerous to decide by a cache that is
-// behind is decided by another one, of what the API server says at that moment; see run.live.
+// observation is the state of a grid in one pass: what was read when it began, and the findings and decisions of its
+// steps since. The steps use it, and status is computed from it alone. Decisions that would be dangerous with an old
+// cache use another one, read from the API server at that moment; see run.live.
 type observation struct {
 	grid         *api.OrderGrid
 	partitions   []api.GridPartition // by number
@@ -29,25 +29,25 @@ type observation struct {
 
 	findings    map[string]*finding // by partition
 	bytes       map[int32]int64     // of partitions, where nodes were asked; 0: not known
-	notInquired bool                // they are not whole
-	copies      []shardCopies       // nil if that was not decided
-	emptied     map[string]string   // pods on Kubernetes nodes that are being emptied, and those nodes
-	drains      bool                // a drain of a pair is noticed
-	roll        *rollPlan           // nil while the operator has no pod to replace
+	notInquired bool                // not known partitions: 0
+	copies      []shardCopies       // they are incomplete
+	emptied     map[string]string   // nil if it was not decided
+	drains      bool                // pods on Kubernetes nodes that are being emptied, and those nodes
+	roll        *rollPlan           // a drain of a pair is detected
 	lost        *lostPlan           // nil while no pod is on a lost node
 
 	readsNodes     bool           // the operator reads Kubernetes nodes at all
-	nodesRead      bool           // and this pass has held the pods against them
-	shortage       shortage       // why they do not do; empty: they do
+	nodesRead      bool           // and this pass has checked the pods against them
+	shortage       shortage       // why they do not fit; empty: they do
 	stage          *tlsPlan       // nil if it was not decided
 	tls            *tlsState      // nil without spec.security.tls, or if the certificates were not looked at
-	networkMissing string         // why spec.fabric cannot be there, while a pod is not on it
+	networkMissing string         // why the network of spec.fabric is missing, while a pod is not on it
 	room           room           // how much memory is left for orders
-	roomAsked      bool           // since this operator has started
+	roomAsked      bool           // since this operator started
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 }
 
-// read fills in the grid's objects, from the cache or from the API server; after an error they are as before.
+// read reads the grid's objects, from the cache or from the API server; on an error they do not change.
 func (r *Reconciler) read(ctx context.Context, from client.Reader, o *observation) error {
 	var (
 		records api.GridPartitionList
@@ -71,8 +71,8 @@ func (r *Reconciler) read(ctx context.Context, from client.Reader, o *observatio
 	return nil
 }
 
-// live is what the pass knows, with the grid's objects as the API server has them now: for decisions after which a pod goes,
-// a copy counts, or a shard is given up.
+// live is the observation with the grid's objects from the API server: for decisions that remove a pod, count a copy,
+// or give up a shard.
 func (r *run) live(ctx context.Context) (*observation, error) {
 	o := *r.observation
 	return &o, r.read(ctx, r.Live, &o)
@@ -107,7 +107,7 @@ func (o *observation) setOf(shard int32) *appsv1.StatefulSet {
 	return &o.statefulSets[i]
 }
 
-// of are the partitions whose home a shard is.
+// of returns the partitions whose home a shard is.
 func (o *observation) of(shard int32) (list []*api.GridPartition) {
 	for i := range o.partitions {
 		if p := &o.partitions[i]; p.Spec.Shard == shard {
@@ -129,7 +129,7 @@ func readyIn(pods []corev1.Pod, m *api.Member) bool {
 // wantPartitions is how many partitions should serve.
 func (o *observation) wantPartitions() int { return int(o.grid.Spec.Partitions) }
 
-// planned reports whether the operator itself is changing the grid's pods, so that a copy that is away is no news.
+// planned reports whether the operator itself is changing the grid's pods, so that a missing copy is expected.
 func (o *observation) planned() bool {
 	reason, _ := o.scaling()
 	return reason != "" && reason != reasonWaitingForWindow || o.resizeText() != "" || o.surgeText() != "" || o.roll != nil && o.roll.outdated > 0 && len(o.roll.stuck) == 0
@@ -182,7 +182,7 @@ func (o *observation) readyShards() (n int32) {
 	return n
 }
 
-// outdatedPods are the pods made from another template than the StatefulSet has now.
+// outdatedPods are the pods whose template is not the StatefulSet's.
 func (o *observation) outdatedPods() (names []string) {
 	revision := make(map[string]string, len(o.statefulSets)) // by shard label
 	for _, set := range o.statefulSets {
@@ -199,8 +199,8 @@ func (o *observation) outdatedPods() (names []string) {
 	return names
 }
 
-// summaries mirror the partitions' configuration. A partition whose record is gone keeps the epoch it had: that is how
-// the operator knows not to create the record again.
+// summaries mirror the partitions' configuration. A partition whose record is gone keeps its epoch: that keeps the
+// operator from creating the record again.
 func (o *observation) summaries(before []api.PartitionSummary) []api.PartitionSummary {
 	list := make([]api.PartitionSummary, 0, len(o.partitions))
 	there := make(map[string]bool, len(o.partitions))
@@ -220,8 +220,7 @@ func (o *observation) summaries(before []api.PartitionSummary) []api.PartitionSu
 	return list
 }
 
-// owned reports whether the grid controls the object: of a grid of the same name that was deleted a moment ago there may
-// still be objects.
+// owned reports whether the grid controls the object: objects of a just deleted grid of the same name may still exist.
 func owned(grid *api.OrderGrid, object metav1.Object) bool {
 	ref := metav1.GetControllerOf(object)
 	return ref != nil && ref.UID == grid.UID

@@ -15,7 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// reads counts what is read by a client.
+// reads counts the reads by a client.
 type reads struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -49,12 +49,12 @@ func (b *bench) counted(r *reads) client.Client {
 	})
 }
 
-// TestWorldIsReadOnce: a pass over a grid at rest asks the API server for nothing, and lists the grid's objects in the cache
-// when it begins and for status.
+// TestWorldIsReadOnce: a pass over a grid at rest sends no request to the API server, and lists the grid's objects in
+// the cache when it begins and for status.
 func TestWorldIsReadOnce(t *testing.T) {
 	r := newRollingWith(t, 1)
 	r.reconcile.KubeNodes = r.reconcile.Client
-	r.run(r.grid) // drains are noticed now, and disruption budgets say so
+	r.run(r.grid) // drains are noticed now, and disruption budgets allow them
 	var cached, live, nodes reads
 	r.reconcile.Client, r.reconcile.Live, r.reconcile.KubeNodes = r.counted(&cached), r.counted(&live), r.counted(&nodes)
 	r.wantNoWrites(r.grid, "the grid is at rest")
@@ -64,12 +64,12 @@ func TestWorldIsReadOnce(t *testing.T) {
 	if got := nodes.String(); got != "list *v1.NodeList 1" {
 		t.Errorf("Kubernetes nodes: %s", got)
 	}
-	maps.DeleteFunc(cached.count, func(what string, _ int) bool { return strings.HasPrefix(what, "get ") }) // each object is held against what it should be
+	maps.DeleteFunc(cached.count, func(what string, _ int) bool { return strings.HasPrefix(what, "get ") }) // each object is compared with its desired state
 	if got, want := cached.String(), "list *v1.PodList 2, list *v1.ServiceList 1, list *v1.StatefulSetList 2, list *v1alpha1.GridPartitionList 2"; got != want {
 		t.Errorf("listed in the cache: %s, want %s", got, want)
 	}
 
-	// A decision after which a pod may go is made by what the API server says.
+	// A decision that may remove a pod reads from the API server.
 	r.grid.Spec.UpdateStrategy.Type = api.UpdatePaused
 	r.change("1")
 	r.revision("rev2")

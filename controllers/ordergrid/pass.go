@@ -22,19 +22,19 @@ type run struct {
 	remembered   *gridMemory
 	applier      apply.Applier
 	templates    []corev1.PodTemplateSpec // by shard
-	notAllowed   error                    // spec.podTemplate is refused, and StatefulSets keep the template they have
-	made         map[string]bool          // records that the API server has, once it was asked because some are missing
+	notAllowed   error                    // spec.podTemplate is refused, and StatefulSets keep their template
+	made         map[string]bool          // records that the API server has, once queried because some are missing
 	servicesRead *corev1.ServiceList
-	again        time.Duration // when to look again without being woken; 0: not needed
+	again        time.Duration // delay of the next pass without a trigger; 0: not needed
 
 	succeeded map[string]bool // steps of this pass
-	broken    map[int32]bool  // shards of which a step failed: the later steps leave them alone
-	slow      time.Duration   // what failures have taken
+	broken    map[int32]bool  // shards for which a step failed: the later steps skip them
+	slow      time.Duration   // time that failures have taken
 }
 
 func (r *run) lookWithin(d time.Duration) { r.again = sooner(r.again, d) }
 
-// sooner is the earlier of two times to wait, of which 0 is none.
+// sooner is the shorter of two delays, of which 0 is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return max(b, 0)
@@ -42,14 +42,14 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// step is one thing that a pass does.
+// step is one action of a pass.
 type step struct {
 	name  string
 	do    func(context.Context) error
-	after []string // the steps that it needs; they stand before it
+	after []string // the steps that it depends on; they precede it
 }
 
-// The steps that others need, or a person is told of as such.
+// The steps that others depend on, or that are reported by name.
 const (
 	stepInquiry   = "inquiry"
 	stepStage     = "TLS stage"
@@ -65,13 +65,9 @@ const (
 	stepShards    = "shards"
 )
 
-// plan is what a pass does, in this order. A step that fails stops those that need it, and no other:
+// plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
 //
-//   - Nothing of a new grid is made before its pod template is right. A grid that runs keeps the template it has.
-//   - What a pod needs comes before the pod, shard by shard: its record, its rights, its Service, what it mounts.
-//   - No pod is replaced by an update while anything is not as it should be that decides whether one may go: copies,
-//     records, disruption budgets, places. A pod on a lost node is judged by what the API server says alone.
-//   - A partition is sent to another shard, and a shard is removed, by what the records say, read when that is decided.
+// - Nothing of a new grid is created before its pod template is valid. A running grid keeps its template.
 func (r *run) plan() []step {
 	return []step{
 		{stepInquiry, r.inquire, nil},
@@ -95,7 +91,7 @@ func (r *run) plan() []step {
 	}
 }
 
-// failure is what a step failed of.
+// failure is the error of a step.
 type failure struct {
 	step string
 	error
@@ -104,8 +100,8 @@ type failure struct {
 func (f *failure) Error() string { return f.step + ": " + f.error.Error() }
 func (f *failure) Unwrap() error { return f.error }
 
-// pass does each step of a plan once, and returns what failed and the steps that were not done because of that. It ends
-// early only where no step can succeed: the operator is ending, or the API server cannot be reached.
+// pass runs each step of a plan once, and returns the failures and the steps that were skipped because of them. It ends
+// early only where no step can succeed: the operator is stopping, or the API server is unreachable.
 func (r *run) pass(ctx context.Context, plan []step) (failed []error, held []string) {
 	over := false
 	for _, s := range plan {
@@ -137,12 +133,12 @@ func each(err error) []error {
 	return []error{err}
 }
 
-// patience bounds what failures of single shards may take: a webhook that does not answer holds up the worker, and so the
-// other grids, with each of them.
+// patience bounds the time that failures of single shards may take: a webhook that does not answer blocks the worker,
+// and so the other grids, with each of them.
 const patience = 10 * time.Second
 
-// eachShard does something for every shard, one that fails stopping no other. A shard of which an earlier step of the pass
-// has failed is left alone.
+// eachShard runs f for every shard; a failing one stops no other. A shard for which an earlier step of the pass has
+// failed is skipped.
 func (r *run) eachShard(do func(shard int32) error) error {
 	var failed []error
 	for shard := range r.grid.Spec.Shards {
@@ -150,7 +146,7 @@ func (r *run) eachShard(do func(shard int32) error) error {
 			continue
 		}
 		if r.broken[shard] = r.slow > patience; r.broken[shard] {
-			failed = append(failed, fmt.Errorf("shard %d is not looked after in this pass: what failed of others took %v", shard, r.slow))
+			failed = append(failed, fmt.Errorf("shard %d is skipped in this pass: failures of others took %v", shard, r.slow))
 			continue
 		}
 		began := r.Clock.Now()
@@ -162,22 +158,22 @@ func (r *run) eachShard(do func(shard int32) error) error {
 	return errors.Join(failed...)
 }
 
-// retry says when a failed pass is tried again; of several failures the latter counts.
+// retry is when a failed pass is retried; of several failures the latter counts.
 type retry int
 
 const (
-	retryNever   retry = iota // only a change of an object helps, and that wakes the controller
-	retrySoon                 // what stands in the way is already leaving
+	retryNever   retry = iota // only a change of an object helps, which triggers a reconcile
+	retrySoon                 // the obstacle is already being removed
 	retryBackoff              // as the work queue does
 )
 
 // stall is why the operator cannot go on.
 type stall struct{ reason, message string }
 
-// gravest orders the reasons of a stall: one is said in the condition's reason, all of them in its message.
+// gravest orders the reasons of a stall: the first is the condition's reason, all of them are in its message.
 var gravest = []string{reasonRecordLost, reasonPodTemplateInvalid, reasonPodTemplateNotAllowed, reasonNameTaken, reasonApplyRefused, reasonStepFailed}
 
-// classify says what the failures of a pass mean: whether a person has to act, and when to try again.
+// classify maps the failures of a pass to a stall and to the time of the retry.
 func classify(failed []error, held []string) (*stall, retry) {
 	var (
 		s           stall
@@ -209,7 +205,7 @@ func classify(failed []error, held []string) (*stall, retry) {
 	return &s, again
 }
 
-// classify says what one failure means; the reason is empty where what stands in the way goes by itself.
+// classify maps one failure; the reason is empty where it resolves itself.
 func (f *failure) classify() (reason string, again retry) {
 	err := f.error
 	if _, moved := errors.AsType[*movedError](err); moved {
@@ -225,7 +221,7 @@ func (f *failure) classify() (reason string, again retry) {
 		if foreign.Leaving {
 			return "", retrySoon
 		}
-		return reasonNameTaken, retryBackoff // the foreign object does not wake the controller when it goes
+		return reasonNameTaken, retryBackoff // the deletion of the foreign object triggers no reconcile
 	}
 	if _, is := errors.AsType[*recordLostError](err); is {
 		return reasonRecordLost, retryBackoff

@@ -25,7 +25,7 @@ func newRun() *run {
 	return &run{Reconciler: &Reconciler{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, observation: &observation{grid: grid}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
 }
 
-// TestPlan: a step comes after those that it needs, and each is there once.
+// TestPlan: a step follows those it depends on, and each occurs once.
 func TestPlan(t *testing.T) {
 	var before []string
 	for _, s := range newRun().plan() {
@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		if slices.Contains(before, s.name) {
-			t.Errorf("%s is there twice", s.name)
+			t.Errorf("%s occurs twice", s.name)
 		}
 		before = append(before, s.name)
 	}
@@ -54,7 +54,7 @@ func TestPass(t *testing.T) {
 		{"one that no other needs", map[string]error{"c": boom}, "a b c d", "c: boom", ""},
 		{"two", map[string]error{"b": boom, "c": boom}, "a b c", "b: boom, c: boom", "d"},
 		{"several errors of one step", map[string]error{"c": errors.Join(boom, errors.New("bang"))}, "a b c d", "c: boom, c: bang", ""},
-		{"the API server is away", map[string]error{"a": unreachable}, "a", `a: Get "https://api": connection refused`, "b c d"},
+		{"the API server is unreachable", map[string]error{"a": unreachable}, "a", `a: Get "https://api": connection refused`, "b c d"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var did []string
@@ -79,7 +79,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestPassOfAnOperatorThatEnds does no further step.
+// TestPassOfAnOperatorThatEnds runs no further step.
 func TestPassOfAnOperatorThatEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, held := newRun().pass(ctx, []step{
@@ -91,7 +91,7 @@ func TestPassOfAnOperatorThatEnds(t *testing.T) {
 	}
 }
 
-// TestEachShard: a shard that fails stops no other, and later steps leave it alone.
+// TestEachShard: a failing shard stops no other, and later steps skip it.
 func TestEachShard(t *testing.T) {
 	r := newRun()
 	var did []int32
@@ -111,7 +111,7 @@ func TestEachShard(t *testing.T) {
 	}
 }
 
-// TestSlowFailuresEnd: shards of which each fails slowly do not hold the worker that other grids wait for.
+// TestSlowFailuresEnd: shards that each fail slowly do not block the worker for other grids.
 func TestSlowFailuresEnd(t *testing.T) {
 	r := newRun()
 	clock := r.Clock.(*clocktesting.FakePassiveClock)
@@ -122,7 +122,7 @@ func TestSlowFailuresEnd(t *testing.T) {
 		return errors.New("the webhook did not answer")
 	})
 	if asked != 2 || len(each(err)) != 4 || len(r.broken) != 4 {
-		t.Errorf("%d of 4 shards were tried, %d are left alone, error %v", asked, len(r.broken), err)
+		t.Errorf("%d of 4 shards were tried, %d are skipped, error %v", asked, len(r.broken), err)
 	}
 }
 
@@ -146,8 +146,8 @@ func TestClassify(t *testing.T) {
 		{"leaving", []error{leaving}, "", retrySoon},
 		{"refused", []error{forbidden}, reasonApplyRefused, retryBackoff},
 		{"moved and refused", []error{moved, forbidden}, reasonApplyRefused, retryBackoff},
-		{"not known to be a person's", []error{down}, reasonStepFailed, retryBackoff},
-		{"a person can help with one of two", []error{down, forbidden}, reasonApplyRefused, retryBackoff},
+		{"not known to require action", []error{down}, reasonStepFailed, retryBackoff},
+		{"one of two requires action", []error{down, forbidden}, reasonApplyRefused, retryBackoff},
 		{"a record is lost, and more", []error{forbidden, taken, lost}, reasonRecordLost, retryBackoff},
 		{"only the spec can change it", []error{overlay}, reasonPodTemplateInvalid, retryNever},
 		{"the spec, and what is leaving", []error{overlay, leaving}, reasonPodTemplateInvalid, retrySoon},
@@ -164,7 +164,7 @@ func TestClassify(t *testing.T) {
 			}
 			switch {
 			case s == nil && test.reason != "":
-				t.Errorf("nothing is said of it, want %s", test.reason)
+				t.Errorf("it is not reported, want %s", test.reason)
 			case s != nil && s.reason != test.reason:
 				t.Errorf("reason %s, want %s", s.reason, test.reason)
 			case s != nil && !strings.HasSuffix(s.message, "not done because of that: update"):
@@ -174,7 +174,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestFailingPassDelaysNothing: the pause after failures grows, but not beyond what the pass itself wanted to wait for.
+// TestFailingPassDelaysNothing: the pause after failures grows, but not beyond the delay that the pass requested.
 func TestFailingPassDelaysNothing(t *testing.T) {
 	m := &memory{}
 	limiter, request := hurried{queue.Limiter(), m}, reconcile.Request{NamespacedName: types.NamespacedName{Name: "rtd"}}
@@ -185,10 +185,10 @@ func TestFailingPassDelaysNothing(t *testing.T) {
 		longest, longestOther = max(longest, limiter.When(request)), max(longestOther, limiter.When(other))
 	}
 	if longest != 30*time.Second || longestOther != time.Minute {
-		t.Errorf("pauses of up to %v and, of a grid that waits for nothing, %v; want 30s and 1m", longest, longestOther)
+		t.Errorf("pauses of up to %v and, for a grid without a requested delay, %v; want 30s and 1m", longest, longestOther)
 	}
 	m.of(request.NamespacedName).again = 0
 	if pause := limiter.When(request); pause != time.Minute {
-		t.Errorf("a pause of %v when nothing is waited for any more, want 1m", pause)
+		t.Errorf("a pause of %v without a requested delay, want 1m", pause)
 	}
 }

@@ -20,12 +20,12 @@ const (
 	peerKeyDir    = "/etc/ordergrid/peer-key"
 )
 
-// keepPeerKey makes the Secret with the key by which the grid's nodes know each other. It is created and never read: that
-// takes the least right to Secrets there is. One that is there already stays as it is, whoever made it; what is wrong with
-// it the nodes say that cannot start.
+// keepPeerKey creates the Secret with the key with which the grid's nodes authenticate each other. It is created and
+// never read: that needs the least permission on Secrets. An existing one is never changed; nodes
+// that cannot start with it report its problem.
 func (r *run) keepPeerKey(ctx context.Context) error {
-	// There is no StatefulSet before the Secret was made. A pod that waits for its volumes may wait for this one: if it was
-	// that of a grid of the same name that was just being deleted, or if somebody deleted it.
+	// No StatefulSet is created before the Secret. A pod that waits for its volumes may wait for this one: if it
+	// belonged to a grid of the same name that was just being deleted, or was deleted.
 	made, waits := len(r.statefulSets) > 0, slices.ContainsFunc(r.pods, waitsForVolumes)
 	if waits {
 		r.lookWithin(tlsLookTrouble)

@@ -9,7 +9,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// poolLabels are what Node Feature Discovery writes on Kubernetes nodes of a pool.
+// poolLabels are the labels of Node Feature Discovery for Kubernetes nodes of a pool.
 func poolLabels(pool api.NodePool) map[string]string {
 	labels := map[string]string{}
 	switch pool.CPU {
@@ -29,7 +29,7 @@ func poolLabels(pool api.NodePool) map[string]string {
 	return labels
 }
 
-// nodeSelector is the pool's labels and the user's, which win. Empty is nil, as the API server has it.
+// nodeSelector is the pool's labels and the user's, which take precedence. Empty is nil, as from the API server.
 func nodeSelector(grid *api.OrderGrid) map[string]string {
 	labels := poolLabels(grid.Spec.Placement.Pool)
 	maps.Copy(labels, grid.Spec.Placement.NodeSelector)
@@ -39,7 +39,7 @@ func nodeSelector(grid *api.OrderGrid) map[string]string {
 	return labels
 }
 
-// affinity keeps the copies of a shard apart: on different Kubernetes nodes, and by whatever else separates them.
+// affinity keeps the copies of a shard apart: on different Kubernetes nodes, and by the labels of separateBy.
 func affinity(grid *api.OrderGrid, shard int32) *corev1.Affinity {
 	anti := &corev1.PodAntiAffinity{}
 	apart := func(key string, policy api.SpreadPolicy) {
@@ -53,7 +53,7 @@ func affinity(grid *api.OrderGrid, shard int32) *corev1.Affinity {
 	}
 	p := &grid.Spec.Placement
 	apart(corev1.LabelHostname, p.Spread)
-	// To the scheduler a node without the label is apart from all others. To a person it is a node nobody knows the rack of.
+	// To the scheduler a node without the label is apart from all others, although its rack is unknown.
 	var known []corev1.NodeSelectorRequirement
 	for _, s := range p.SeparateBy {
 		apart(s.TopologyKey, s.Policy)
@@ -70,7 +70,7 @@ func affinity(grid *api.OrderGrid, shard int32) *corev1.Affinity {
 	return a
 }
 
-// topologySpread evens the pods of all shards out over the Kubernetes nodes.
+// topologySpread distributes the pods of all shards evenly over the Kubernetes nodes.
 func topologySpread(grid *api.OrderGrid) []corev1.TopologySpreadConstraint {
 	otherwise := corev1.ScheduleAnyway
 	if grid.Spec.Placement.ShardSpread == api.SpreadRequired {

@@ -18,11 +18,11 @@ import (
 const (
 	containerName = "grid-node"
 
-	// stopMargin is what the kubelet gives a pod beyond its drain timeout before it kills it.
+	// stopMargin is the pod's grace period beyond its drain timeout.
 	stopMargin = 10 * time.Second
 )
 
-// pod is the pod of a shard before spec.podTemplate is laid over it. It passes the Restricted Pod Security Standard.
+// pod is the pod of a shard before spec.podTemplate is applied to it. It passes the Restricted Pod Security Standard.
 func pod(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.PodTemplateSpec {
 	spec := &grid.Spec
 	return corev1.PodTemplateSpec{
@@ -34,7 +34,7 @@ func pod(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.PodTemplate
 			ServiceAccountName: api.ShardName(grid.Name, shard),
 			// The node reads and changes its partitions' records.
 			AutomountServiceAccountToken: ptr.To(true),
-			// Environment variables for every Service of the namespace serve nobody here.
+			// Environment variables for every Service of the namespace are not used.
 			EnableServiceLinks:            ptr.To(false),
 			TerminationGracePeriodSeconds: ptr.To(int64((spec.Timing.DrainTimeout.Duration + stopMargin) / time.Second)),
 			SecurityContext:               restricted.PodWithVolumes(),
@@ -61,11 +61,11 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		},
 		Resources:    resources(grid),
 		StartupProbe: probe("/healthz", 1, startSeconds(grid)),
-		// Liveness asks the local loop only. A pod that is slow, alone or not in sync must not be restarted: its memory
-		// may hold the last copy.
+		// Liveness checks the local loop only. A pod that is slow, isolated or not in sync must not be restarted: its
+		// memory may hold the last copy.
 		LivenessProbe:  probe("/healthz", 10, 6),
 		ReadinessProbe: probe("/readyz", 2, 2),
-		// What a process says that cannot start is quoted where a person looks first: in the conditions.
+		// The last log lines of a process that cannot start are quoted in conditions.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          restricted.Container(),
 	}
@@ -101,8 +101,8 @@ func annotations(grid *api.OrderGrid) map[string]string {
 	return list
 }
 
-// startSeconds is after how long a node that has not begun to answer never will: a minute, in which it also waits for
-// its fabric, and the time that prefault takes, 2 s a GiB on a slow host, twice.
+// startSeconds is the time limit for a node's start: a minute, in which it also waits for its fabric, and twice the
+// time of prefault, 2 s a GiB on a slow host.
 func startSeconds(grid *api.OrderGrid) int32 {
 	const gib = 1 << 30
 	return int32(min(60+4*((prefault(grid).Value()+gib-1)/gib), math.MaxInt32))

@@ -9,8 +9,9 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// podDisruptionBudget lets a node drain evict one pod of a shard at a time, or as many as leave so many ready ones (keep,
-// unless 0). A pod is ready only while it is in sync, so the next one can go only after the first has a complete copy again.
+// podDisruptionBudget lets a node drain evict one pod of a shard at a time, or as many as leave keep ready ones (unless
+// 0). A pod is ready only while it is in sync, so the next one can be evicted only after the first has a complete copy
+// again.
 func podDisruptionBudget(grid *api.OrderGrid, shard, keep int32) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: shardMeta(grid, shard, api.ShardName(grid.Name, shard)),

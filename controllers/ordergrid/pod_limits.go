@@ -11,11 +11,12 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/allow"
 )
 
-// Who may create an OrderGrid need not be allowed to create pods. What spec.podTemplate adds to the pod that the operator
-// builds must therefore give nobody more than a pod of the Restricted Pod Security Standard that mounts no Secret and no
-// claim, has the default priority and is placed by the scheduler. An administrator allows more, by namespace; see ADR 30.
+// A user who may create an OrderGrid need not be allowed to create pods. Additions of spec.podTemplate to the pod that
+// the operator builds must therefore not exceed a pod of the Restricted Pod Security Standard that mounts no Secret and
+// no claim, has the default priority and is placed by the scheduler. An administrator allows more, by namespace; see
+// ADR 30.
 
-// podFeatures are what an administrator can allow, each with what stands behind the slash to allow it in part.
+// podFeatures are what an administrator can allow, each with the form after the slash that allows it in part.
 var podFeatures = map[string]string{
 	"Capability":            "NAME",
 	"HostIPC":               "",
@@ -36,16 +37,16 @@ var podFeatures = map[string]string{
 	"Volume":                "TYPE",
 }
 
-// CheckPodFeature says what is wrong with an entry of what spec.podTemplate may carry.
+// CheckPodFeature validates an entry of what spec.podTemplate may have.
 func CheckPodFeature(entry string) error {
 	feature, value, partly := strings.Cut(entry, "/")
 	switch of, known := podFeatures[feature]; {
 	case !known:
-		return fmt.Errorf("%q is none; there are %s", feature, strings.Join(podFeatureForms(), ", "))
+		return fmt.Errorf("%q is unknown; allowed are %s", feature, strings.Join(podFeatureForms(), ", "))
 	case partly && (of == "" || value == ""):
 		return fmt.Errorf("%q is not %s", entry, podFeatureForm(feature))
 	case feature == "HostPath" && partly && path.Clean(value) != value:
-		return fmt.Errorf("%q is not a path as it is written shortest, %q", value, path.Clean(value))
+		return fmt.Errorf("%q is not a clean path; use %q", value, path.Clean(value))
 	}
 	return nil
 }
@@ -65,7 +66,7 @@ func podFeatureForms() (forms []string) {
 	return forms
 }
 
-// privilege is something in a pod template that is more than a restricted pod has.
+// privilege is a field of a pod template beyond a restricted pod.
 type privilege struct {
 	field, feature, value string
 }
@@ -74,7 +75,7 @@ func (p privilege) String() string {
 	return fmt.Sprintf("spec.podTemplate%s: %q needs %s", p.field, p.value, p.feature)
 }
 
-// in reports whether the privilege is among what is allowed. A path allows what is below it.
+// in reports whether the privilege is among what is allowed. A path allows everything below it.
 func (p privilege) in(allowed []string) bool {
 	return slices.ContainsFunc(allowed, func(entry string) bool {
 		feature, value, partly := strings.Cut(entry, "/")
@@ -88,7 +89,7 @@ func (p privilege) in(allowed []string) bool {
 	})
 }
 
-// LimitError says what spec.podTemplate has that an administrator would have to allow.
+// LimitError names the fields of spec.podTemplate that an administrator would have to allow.
 type LimitError struct {
 	namespace  string
 	allowed    allow.List
@@ -109,8 +110,8 @@ func (e *LimitError) Error() string {
 		strings.Join(list, "; "), more, e.allowed.Sentence(e.namespace), e.namespace)
 }
 
-// checkLimits holds what the overlay added against what an administrator allows; nil: all of it is. What the
-// operator itself built is not in question: host ports of spec.externalAccess, the grid's own Secrets.
+// checkLimits checks the additions of the overlay against what an administrator allows; nil: all are allowed. The
+// operator's own parts are exempt: host ports of spec.externalAccess, the grid's own Secrets.
 func checkLimits(namespace string, allowed allow.List, built, result *corev1.PodTemplateSpec) *LimitError {
 	own, in := privilegesOf(built), allowed.In(namespace)
 	added := slices.DeleteFunc(privilegesOf(result), func(p privilege) bool { return slices.Contains(own, p) || p.in(in) })
@@ -120,8 +121,8 @@ func checkLimits(namespace string, allowed allow.List, built, result *corev1.Pod
 	return &LimitError{namespace, allowed, added}
 }
 
-// keepTemplates has a grid go on whose template is refused: its StatefulSets keep the templates they have, and pods come back
-// as they were. A grid that has none yet has nothing to keep.
+// keepTemplates keeps a grid running whose template is refused: its StatefulSets keep their templates, and pods are
+// recreated from them. A grid without any has nothing to keep.
 func (r *run) keepTemplates(refused error) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	for shard := range r.templates {
@@ -136,5 +137,6 @@ func (r *run) keepTemplates(refused error) error {
 	return nil
 }
 
-// built reports whether there is a template for the shard: one that is added while spec.podTemplate is refused has none.
+// built reports whether there is a template for the shard: one that is added while spec.podTemplate is refused has
+// none.
 func (r *run) built(shard int32) bool { return len(r.templates[shard].Spec.Containers) > 0 }

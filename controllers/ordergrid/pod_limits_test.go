@@ -19,8 +19,8 @@ import (
 // confined is the security context of a container that adds nothing.
 const confined = `"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}`
 
-// podTemplates are what a person may lay over a pod, with the feature that it takes; "" for none. beyond are those that the
-// Restricted Pod Security Standard does not know.
+// podTemplates are overlays, with the feature that each requires; "" for none. beyond are those that the Restricted Pod
+// Security Standard does not cover.
 var podTemplates = []struct {
 	name, patch, feature, says string
 	beyond                     bool
@@ -41,7 +41,7 @@ var podTemplates = []struct {
 	{"privileged", `{"spec":{"containers":[{"name":"grid-node","securityContext":{"privileged":true,"allowPrivilegeEscalation":true}}]}}`, "Privileged", `.spec.containers[grid-node].securityContext.privileged: "true" needs Privileged`, false},
 	{"privileged init container", `{"spec":{"initContainers":[{"name":"sys","image":"x","securityContext":{"privileged":true}}]}}`, "Privileged", `.spec.initContainers[sys].securityContext.privileged`, false},
 	{"unmasked /proc", `{"spec":{"hostUsers":false,"containers":[{"name":"grid-node","securityContext":{"procMount":"Unmasked"}}]}}`, "Privileged", `.procMount: "Unmasked" needs Privileged`, false},
-	{"a container that says nothing", `{"spec":{"containers":[{"name":"x","image":"x"}]}}`, "PrivilegeEscalation", `.spec.containers[x].securityContext.allowPrivilegeEscalation: "unset" needs PrivilegeEscalation`, false},
+	{"a container without settings", `{"spec":{"containers":[{"name":"x","image":"x"}]}}`, "PrivilegeEscalation", `.spec.containers[x].securityContext.allowPrivilegeEscalation: "unset" needs PrivilegeEscalation`, false},
 	{"a capability", `{"spec":{"containers":[{"name":"grid-node","securityContext":{"capabilities":{"add":["SYS_ADMIN"]}}}]}}`, "Capability", `.capabilities.add: "SYS_ADMIN" needs Capability`, false},
 	{"capabilities kept", `{"spec":{"containers":[{"name":"grid-node","securityContext":{"capabilities":{"drop":["CHOWN"]}}}]}}`, "Capability", `.capabilities.drop: "without ALL" needs Capability`, false},
 	{"root by the pod", `{"spec":{"securityContext":{"runAsUser":0}}}`, "Root", `.spec.securityContext.runAsUser: "0" needs Root`, false},
@@ -49,22 +49,22 @@ var podTemplates = []struct {
 	{"no seccomp", `{"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}}}}`, "SecurityProfile", `.seccompProfile.type: "Unconfined" needs SecurityProfile`, false},
 	{"seccomp left out", `{"spec":{"securityContext":{"seccompProfile":null}}}`, "SecurityProfile", `.seccompProfile: "unset" needs SecurityProfile`, false},
 	{"no AppArmor", `{"spec":{"containers":[{"name":"grid-node","securityContext":{"appArmorProfile":{"type":"Unconfined"}}}]}}`, "SecurityProfile", `.appArmorProfile.type`, false},
-	{"no AppArmor, the old way", `{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/grid-node":"unconfined"}}}`, "SecurityProfile", `annotations[container.apparmor`, false},
+	{"no AppArmor, by annotation", `{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/grid-node":"unconfined"}}}`, "SecurityProfile", `annotations[container.apparmor`, false},
 	{"SELinux", `{"spec":{"securityContext":{"seLinuxOptions":{"type":"spc_t"}}}}`, "SecurityProfile", `.seLinuxOptions: "::spc_t"`, false},
 	{"a sysctl", `{"spec":{"securityContext":{"sysctls":[{"name":"kernel.msgmax","value":"1"}]}}}`, "Sysctl", `.sysctls[kernel.msgmax]`, false},
 	{"a volume of a driver", `{"spec":{"volumes":[{"name":"n","nfs":{"server":"s","path":"/"}}]}}`, "Volume", `.spec.volumes[n].nfs: "nfs" needs Volume`, false},
 
 	{"a Secret as a volume", `{"spec":{"volumes":[{"name":"s","secret":{"secretName":"payroll"}}]}}`, "Secret", `.spec.volumes[s].secret: "payroll" needs Secret`, true},
 	{"a Secret projected", `{"spec":{"volumes":[{"name":"s","projected":{"sources":[{"secret":{"name":"payroll"}}]}}]}}`, "Secret", `.projected.sources.secret: "payroll"`, true},
-	{"a Secret in the place of the grid's own", `{"spec":{"volumes":[{"name":"peer-key","projected":{"sources":[{"secret":{"name":"payroll"}}]}}]}}`, "Secret", `.spec.volumes[peer-key].projected.sources.secret: "payroll"`, true},
+	{"a Secret instead of the grid's own", `{"spec":{"volumes":[{"name":"peer-key","projected":{"sources":[{"secret":{"name":"payroll"}}]}}]}}`, "Secret", `.spec.volumes[peer-key].projected.sources.secret: "payroll"`, true},
 	{"a Secret as a variable", `{"spec":{"containers":[{"name":"grid-node","env":[{"name":"P","valueFrom":{"secretKeyRef":{"name":"payroll","key":"k"}}}]}]}}`, "Secret", `.env[P].valueFrom.secretKeyRef: "payroll"`, true},
 	{"a Secret as all variables", `{"spec":{"containers":[{"name":"grid-node","envFrom":[{"secretRef":{"name":"payroll"}}]}]}}`, "Secret", `.envFrom.secretRef: "payroll"`, true},
-	{"somebody's claim", `{"spec":{"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"ledger"}}]}}`, "PersistentVolumeClaim", `.persistentVolumeClaim: "ledger"`, true},
-	{"a driver that brings Secrets", `{"spec":{"volumes":[{"name":"v","csi":{"driver":"secrets-store.csi.k8s.io"}}]}}`, "Volume", `.spec.volumes[v].csi: "csi" needs Volume`, true},
+	{"a foreign claim", `{"spec":{"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"ledger"}}]}}`, "PersistentVolumeClaim", `.persistentVolumeClaim: "ledger"`, true},
+	{"a driver that uses Secrets", `{"spec":{"volumes":[{"name":"v","csi":{"driver":"secrets-store.csi.k8s.io"}}]}}`, "Volume", `.spec.volumes[v].csi: "csi" needs Volume`, true},
 	{"a priority", `{"spec":{"priorityClassName":"system-cluster-critical"}}`, "PriorityClass", `.spec.priorityClassName: "system-cluster-critical" needs PriorityClass`, true},
 	{"past the scheduler", `{"spec":{"nodeName":"control-plane-1"}}`, "NodeName", `.spec.nodeName: "control-plane-1" needs NodeName`, true},
-	{"a kubelet's request elsewhere", `{"spec":{"containers":[{"name":"grid-node","startupProbe":{"httpGet":{"host":"169.254.169.254"}}}]}}`, "HostProbe", `.startupProbe.httpGet.host: "169.254.169.254" needs HostProbe`, true},
-	{"a kubelet's request at the end", `{"spec":{"containers":[{"name":"grid-node","lifecycle":{"preStop":{"tcpSocket":{"host":"10.0.0.1","port":1}}}}]}}`, "HostProbe", `.lifecycle.preStop.tcpSocket.host`, true},
+	{"a kubelet's probe of another host", `{"spec":{"containers":[{"name":"grid-node","startupProbe":{"httpGet":{"host":"169.254.169.254"}}}]}}`, "HostProbe", `.startupProbe.httpGet.host: "169.254.169.254" needs HostProbe`, true},
+	{"a kubelet's lifecycle request", `{"spec":{"containers":[{"name":"grid-node","lifecycle":{"preStop":{"tcpSocket":{"host":"10.0.0.1","port":1}}}}]}}`, "HostProbe", `.lifecycle.preStop.tcpSocket.host`, true},
 }
 
 func laidOver(t *testing.T, patch string) (built, result corev1.PodTemplateSpec) {
@@ -79,7 +79,7 @@ func laidOver(t *testing.T, patch string) (built, result corev1.PodTemplateSpec)
 	return built, result
 }
 
-// TestPodTemplateLimits: each is refused with what it takes, and allowed where an administrator says so.
+// TestPodTemplateLimits: each is refused with what it requires, and allowed where an administrator allows it.
 func TestPodTemplateLimits(t *testing.T) {
 	for _, test := range podTemplates {
 		t.Run(test.name, func(t *testing.T) {
@@ -109,13 +109,13 @@ func TestPodTemplateLimits(t *testing.T) {
 				t.Errorf("everything is allowed: %v", err)
 			}
 			if err := checkLimits("trading", allow.List{"lab": all}, &built, &result); err == nil {
-				t.Error("what another namespace may is allowed here")
+				t.Error("what is allowed in another namespace is allowed here")
 			}
 		})
 	}
 }
 
-// TestPodTemplateAllowedInPart: a name, a number, or a path and what is below it.
+// TestPodTemplateAllowedInPart: a name, a number, or a path and everything below it.
 func TestPodTemplateAllowedInPart(t *testing.T) {
 	path := func(p string) string { return `{"spec":{"volumes":[{"name":"v","hostPath":{"path":"` + p + `"}}]}}` }
 	for _, test := range []struct {
@@ -146,8 +146,8 @@ func TestPodTemplateAllowedInPart(t *testing.T) {
 		}
 	}
 	for entry, want := range map[string]string{
-		"privileged": `"privileged" is none; there are Capability or Capability/NAME, HostIPC`, "Root/0": `"Root/0" is not Root`, "Secret/": `"Secret/" is not Secret or Secret/NAME`,
-		"HostPath//mnt/": `"/mnt/" is not a path as it is written shortest, "/mnt"`, "HostPath//mnt/../etc": `"/etc"`,
+		"privileged": `"privileged" is unknown; allowed are Capability or Capability/NAME, HostIPC`, "Root/0": `"Root/0" is not Root`, "Secret/": `"Secret/" is not Secret or Secret/NAME`,
+		"HostPath//mnt/": `"/mnt/" is not a clean path; use "/mnt"`, "HostPath//mnt/../etc": `"/etc"`,
 	} {
 		if err := CheckPodFeature(entry); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", entry, err, want)
@@ -155,7 +155,7 @@ func TestPodTemplateAllowedInPart(t *testing.T) {
 	}
 }
 
-// TestOwnFieldsAreNoPrivilege: what the operator builds for fields of spec needs nobody's leave.
+// TestOwnFieldsAreNoPrivilege: the operator's own parts for fields of spec need no permission.
 func TestOwnFieldsAreNoPrivilege(t *testing.T) {
 	ports := externalGrid()
 	ports.Spec.ExternalAccess = &api.ExternalAccessSpec{Type: api.ExternalHostPorts, HostPort: &api.ExternalHostPort{First: 30000}}
@@ -175,8 +175,8 @@ func TestOwnFieldsAreNoPrivilege(t *testing.T) {
 	}
 }
 
-// TestLimitsAreThoseOfRestricted holds the limits against the API server's own admission: what they let through, a
-// namespace that enforces the Restricted Pod Security Standard takes, and what they refuse by it, that refuses.
+// TestLimitsAreThoseOfRestricted compares the limits with the API server's own admission: what they allow, a namespace
+// that enforces the Restricted Pod Security Standard accepts, and what they refuse because of it, that refuses.
 func TestLimitsAreThoseOfRestricted(t *testing.T) {
 	b := newBench(t)
 	b.patchNamespace(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
@@ -229,12 +229,12 @@ func (b *bench) wantNotAllowed(grid *api.OrderGrid, says string) {
 	b.t.Helper()
 	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "PodTemplateNotAllowed" || !strings.Contains(c.Message, says) {
-		b.t.Errorf("condition %+v, want one saying %s", c, says)
+		b.t.Errorf("condition %+v, want one with %s", c, says)
 	}
 }
 
-// TestLimitsOfARunningGrid: limits that are younger than a grid take no pod and no template of it, and everything else of it
-// is kept up.
+// TestLimitsOfARunningGrid: limits that are newer than a grid remove no pod and no template of it, and the rest of it
+// is reconciled.
 func TestLimitsOfARunningGrid(t *testing.T) {
 	b := newBench(t)
 	b.reconcile.Defaults.PodTemplates = allow.List{b.namespace: {"HostNetwork"}}
@@ -250,7 +250,7 @@ func TestLimitsOfARunningGrid(t *testing.T) {
 	if c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionAvailable); c.Status != metav1.ConditionTrue {
 		t.Errorf("%+v", c)
 	}
-	b.wantNoWrites(grid, "it is refused, and known to be")
+	b.wantNoWrites(grid, "it is refused, and reported")
 
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "rtd-client", Namespace: b.namespace}}
 	if err := b.client.Delete(t.Context(), service); err != nil {
@@ -298,8 +298,8 @@ func (b *bench) pods() (list []string) {
 	return list
 }
 
-// TestEveryPodFieldIsClassified: a field that Kubernetes adds, and with it a way to more than a restricted pod has, fails
-// here until somebody has decided about it. What an OrderGrid carries is decoded strictly with the same types.
+// TestEveryPodFieldIsClassified: a field that Kubernetes adds, which may exceed a restricted pod, fails here until it
+// is classified. OrderGrids are decoded strictly with the same types.
 func TestEveryPodFieldIsClassified(t *testing.T) {
 	for _, known := range []struct {
 		of                 any
@@ -307,9 +307,9 @@ func TestEveryPodFieldIsClassified(t *testing.T) {
 	}{
 		{corev1.PodSpec{},
 			"Volumes InitContainers Containers EphemeralContainers NodeName HostNetwork HostPID HostIPC SecurityContext PriorityClassName Priority",
-			// Of the service account keepIdentity takes care. Image pull Secrets are read by the kubelet and not by the pod. User namespaces
-			// confine further. Where pods may run at all, tolerations included, taints and nodes' admission do not decide alone: quotas
-			// and node restriction of namespaces do, for spec.placement just as well.
+			// keepIdentity handles the service account. Image pull Secrets are read by the kubelet and not by the pod.
+			// User namespaces confine further. Where pods may run, tolerations included, is not limited by taints and
+			// node admission alone: quotas and node restriction of namespaces do, also for spec.placement.
 			"RestartPolicy TerminationGracePeriodSeconds ActiveDeadlineSeconds DNSPolicy NodeSelector ServiceAccountName DeprecatedServiceAccount AutomountServiceAccountToken " +
 				"ShareProcessNamespace ImagePullSecrets Hostname Subdomain Affinity SchedulerName Tolerations HostAliases DNSConfig ReadinessGates RuntimeClassName EnableServiceLinks " +
 				"PreemptionPolicy Overhead TopologySpreadConstraints SetHostnameAsFQDN OS HostUsers SchedulingGates ResourceClaims Resources HostnameOverride SchedulingGroup WorkloadRef"},
@@ -331,11 +331,11 @@ func TestEveryPodFieldIsClassified(t *testing.T) {
 		names := strings.Fields(known.lookedAt + " " + known.harmless)
 		for i := range of.NumField() {
 			if name := of.Field(i).Name; !slices.Contains(names, name) {
-				t.Errorf("%s.%s: nobody has decided whether it is more than a restricted pod has; see pod_privileges.go", of.Name(), name)
+				t.Errorf("%s.%s: not classified yet; see pod_privileges.go", of.Name(), name)
 			}
 		}
 	}
-	// Types of volumes need no list: one that is not known as a pod's own is refused.
+	// Types of volumes need no list: unknown types are refused.
 	if got := sources(&corev1.Volume{VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}}); !slices.Equal(got, []string{"csi"}) {
 		t.Errorf("sources %v", got)
 	}

@@ -16,10 +16,10 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// nodeOverhead is what a grid node needs beside its orders, as the validation of spec.resources has it.
+// nodeOverhead is what a grid node needs in addition to its orders, as in the validation of spec.resources.
 var nodeOverhead = resource.MustParse("256Mi")
 
-// OverlayError says which part of spec.podTemplate cannot be laid over the pod, and what to do instead.
+// OverlayError names the part of spec.podTemplate that cannot be applied to the pod, and the remedy.
 type OverlayError struct {
 	Field, Problem, Remedy string
 }
@@ -28,7 +28,7 @@ func (e *OverlayError) Error() string {
 	return fmt.Sprintf("spec.podTemplate%s: %s; %s", e.Field, e.Problem, e.Remedy)
 }
 
-// overlay lays spec.podTemplate over the pod the operator built, as a strategic merge patch, and refuses what would
+// overlay applies spec.podTemplate to the pod the operator built, as a strategic merge patch, and refuses what would
 // break the grid. The error is an *OverlayError.
 func overlay(grid *api.OrderGrid, built corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
 	patch := grid.Spec.PodTemplate
@@ -58,7 +58,7 @@ func overlay(grid *api.OrderGrid, built corev1.PodTemplateSpec) (corev1.PodTempl
 	return result, nil
 }
 
-// strict refuses misspelled fields, which a merge would drop without a word.
+// strict refuses unknown fields, which a merge would drop silently.
 func strict(patch *runtime.RawExtension) error {
 	var content any
 	if err := json.Unmarshal(patch.Raw, &content); err != nil {
@@ -77,7 +77,7 @@ func strict(patch *runtime.RawExtension) error {
 	return nil
 }
 
-// withoutDirectives drops the $patch and $setElementOrder keys of a strategic merge patch, which are no fields.
+// withoutDirectives drops the $patch and $setElementOrder keys of a strategic merge patch, which are not fields.
 func withoutDirectives(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -100,7 +100,7 @@ func withoutDirectives(v any) any {
 
 type overlayRule func(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) error
 
-// overlayRules are what a grid node depends on. The first that is broken is reported.
+// overlayRules are what a grid node depends on. The first violation is reported.
 var overlayRules = []overlayRule{keepLabels, keepIdentity, keepContainer, keepArgs, keepEnv, keepPorts, keepProbes, keepMounts, keepMemory, keepGuaranteed, keepFabric, keepStopTime}
 
 func keepLabels(_ *api.OrderGrid, built, result *corev1.PodTemplateSpec) error {

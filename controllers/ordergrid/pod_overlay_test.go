@@ -86,7 +86,7 @@ func TestOverlayKeepsWhatItDoesNotName(t *testing.T) {
 		t.Errorf("%+v", node)
 	}
 	if len(node.Env) != 3 || !containsEqual(node.Env, corev1.EnvVar{Name: "ORDERGRID_FAULTY_DROP_EVERY", Value: "50"}) {
-		t.Errorf("a variable of one's own: %+v", node.Env)
+		t.Errorf("an additional variable: %+v", node.Env)
 	}
 	if got.Spec.Affinity == nil || *got.Spec.SecurityContext.RunAsUser != restricted.User {
 		t.Errorf("%+v", got.Spec)
@@ -109,8 +109,8 @@ func TestNoOverlay(t *testing.T) {
 	}
 }
 
-// TestPodIsRestricted holds the pod against the Restricted Pod Security Standard, field by field; the API server of the
-// cluster suite checks the same by namespace label.
+// TestPodIsRestricted checks the pod against the Restricted Pod Security Standard, field by field; the API server of
+// the cluster suite checks the same by namespace label.
 func TestPodIsRestricted(t *testing.T) {
 	for _, grid := range []*api.OrderGrid{pairGrid(), bankGrid(), singleGrid(), fabricGrid()} {
 		spec := pod(grid, 0, testDefaults).Spec

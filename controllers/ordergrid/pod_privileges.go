@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// privileges collects what a pod template has beyond a restricted pod. TestEveryPodFieldIsClassified holds it against the
-// fields that Kubernetes' API has.
+// privileges collects the fields of a pod template beyond a restricted pod. TestEveryPodFieldIsClassified compares it
+// with the fields of Kubernetes' API.
 type privileges struct {
 	list []privilege
 }
@@ -27,7 +27,7 @@ func (c *privileges) addIf(is bool, field, feature string) {
 	}
 }
 
-// privilegesOf lists what a template has beyond a restricted pod, in the order of its fields.
+// privilegesOf lists the fields of a template beyond a restricted pod, in field order.
 func privilegesOf(template *corev1.PodTemplateSpec) []privilege {
 	c, spec := &privileges{}, &template.Spec
 	for _, key := range slices.Sorted(maps.Keys(template.Annotations)) {
@@ -72,7 +72,7 @@ func privilegesOf(template *corev1.PodTemplateSpec) []privilege {
 	return c.list
 }
 
-// container is one container of any kind; what it leaves out is the pod's.
+// container is one container of any kind; omitted fields are the pod's.
 func (c *privileges) container(list string, container *corev1.Container, pod *corev1.PodSecurityContext) {
 	field := fmt.Sprintf(".spec.%s[%s]", list, container.Name)
 	for _, p := range container.Ports {
@@ -119,7 +119,7 @@ func (c *privileges) host(field string, get *corev1.HTTPGetAction, tcp *corev1.T
 	}
 }
 
-// security holds a container against the Restricted Pod Security Standard.
+// security checks a container against the Restricted Pod Security Standard.
 func (c *privileges) security(field string, s corev1.SecurityContext, pod *corev1.PodSecurityContext) {
 	c.addIf(ptr.Deref(s.Privileged, false), field+".privileged", "Privileged")
 	if m := ptr.Deref(s.ProcMount, corev1.DefaultProcMount); m != corev1.DefaultProcMount {
@@ -160,7 +160,7 @@ func orUnset(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-// profiles are what a pod and a container have alike.
+// profiles are the common fields of a pod and a container.
 func (c *privileges) profiles(field string, seccomp *corev1.SeccompProfile, appArmor *corev1.AppArmorProfile, selinux *corev1.SELinuxOptions, windows *corev1.WindowsSecurityContextOptions) {
 	if seccomp != nil && seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault && seccomp.Type != corev1.SeccompProfileTypeLocalhost {
 		c.add(field+".seccompProfile.type", "SecurityProfile", string(seccomp.Type))

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ownData are the types of volumes in which a pod has nobody's data but its own, what its namespace's ConfigMaps hold, or
-// what its image does: those of the Restricted Pod Security Standard without Secrets, claims and drivers of nodes.
+// ownData are the types of volumes with the pod's own data, its namespace's ConfigMaps, or its image: those of the
+// Restricted Pod Security Standard without Secrets, claims and drivers of nodes.
 var ownData = map[string]bool{"emptyDir": true, "downwardAPI": true, "configMap": true, "ephemeral": true, "image": true, "projected": true}
 
-// volume is what a volume mounts that is not the pod's own.
+// volume collects what a volume mounts that is not the pod's own.
 func (c *privileges) volume(v *corev1.Volume) {
 	field := ".spec.volumes[" + v.Name + "]"
 	for _, kind := range sources(v) {

@@ -15,14 +15,14 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// Preflight says which Kubernetes nodes the pods of a grid fit on, and what the others lack, before a pod waits for the
-// scheduler or is evicted for one that will. It knows labels, taints and sizes, not what other pods have taken: what it
-// refuses no scheduler could place, what it lets pass may still have to wait.
+// Preflight reports which Kubernetes nodes the pods of a grid fit on, and what the others lack, before a pod waits for
+// the scheduler or is evicted for one that will. It uses labels, taints and sizes, not the allocations of other pods:
+// what it refuses no scheduler could place, what it accepts may still have to wait.
 
-// shortage is why the nodes of the cluster do not do. It is the message for a person.
+// shortage is why the nodes of the cluster do not fit, as a message.
 type shortage string
 
-// preflight is empty if every copy of a shard can have a place. Shards may share nodes.
+// preflight is empty if every copy of a shard can be placed. Shards may share nodes.
 func preflight(grid *api.OrderGrid, template *corev1.PodTemplateSpec, nodes []corev1.Node) shortage {
 	asked := needsOf(template)
 	var fit []*corev1.Node
@@ -51,7 +51,7 @@ func preflight(grid *api.OrderGrid, template *corev1.PodTemplateSpec, nodes []co
 	return ""
 }
 
-// needs are what the pods of a template ask of a Kubernetes node.
+// needs are the requirements of a template's pods on a Kubernetes node.
 type needs struct {
 	labels      map[string]string
 	terms       []corev1.NodeSelectorTerm // one of which has to match
@@ -127,7 +127,7 @@ func (n *needs) lackedBy(node *corev1.Node) string {
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
 		if node.Spec.Unschedulable && t.Key == cordon.Key {
-			continue // said already
+			continue // reported already
 		}
 		if !n.tolerates(t) {
 			lacks = append(lacks, "taint "+t.ToString())
@@ -151,7 +151,7 @@ func orZero(q resource.Quantity) string {
 	return q.String()
 }
 
-// tolerates goes by the effects that keep a new pod away.
+// tolerates considers the effects that keep a new pod away.
 func (n *needs) tolerates(t *corev1.Taint) bool {
 	if t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectNoExecute {
 		return true
@@ -159,7 +159,7 @@ func (n *needs) tolerates(t *corev1.Taint) bool {
 	return slices.ContainsFunc(n.tolerations, func(o corev1.Toleration) bool { return o.ToleratesTaint(klog.Background(), t, true) })
 }
 
-// described names the labels asked for.
+// described names the required labels.
 func (n *needs) described() string {
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(n.labels)) {
@@ -171,11 +171,11 @@ func (n *needs) described() string {
 	return " with " + strings.Join(list, ", ")
 }
 
-// lackingText tells what keeps most nodes off last: the odd one out is the one that was meant.
+// lackingText lists the most common deficiency last: the exception is most likely the intended node.
 func lackingText(lacking map[string][]string, all int) string {
 	const groups = 4
 	if all == 0 {
-		return "It has no Kubernetes node at all"
+		return "It has no Kubernetes nodes"
 	}
 	reasons := slices.Sorted(maps.Keys(lacking))
 	slices.SortStableFunc(reasons, func(a, b string) int { return cmp.Compare(len(lacking[a]), len(lacking[b])) })

@@ -26,7 +26,7 @@ func lackedTerms(terms []corev1.NodeSelectorTerm, node *corev1.Node) string {
 		}
 	}
 	if len(terms) > 1 {
-		return fmt.Sprintf("none of the %d terms of the required node affinity, the first for want of: %s", len(terms), first)
+		return fmt.Sprintf("none of the %d terms of the required node affinity, the first lacks: %s", len(terms), first)
 	}
 	return first
 }
@@ -67,7 +67,7 @@ func satisfied(r *corev1.NodeSelectorRequirement, value string, there bool) bool
 		limit, err := strconv.ParseInt(r.Values[0], 10, 64)
 		return err == nil && (r.Operator == corev1.NodeSelectorOpGt && has > limit || r.Operator == corev1.NodeSelectorOpLt && has < limit)
 	}
-	return true // an operator of a later Kubernetes: the scheduler knows it
+	return true // an operator of a later Kubernetes: left to the scheduler
 }
 
 func expected(what string, r *corev1.NodeSelectorRequirement) string {

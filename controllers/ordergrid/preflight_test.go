@@ -12,7 +12,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// kubeNode is a Kubernetes node of the published pool, changed as a test wants.
+// kubeNode is a Kubernetes node of the published pool, modified by the test.
 func kubeNode(name string, change ...func(*corev1.Node)) corev1.Node {
 	n := corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -60,7 +60,7 @@ func TestPreflight(t *testing.T) {
 		want  string // empty: they fit
 	}{
 		{"two of the pool", pool, []corev1.Node{kubeNode("a"), kubeNode("b")}, ""},
-		{"no node at all", pool, nil, asked + "0. It has no Kubernetes node at all"},
+		{"no nodes", pool, nil, asked + "0. It has no Kubernetes nodes"},
 		{"one lacks a label", pool, []corev1.Node{kubeNode("a"), kubeNode("b", without(api.LabelRDMA))},
 			asked + "1 (a). b: no label feature.node.kubernetes.io/rdma.available=true"},
 		{"one has another value", pool, []corev1.Node{kubeNode("a"), kubeNode("b", label(api.LabelCPUVendor, "AMD"))},
@@ -90,13 +90,13 @@ func TestPreflight(t *testing.T) {
 		{"two zones", zones, []corev1.Node{kubeNode("a"), kubeNode("b")}, ""},
 		{"one zone", zones, []corev1.Node{kubeNode("a", label("topology.kubernetes.io/zone", "east")), kubeNode("b", label("topology.kubernetes.io/zone", "east"))},
 			"the copies of a shard need 2 different values of label topology.kubernetes.io/zone, and the 2 Kubernetes nodes on which the pods fit have 1 (east)"},
-		{"a node whose zone nobody knows", zones, []corev1.Node{kubeNode("a"), kubeNode("b", without("topology.kubernetes.io/zone"))},
+		{"a node without a zone", zones, []corev1.Node{kubeNode("a"), kubeNode("b", without("topology.kubernetes.io/zone"))},
 			"the cluster has 1 (a). b: no label topology.kubernetes.io/zone"},
 		{"an affinity of the user's", func(s *api.OrderGridSpec) {
 			s.PodTemplate = raw(`{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
 				{"matchExpressions":[{"key":"gen","operator":"Gt","values":["4"]}]},{"matchExpressions":[{"key":"lab","operator":"In","values":["yes"]}]}]}}}}}`)
 		}, []corev1.Node{kubeNode("a", label("gen", "5")), kubeNode("b", label("gen", "4"))},
-			"b: none of the 2 terms of the required node affinity, the first for want of: label gen not Gt 4"},
+			"b: none of the 2 terms of the required node affinity, the first lacks: label gen not Gt 4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			grid := pairGrid()
@@ -144,7 +144,7 @@ func BenchmarkPreflight(b *testing.B) {
 	}
 }
 
-// TestNodeTerms goes through the operators of a node affinity.
+// TestNodeTerms tests the operators of a node affinity.
 func TestNodeTerms(t *testing.T) {
 	node := kubeNode("a", label("gen", "5"))
 	for _, test := range []struct {

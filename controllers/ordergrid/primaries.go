@@ -1,9 +1,8 @@
 package ordergrid
 
-// primaries says which of the pods of a shard should be primary of each of its partitions, so that no pod has more than its
-// part. asked and before are by partition as in partitions: what a person wants, and what the record says; "" for nothing.
-// A partition keeps its pod unless the pod is not among them or has too many; what persons want of others does not count
-// for that.
+// primaries assigns the preferred primary of each partition of a shard to its pods, so that no pod has more than its
+// share. asked and before are by partition as in partitions: the requested pod, and the one in the record; "" for none.
+// A partition keeps its pod unless the pod is not among them or has too many; requested pods do not count for that.
 func primaries(pods []string, asked, before []string) []string {
 	chosen := make([]string, len(before))
 	if len(pods) == 0 {

@@ -8,20 +8,20 @@ import (
 
 func TestPrimaries(t *testing.T) {
 	for name, c := range map[string]struct{ pods, asked, before, want string }{
-		"new":                              {"a b", "- - - -", "- - - -", "a b a b"},
-		"as they are":                      {"a b", "- - - -", "b a a b", "b a a b"},
-		"one comes":                        {"a b", "- - - - -", "b a a b -", "b a a b a"},
-		"one comes from another shard":     {"a b", "- - -", "a b z", "a b a"},
-		"one went, and nobody changes":     {"a b", "- - -", "b a b", "b a b"},
-		"two went, and one pod has both":   {"a b", "- -", "b b", "b a"},
-		"a pod comes":                      {"a b c", "- - - - - -", "a b a b a b", "a b a b c c"},
-		"a pod goes":                       {"a b", "- - - - - -", "a b a b c c", "a b a b a b"},
-		"a person asks":                    {"a b", "b - - -", "a b a b", "b b a b"},
-		"a person asks for all":            {"a b", "b b b b", "a b a b", "b b b b"},
-		"a person asks for what is absent": {"a b", "c -", "a b", "a b"},
-		"a person asked, and does not now": {"a b", "- - - -", "b b b b", "b b a a"},
-		"one copy":                         {"a", "- -", "a b", "a a"},
-		"no partition":                     {"a b", "", "", ""},
+		"new":                            {"a b", "- - - -", "- - - -", "a b a b"},
+		"as they are":                    {"a b", "- - - -", "b a a b", "b a a b"},
+		"one comes":                      {"a b", "- - - - -", "b a a b -", "b a a b a"},
+		"one comes from another shard":   {"a b", "- - -", "a b z", "a b a"},
+		"one left, and no other changes": {"a b", "- - -", "b a b", "b a b"},
+		"two left, and one pod has both": {"a b", "- -", "b b", "b a"},
+		"a pod comes":                    {"a b c", "- - - - - -", "a b a b a b", "a b a b c c"},
+		"a pod goes":                     {"a b", "- - - - - -", "a b a b c c", "a b a b a b"},
+		"a user asks":                    {"a b", "b - - -", "a b a b", "b b a b"},
+		"all are requested":              {"a b", "b b b b", "a b a b", "b b b b"},
+		"an absent pod is requested":     {"a b", "c -", "a b", "a b"},
+		"a request was removed":          {"a b", "- - - -", "b b b b", "b b a a"},
+		"one copy":                       {"a", "- -", "a b", "a a"},
+		"no partition":                   {"a b", "", "", ""},
 	} {
 		list := func(s string) []string { return strings.Fields(s) }
 		none := func(l []string) []string {

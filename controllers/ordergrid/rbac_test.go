@@ -19,8 +19,8 @@ func request(grid *api.OrderGrid) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(grid)}
 }
 
-// TestPodsTouchTheirOwnPartitionsOnly acts as the pods of shard 0, by their service account, on a real API server. Any
-// partition of the grid may come to them.
+// TestPodsTouchTheirOwnPartitionsOnly acts as the pods of shard 0, with their service account, on a real API server.
+// Any partition of the grid may move to them.
 func TestPodsTouchTheirOwnPartitionsOnly(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{Shards: 2})

@@ -12,15 +12,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/placement"
 )
 
-// spec.rebalance bounds moves: how many are under way, how fast they copy, and when they begin. It holds no partition that
-// is sent back to where its copies are.
+// spec.rebalance bounds moves: how many are under way, how fast they copy, and when they begin. It does not hold a
+// partition that is sent back to its copies.
 
 const (
 	defaultConcurrent = 2
 	leastLearnerRate  = 64 << 10 // bytes a second, as GridPartition.spec.learnerRate allows
 )
 
-// concurrentMoves is how many partitions of a grid are on their way at a time.
+// concurrentMoves is how many partitions of a grid may move at a time.
 func concurrentMoves(grid *api.OrderGrid) int {
 	if s := grid.Spec.Rebalance; s != nil && s.MaxConcurrent > 0 {
 		return int(s.MaxConcurrent)
@@ -28,8 +28,9 @@ func concurrentMoves(grid *api.OrderGrid) int {
 	return defaultConcurrent
 }
 
-// learnerRate is how many bytes a second the primary of a partition with that home may send to pods that catch up; 0: as many
-// as the node lets it. Only a partition that moves with all its copies is held back: a copy that is missing is made at once.
+// learnerRate is how many bytes a second the primary of a partition with that home may send to pods that catch up; 0:
+// as many as the node allows. Only a partition that moves with all its copies is limited: a missing copy is made at
+// once.
 func (o *observation) learnerRate(p *api.GridPartition, home int32) int64 {
 	s := o.grid.Spec.Rebalance
 	if s == nil || s.Bandwidth == nil || home == p.Spec.Shard && !moves(o.grid, p) || o.there(p) < p.Spec.Replicas {
@@ -41,13 +42,13 @@ func (o *observation) learnerRate(p *api.GridPartition, home int32) int64 {
 // moveHold is what holds moves that could begin, besides the objective.
 type moveHold struct {
 	until         time.Time // spec.rebalance.window opens; zero: it does not hold them
-	text          string    // what is said of that, or of the annotation
-	windowProblem string    // why it is not known when it opens
-	asked         string    // the annotation that lets them begin outside it, until every partition is where it belongs
-	settled       bool      // every one is
+	text          string    // message about that, or the annotation
+	windowProblem string    // why its opening is unknown
+	asked         string    // the annotation that starts moves outside it, until every partition is where it belongs
+	settled       bool      // all are
 }
 
-// keepToWindow holds moves outside spec.rebalance.window, unless a person asks for them now.
+// keepToWindow holds moves outside spec.rebalance.window, unless the annotation requests them now.
 func (h *moveHold) keepToWindow(grid *api.OrderGrid, plan placement.Plan, now time.Time) {
 	var refused string
 	h.asked, refused = rebalanceAsked(grid)
@@ -62,9 +63,9 @@ func (h *moveHold) keepToWindow(grid *api.OrderGrid, plan placement.Plan, now ti
 	switch {
 	case open || !left:
 	case h.asked != "":
-		h.text = "they begin outside spec.rebalance.window, as asked for at " + h.asked
+		h.text = "they begin outside spec.rebalance.window, as requested at " + h.asked
 	case err != nil:
-		h.text = "none begins, because it is not known when spec.rebalance.window opens"
+		h.text = "none begins, because the opening of spec.rebalance.window is unknown"
 	default:
 		h.until = next
 		h.text = "moves begin in spec.rebalance.window, which opens on " + next.Format("Monday 2006-01-02 at 15:04 MST") + refused
@@ -79,15 +80,15 @@ func (h *moveHold) holds() bool {
 // forward reports whether a move is one that spec.rebalance bounds.
 func forward(m placement.Move) bool { return !m.Back }
 
-// rebalanceAsked is the value of the annotation by which a person asks for moves now, "" if there is none or what it asked for
-// is done; and why another value is none, as the end of a sentence.
+// rebalanceAsked is the value of the annotation that requests moves now, "" if there is none or the request is done;
+// and why another value is invalid, as the end of a sentence.
 func rebalanceAsked(grid *api.OrderGrid) (value, refused string) {
 	value = grid.Annotations[api.AnnotationRebalanceNow]
 	if value == "" || value == grid.Status.LastHandledRebalance {
 		return "", ""
 	}
 	if _, err := time.Parse(time.RFC3339, value); err != nil || len(value) > 64 {
-		return "", fmt.Sprintf("; annotation %s has %.64q, which is no time such as 2026-11-23T22:00:00Z, and is not looked at", api.AnnotationRebalanceNow, value)
+		return "", fmt.Sprintf("; annotation %s has %.64q, which is not a time such as 2026-11-23T22:00:00Z, and is ignored", api.AnnotationRebalanceNow, value)
 	}
 	return value, ""
 }
@@ -117,8 +118,8 @@ func (r *run) begin(o *observation, plan placement.Plan, open bool, now time.Tim
 	}
 }
 
-// weigh asks the primaries how many bytes their partitions have, so that the smallest of those that may move do. The plan
-// goes on without what a node does not tell.
+// weigh asks the primaries for the size of their partitions, so that the smallest of those that may move do. The plan
+// ignores nodes that do not answer.
 func (r *run) weigh(ctx context.Context, o *observation) {
 	answers := map[string]*answer{}
 	for i := range o.partitions {
@@ -143,7 +144,7 @@ func (r *run) weigh(ctx context.Context, o *observation) {
 	}
 }
 
-// timed gives moves their beginning and size: what status says already, what this operator began, or now.
+// timed sets the beginning and size of moves: from status, from this operator's memory, or now.
 func (m *scaleMemory) timed(moves, before []api.PartitionMove, now time.Time) []api.PartitionMove {
 	for i := range moves {
 		move := &moves[i]
@@ -159,7 +160,7 @@ func (m *scaleMemory) timed(moves, before []api.PartitionMove, now time.Time) []
 	return moves
 }
 
-// rebalanceStatus is what status says of moves.
+// rebalanceStatus is the status of moves.
 func (o *observation) rebalanceStatus(status *api.OrderGridStatus, m *scaleMemory, now time.Time) {
 	status.Moves, status.MovesLeft = m.timed(o.moving(), status.Moves, now), int32(o.scale.queued)
 	status.MovesHeldUntil = nil

@@ -28,7 +28,7 @@ func (s *scaling) at(hour, minute int) {
 	s.clock.SetTime(time.Date(2026, 1, 2, hour, minute, 0, 0, time.UTC))
 }
 
-// arrive has the nodes move what is on its way.
+// arrive has the nodes complete the moves under way.
 func (s *scaling) arrive() {
 	s.t.Helper()
 	for range 8 {
@@ -39,8 +39,8 @@ func (s *scaling) arrive() {
 	s.run(s.grid)
 }
 
-// TestMovesWaitForTheWindow: outside spec.rebalance.window none begins, and it is said until when; what has begun goes on
-// after it, and a person may have them begin at once.
+// TestMovesWaitForTheWindow: outside spec.rebalance.window none begins, and status has when it opens; moves under way
+// continue after it, and the annotation starts them at once.
 func TestMovesWaitForTheWindow(t *testing.T) {
 	s := newScaling(t, 1)
 	if r := s.grid.Spec.Rebalance; r == nil || r.MaxConcurrent != 2 || r.Bandwidth != nil || r.Window != nil {
@@ -66,19 +66,19 @@ func TestMovesWaitForTheWindow(t *testing.T) {
 		t.Errorf("held until %v, %d left", until, s.grid.Status.MovesLeft)
 	}
 	if s.again != 3*time.Hour+12*time.Minute {
-		t.Errorf("looks again after %v, want when the window opens", s.again)
+		t.Errorf("reconciles again after %v, want when the window opens", s.again)
 	}
 	s.at(21, 0)
 	s.wantNoWrites(s.grid, "the window is closed")
 	if n := s.nodes.questions(); n != 0 {
-		t.Errorf("%d nodes were asked although nothing may move", n)
+		t.Errorf("%d nodes were queried although nothing may move", n)
 	}
 
 	s.at(22, 0)
 	s.run(s.grid)
 	s.wantHomes("[5 1 0] 1")
 	if s.grid.Status.MovesHeldUntil != nil || s.nodes.questions() == 0 {
-		t.Errorf("held until %v; nodes are asked what partitions weigh", s.grid.Status.MovesHeldUntil)
+		t.Errorf("held until %v; nodes are queried for the size of partitions", s.grid.Status.MovesHeldUntil)
 	}
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/MovingPartitions False/AsExpected")
 	s.clock.SetTime(time.Date(2026, 1, 3, 4, 0, 0, 0, time.UTC))
@@ -91,28 +91,28 @@ func TestMovesWaitForTheWindow(t *testing.T) {
 	s.ask(s.grid, api.AnnotationRebalanceNow, "tonight")
 	s.run(s.grid)
 	s.wantHomes("[5 1 0] 0")
-	s.wantCondition(s.grid, api.ConditionProgressing, metav1.ConditionTrue, reasonWaitingForWindow, `annotation ordergrid.dev/rebalance-now has "tonight", which is no time such as`)
+	s.wantCondition(s.grid, api.ConditionProgressing, metav1.ConditionTrue, reasonWaitingForWindow, `annotation ordergrid.dev/rebalance-now has "tonight", which is not a time such as`)
 	const now = "2026-01-03T04:00:00Z"
 	s.ask(s.grid, api.AnnotationRebalanceNow, now)
 	s.run(s.grid)
 	s.wantHomes("[4 2 0] 1")
-	s.wantCondition(s.grid, api.ConditionProgressing, metav1.ConditionTrue, reasonMovingPartitions, "they begin outside spec.rebalance.window, as asked for at "+now)
+	s.wantCondition(s.grid, api.ConditionProgressing, metav1.ConditionTrue, reasonMovingPartitions, "they begin outside spec.rebalance.window, as requested at "+now)
 	if s.grid.Status.LastHandledRebalance != "" {
-		t.Error("a partition has to move, and the wish counts as carried out")
+		t.Error("a partition has to move, and the request counts as carried out")
 	}
 	s.settle()
 	s.wantHomes("[3 3 0] 0")
 	if got := s.grid.Status.LastHandledRebalance; got != now {
-		t.Errorf("the wish that was carried out is %q, want %s", got, now)
+		t.Errorf("the request that was carried out is %q, want %s", got, now)
 	}
 	s.wantNoWrites(s.grid, "everything is where it belongs")
 	s.want(1)
 	s.run(s.grid)
-	s.wantHomes("[3 3 0] 0") // it asked for once
+	s.wantHomes("[3 3 0] 0") // one request is carried out once
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/WaitingForWindow False/AsExpected")
 }
 
-// TestUnknownTimeZone holds moves, and a person is told.
+// TestUnknownTimeZone holds moves, and Stalled reports it.
 func TestUnknownTimeZone(t *testing.T) {
 	s := newScaling(t, 1)
 	s.rebalance(func(r *api.RebalanceSpec) {
@@ -131,7 +131,7 @@ func TestUnknownTimeZone(t *testing.T) {
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/MovingPartitions False/AsExpected")
 }
 
-// TestWindowHoldsNothingBack: a partition whose new shard fails goes back to its copies at any time.
+// TestWindowHoldsNothingBack: a partition whose new shard fails returns to its copies at any time.
 func TestWindowHoldsNothingBack(t *testing.T) {
 	s := newScaling(t, 1)
 	s.want(2)
@@ -148,8 +148,8 @@ func TestWindowHoldsNothingBack(t *testing.T) {
 	s.wantHomes("[6 0 0] 0")
 }
 
-// TestMovesKeepToTheBandwidth: the records of partitions that move say how fast, those of others nothing; the smallest
-// move first, and status says how large they are.
+// TestMovesKeepToTheBandwidth: the records of moving partitions have a rate, others none; the smallest move first, and
+// status has their sizes.
 func TestMovesKeepToTheBandwidth(t *testing.T) {
 	s := newScaling(t, 1)
 	s.rebalance(func(r *api.RebalanceSpec) { r.Bandwidth = ptr.To(resource.MustParse("64Mi")) })
@@ -191,7 +191,7 @@ func TestMovesKeepToTheBandwidth(t *testing.T) {
 	s.restart()
 	s.wantNoWrites(s.grid, "they are under way")
 
-	p := s.records()[5] // a copy is lost: what is left is copied as fast as can be
+	p := s.records()[5] // a copy is lost: what is left is copied as fast as possible
 	lost := p.Status.InSync[1]
 	p.Status.InSync, p.Status.Epoch, p.Status.ChangeID = p.Status.InSync[:1], p.Status.Epoch+1, "lost"
 	if err := s.asPod(s.grid, 0).Status().Update(t.Context(), &p); err != nil {
@@ -216,8 +216,8 @@ func TestMovesKeepToTheBandwidth(t *testing.T) {
 	s.wantNoWrites(s.grid, "everything is where it belongs")
 }
 
-// TestMovesKeepToTheObjective: partitions begin to move after a window in which orders kept to it, and none does while they
-// do not, whoever the operator is.
+// TestMovesKeepToTheObjective: partitions begin to move after a window in which orders met it, and none does while they
+// do not, also after a restart of the operator.
 func TestMovesKeepToTheObjective(t *testing.T) {
 	s := newScaling(t, 1)
 	s.get(s.grid)
@@ -231,14 +231,14 @@ func TestMovesKeepToTheObjective(t *testing.T) {
 		for ordinal := range int32(2) {
 			s.nodes.meets(ordinal, 1000, latency, 0)
 		}
-		for ordinal := range int32(2) { // no orders come to the new shard, and its nodes say so
+		for ordinal := range int32(2) { // no orders reach the new shard, and its nodes report that
 			s.nodes.idle(1, ordinal)
 		}
 	}
 	window := func(latency time.Duration) {
 		t.Helper()
 		if s.again == 0 || s.again > 30*time.Second {
-			t.Fatalf("looks again after %v, wanted: within the window", s.again)
+			t.Fatalf("reconciles again after %v, wanted: within the window", s.again)
 		}
 		s.clock.SetTime(s.clock.Now().Add(s.again))
 		meets(latency)
@@ -251,17 +251,17 @@ func TestMovesKeepToTheObjective(t *testing.T) {
 	window(20 * time.Millisecond)
 	s.wantHomes("[6 0 0] 0")
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/ObjectiveMissed False/AsExpected")
-	said := s.condition(s.grid, api.ConditionProgressing).Message
-	for _, want := range []string{"3 partitions have to move", "p99 of orders in shard 0 was ", "spec.updateStrategy.objective.p99 is 1ms", "Partitions go on to move when orders have kept to it"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q does not say %q", said, want)
+	message := s.condition(s.grid, api.ConditionProgressing).Message
+	for _, want := range []string{"3 partitions have to move", "p99 of orders in shard 0 was ", "spec.updateStrategy.objective.p99 is 1ms", "Moves resume when orders have met it"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("%q does not contain %q", message, want)
 		}
 	}
 	s.restart()
 	s.run(s.grid)
 	s.wantHomes("[6 0 0] 0")
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/ObjectiveMissed False/AsExpected")
-	s.ask(s.grid, api.AnnotationRebalanceNow, "2026-01-03T04:00:00Z") // it does not stand above the objective
+	s.ask(s.grid, api.AnnotationRebalanceNow, "2026-01-03T04:00:00Z") // it does not override the objective
 	s.run(s.grid)
 	s.wantHomes("[6 0 0] 0")
 	window(100 * time.Microsecond)

@@ -14,7 +14,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestLearnerRateOfMoves: a partition that moves with all its copies has its part of the bandwidth, any other has no bound.
+// TestLearnerRateOfMoves: a partition that moves with all its copies has its share of the bandwidth, any other is
+// unlimited.
 func TestLearnerRateOfMoves(t *testing.T) {
 	bounds := func(o *observation, concurrent int32, bandwidth string) {
 		o.grid.Spec.Rebalance = &api.RebalanceSpec{MaxConcurrent: concurrent, Bandwidth: ptr.To(resource.MustParse(bandwidth))}
@@ -24,12 +25,12 @@ func TestLearnerRateOfMoves(t *testing.T) {
 		home   int32
 		want   int64
 	}{
-		"it begins to move":   {func(o *observation) { bounds(o, 4, "64Mi") }, 1, 16 << 20},
-		"it moves":            {func(o *observation) { bounds(o, 1, "64Mi"); goHome(&o.partitions[0], 1) }, 1, 64 << 20},
-		"the least there is":  {func(o *observation) { bounds(o, 16, "1Mi") }, 1, 64 << 10},
-		"it stays":            {func(o *observation) { bounds(o, 4, "64Mi") }, 0, 0},
-		"without a bandwidth": {func(o *observation) { o.grid.Spec.Rebalance = &api.RebalanceSpec{MaxConcurrent: 4} }, 1, 0},
-		"of a release before": {func(*observation) {}, 1, 0},
+		"it begins to move":     {func(o *observation) { bounds(o, 4, "64Mi") }, 1, 16 << 20},
+		"it moves":              {func(o *observation) { bounds(o, 1, "64Mi"); goHome(&o.partitions[0], 1) }, 1, 64 << 20},
+		"the least there is":    {func(o *observation) { bounds(o, 16, "1Mi") }, 1, 64 << 10},
+		"it stays":              {func(o *observation) { bounds(o, 4, "64Mi") }, 0, 0},
+		"without a bandwidth":   {func(o *observation) { o.grid.Spec.Rebalance = &api.RebalanceSpec{MaxConcurrent: 4} }, 1, 0},
+		"of an earlier release": {func(*observation) {}, 1, 0},
 		"a copy is missing": {func(o *observation) {
 			bounds(o, 4, "64Mi")
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
@@ -38,7 +39,7 @@ func TestLearnerRateOfMoves(t *testing.T) {
 			bounds(o, 4, "64Mi")
 			o.pods[1].Status.Conditions[0].Status = corev1.ConditionFalse
 		}, 1, 0},
-		"one of the old shard is away, and one of the new is there": {func(o *observation) {
+		"one of the old shard is missing, and one of the new is in sync": {func(o *observation) {
 			bounds(o, 4, "64Mi")
 			goHome(&o.partitions[0], 1)
 			join(&o.partitions[0], "rtd-s1-0")
@@ -60,12 +61,12 @@ func TestBoundsOfAPlan(t *testing.T) {
 		bytes      map[int32]int64
 		want       string
 	}{
-		{0, nil, "[0 1] 0"}, // of a release before
+		{0, nil, "[0 1] 0"}, // of an earlier release
 		{1, nil, "[0] 1"},
 		{16, nil, "[0 1] 0"},
 		{1, map[int32]int64{0: 900, 1: 700, 2: 800, 3: 1000}, "[1] 1"},
 		{2, map[int32]int64{0: 900, 1: 700, 2: 800, 3: 1000}, "[1 2] 0"},
-		{2, map[int32]int64{0: 900, 1: 700}, "[2 3] 0"}, // what is not known counts as empty
+		{2, map[int32]int64{0: 900, 1: 700}, "[2 3] 0"}, // an unknown size counts as empty
 	} {
 		o := scaledOut()
 		if o.bytes = c.bytes; c.concurrent > 0 {
@@ -82,16 +83,16 @@ func TestBoundsOfAPlan(t *testing.T) {
 	}
 }
 
-// TestAnnotationAsksOnce: what lets moves begin outside the window, and what does not.
+// TestAnnotationAsksOnce: which values let moves begin outside the window.
 func TestAnnotationAsksOnce(t *testing.T) {
 	const at, before = "2026-11-23T18:48:00Z", "2026-11-22T18:48:00Z"
 	for value, c := range map[string]struct{ handled, want, refused string }{
 		"":                                 {"", "", ""},
 		at:                                 {before, at, ""},
 		before:                             {before, "", ""},
-		"now":                              {"", "", `has "now", which is no time such as 2026-11-23T22:00:00Z`},
-		at[:19] + strings.Repeat(".0", 40): {"", "", "which is no time"},
-		at[:19] + "." + strings.Repeat("0", 60) + "Z": {"", "", "which is no time"}, // status would not take it
+		"now":                              {"", "", `has "now", which is not a time such as 2026-11-23T22:00:00Z`},
+		at[:19] + strings.Repeat(".0", 40): {"", "", "which is not a time"},
+		at[:19] + "." + strings.Repeat("0", 60) + "Z": {"", "", "which is not a time"}, // status would not take it
 	} {
 		grid := pairGrid()
 		grid.Annotations = map[string]string{api.AnnotationRebalanceNow: value}
@@ -103,7 +104,7 @@ func TestAnnotationAsksOnce(t *testing.T) {
 	}
 }
 
-// TestMovesKeepTheirBeginning: by status, and where it does not say, by what this operator began.
+// TestMovesKeepTheirBeginning: from status, else from this operator's memory.
 func TestMovesKeepTheirBeginning(t *testing.T) {
 	at := func(d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(rollNow.Add(d))) }
 	m := &scaleMemory{begun: map[int32]begunMove{

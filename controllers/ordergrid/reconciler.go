@@ -1,4 +1,4 @@
-// Package ordergrid reconciles OrderGrids: it builds the objects a grid consists of and observes how the grid does.
+// Package ordergrid reconciles OrderGrids: it builds the objects of a grid and observes its state.
 //
 // It is never on the path of an order and never chooses a primary: grid nodes do that among themselves through their
 // GridPartition objects, which this package creates and then only reads.
@@ -44,29 +44,29 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/queue"
 )
 
-// leavingRetry is when to look again whether an object that stood in the way is gone.
+// leavingRetry is the interval to check whether an object in the way has been deleted.
 const leavingRetry = 2 * time.Second
 
-// Defaults are what an OrderGrid gets that does not say otherwise; the operator's command line sets them.
+// Defaults of OrderGrids, set by the operator's flags.
 type Defaults struct {
 	// Image of the grid node.
 	Image string
 	// ImagePullPolicy of the grid node; empty leaves it to Kubernetes.
 	ImagePullPolicy corev1.PullPolicy
-	// OperatorNamespace is where the operator's pods run, which ask grid nodes how they are.
+	// OperatorNamespace is the namespace of the operator's pods, which query grid nodes.
 	OperatorNamespace string
-	// APIServerPorts are those at which pods reach the API server: that of its Service and that of the servers behind it,
-	// because networks differ in which of them a NetworkPolicy sees. None allows no way to it.
+	// APIServerPorts are those at which pods reach the API server: that of its Service and that of the servers behind
+	// it, because networks differ in which of them a NetworkPolicy sees. Without any, no egress to it is allowed.
 	APIServerPorts []int32
-	// PodTemplates is what spec.podTemplate may carry beyond what a restricted pod has; see CheckPodFeature.
+	// PodTemplates is what spec.podTemplate may have beyond a restricted pod; see CheckPodFeature.
 	PodTemplates allow.List
 }
 
-// Reconciler makes the objects of an OrderGrid as its spec asks, and its status as they are.
+// Reconciler reconciles the objects of an OrderGrid with its spec, and its status with them.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server, for the decisions that a stale answer would make dangerous.
+	// Live reads from the API server, for the decisions that are dangerous with old data.
 	Live client.Reader
 	// Recorder of events.
 	Recorder events.EventRecorder
@@ -74,9 +74,9 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// KubeNodes lists Kubernetes nodes; nil if the operator may not read them.
 	KubeNodes client.Reader
-	// Nodes asks grid nodes; see NewNodeClient.
+	// Nodes queries grid nodes; see NewNodeClient.
 	Nodes *http.Client
-	// Defaults for fields left out.
+	// Defaults of omitted fields.
 	Defaults Defaults
 
 	memory  memory
@@ -84,7 +84,7 @@ type Reconciler struct {
 	indexed bool // the cache finds objects by their grid
 }
 
-// SetupWithManager registers the controller and what wakes it.
+// SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	if err := r.index(mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -106,7 +106,7 @@ func setup(mgr ctrl.Manager, workers int, limiter workqueue.TypedRateLimiter[rec
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ordergrid").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: limiter}).
-		// A person asks for new certificates by an annotation.
+		// Annotations request new certificates.
 		For(&api.OrderGrid{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&api.GridPartition{}).
 		Owns(&appsv1.StatefulSet{}).
@@ -123,7 +123,7 @@ func setup(mgr ctrl.Manager, workers int, limiter workqueue.TypedRateLimiter[rec
 	return b.Complete(r)
 }
 
-// gridOfPod maps a pod to its grid. Pods are owned by StatefulSets, so the label tells.
+// gridOfPod maps a pod to its grid. Pods are owned by StatefulSets, so the label is used.
 func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	grid := pod.GetLabels()[api.LabelGrid]
 	if grid == "" || pod.GetLabels()[labels.Component] != labels.GridNode {
@@ -132,7 +132,7 @@ func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}
 }
 
-// Reconcile makes one pass: its steps, then status, whatever of them failed.
+// Reconcile makes one pass: its steps, then status, regardless of failures.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	grid := &api.OrderGrid{}
 	if err := r.Client.Get(ctx, req.NamespacedName, grid); err != nil {
@@ -145,13 +145,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if grid.DeletionTimestamp != nil {
-		// Everything a grid consists of has an owner reference; the garbage collector does the rest.
+		// All objects of a grid have an owner reference; the garbage collector does the rest.
 		return ctrl.Result{}, nil
 	}
 
 	o := &observation{grid: grid, readsNodes: r.KubeNodes != nil}
 	if err := r.read(ctx, r.Client, o); err != nil {
-		return ctrl.Result{}, err // nothing is known that status could say
+		return ctrl.Result{}, err // nothing is known for status
 	}
 	if record := o.layoutBefore(); record != "" {
 		return ctrl.Result{}, r.refuseLayout(ctx, grid, record)
@@ -161,7 +161,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	run := &run{Reconciler: r, observation: o, remembered: r.memory.of(req.NamespacedName), applier: apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}, succeeded: map[string]bool{}, broken: map[int32]bool{}}
 	failed, held := run.pass(ctx, run.plan())
 	o.notInquired = !run.succeeded[stepInquiry]
-	// Status is of what is there after the pass. If that cannot be read, it is of what was there before.
+	// Status describes the state after the pass. If that cannot be read, the state before it.
 	if err := r.read(ctx, r.Client, o); err != nil {
 		failed = append(failed, &failure{"status", err})
 	}
@@ -189,7 +189,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: run.again}, nil
 }
 
-// described names conditions that changed, for the log.
+// described names changed conditions, for the log.
 func described(changed []metav1.Condition) []string {
 	list := []string{}
 	for _, c := range changed {
@@ -214,7 +214,7 @@ func setReference(grid *api.OrderGrid, shard int32) *appsv1.StatefulSet {
 	}
 }
 
-// writeStatus rebuilds status from what was observed and writes it if that changed anything.
+// writeStatus rebuilds status from the observation and writes it if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	before := o.grid.DeepCopy()
 	status := &o.grid.Status

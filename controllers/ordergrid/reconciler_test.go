@@ -20,7 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestThreePairs follows a grid of three pairs from its creation to the day nothing happens any more.
+// TestThreePairs follows a grid of three pairs from its creation until it is at rest.
 func TestThreePairs(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{Shards: 3, Replicas: 2})
@@ -54,7 +54,7 @@ func TestThreePairs(t *testing.T) {
 	b.wantEvent("Normal Serving all 6 partitions have a primary that serves")
 }
 
-// TestMirrorsTheConfiguration: the operator follows what the nodes decided, and decides nothing.
+// TestMirrorsTheConfiguration: the operator mirrors the decisions of the nodes, and makes none itself.
 func TestMirrorsTheConfiguration(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -80,7 +80,7 @@ func TestMirrorsTheConfiguration(t *testing.T) {
 	b.wantNoWrites(grid, "the failover is over")
 }
 
-// TestPutsRightWhatOthersChange, and leaves alone what others add.
+// TestPutsRightWhatOthersChange reverts changes by others, and keeps their additions.
 func TestPutsRightWhatOthersChange(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -113,7 +113,7 @@ func TestPutsRightWhatOthersChange(t *testing.T) {
 	b.wantNoWrites(grid, "others added a label, an annotation and a container")
 }
 
-// TestSpecChange: only what a change concerns is written.
+// TestSpecChange: only the objects affected by a change are written.
 func TestSpecChange(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -145,7 +145,7 @@ func TestSpecChange(t *testing.T) {
 	}
 }
 
-// TestBrokenOverlay: nothing is written before the template is right, and the condition says what to do.
+// TestBrokenOverlay: nothing is written before the template is valid, and the condition has the remedy.
 func TestBrokenOverlay(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{PodTemplate: raw(`{"spec":{"serviceAccountName":"admin"}}`)})
@@ -168,7 +168,7 @@ func TestBrokenOverlay(t *testing.T) {
 	}
 }
 
-// TestNameTaken: somebody's Service of the same name is not touched.
+// TestNameTaken: a foreign Service of the same name is not changed.
 func TestNameTaken(t *testing.T) {
 	b := newBench(t)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "rtd-client", Namespace: b.namespace}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
@@ -178,7 +178,7 @@ func TestNameTaken(t *testing.T) {
 	grid := b.create("rtd", api.OrderGridSpec{})
 	b.runExpectingError(grid)
 	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionStalled)
-	if c == nil || c.Reason != "NameTaken" || !strings.Contains(c.Message, "rtd-client exists already and is controlled by nobody; delete or rename it, or give this object another name") {
+	if c == nil || c.Reason != "NameTaken" || !strings.Contains(c.Message, "rtd-client exists already and has no controller; delete or rename it, or give this object another name") {
 		t.Errorf("condition %+v", c)
 	}
 	b.get(service)
@@ -199,7 +199,7 @@ func TestLostRecord(t *testing.T) {
 	grid := b.create("rtd", api.OrderGridSpec{})
 	b.run(grid)
 
-	// Before anybody claimed it, nothing is lost with it.
+	// Before it is claimed, nothing is lost with it.
 	if err := b.client.Delete(t.Context(), b.partition(grid, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +223,8 @@ func TestLostRecord(t *testing.T) {
 	}
 }
 
-// TestRecordMadeAgain: a record that a person or a backup tool makes again, without its status, says that it is a copy,
-// with the annotation of the one before or without.
+// TestRecordMadeAgain: a record that is recreated without its status is marked as a copy, with the annotation of the
+// previous one or without.
 func TestRecordMadeAgain(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -235,7 +235,7 @@ func TestRecordMadeAgain(t *testing.T) {
 	if stamp := first.Annotations[api.AnnotationRecord]; stamp != string(first.UID) || kube.FromObject(first).Copied {
 		t.Fatalf("annotation %q of %s", stamp, first.UID)
 	}
-	for _, annotations := range []map[string]string{nil, first.Annotations} { // from a manifest of before; kubectl replace --force
+	for _, annotations := range []map[string]string{nil, first.Annotations} { // from an earlier manifest; kubectl replace --force
 		if err := b.client.Delete(t.Context(), b.partition(grid, 0, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,8 @@ func (b *bench) wantObjects(grid *api.OrderGrid) {
 	}
 }
 
-// wantConditions compares Available, Redundant, Progressing and Stalled. The others are good unless more is wanted.
+// wantConditions compares Available, Redundant, Progressing and Stalled. The others are expected to be good unless
+// given.
 func (b *bench) wantConditions(grid *api.OrderGrid, want string) {
 	b.t.Helper()
 	if strings.Count(want, "/") == 4 {
@@ -316,10 +317,10 @@ func (b *bench) wantConditions(grid *api.OrderGrid, want string) {
 	var got []string
 	for _, c := range grid.Status.Conditions {
 		if c.Type == api.ConditionSchedulable && b.reconcile.KubeNodes == nil {
-			continue // no node is read, and nobody schedules
+			continue // no node is read, and nothing is scheduled
 		}
 		if c.Type == api.ConditionSecure {
-			continue // of who may connect, which these tests are not about
+			continue // depends on security settings, which these tests do not use
 		}
 		if c.Type == api.ConditionAcceptingOrders {
 			continue // TestFullGrid

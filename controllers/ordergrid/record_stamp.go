@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
-// stampRecord writes down which object a record is, so that one that was made again without its status is told from a new
-// one: its annotation names another object, or, made again without it too, says that it is a copy. Pods claim neither.
+// stampRecord records the identity of a record, so that one that was recreated without its status is distinguished from
+// a new one: its annotation names another object, or, recreated without it too, marks it as a copy. Pods claim neither.
 func (r *run) stampRecord(ctx context.Context, name string, now *api.GridPartition) error {
 	if now == nil { // it was created in this pass
 		now = &api.GridPartition{}
@@ -36,7 +36,7 @@ func (r *run) stampRecord(ctx context.Context, name string, now *api.GridPartiti
 	err = r.Client.Patch(ctx, now.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(apply.FieldOwner))
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return nil // it is another object meanwhile: the next pass looks at that
+		return nil // it is another object meanwhile: the next pass handles it
 	case err != nil:
 		return fmt.Errorf("stamp GridPartition %s: %w", name, err)
 	}
@@ -45,14 +45,14 @@ func (r *run) stampRecord(ctx context.Context, name string, now *api.GridPartiti
 	return nil
 }
 
-// madeAgain reports whether a record that nobody has claimed is another object than the one that the operator made: pods
-// that hold its orders may live.
+// madeAgain reports whether an unclaimed record is another object than the one that the operator created: pods that
+// hold its orders may be alive.
 func madeAgain(p *api.GridPartition) bool {
 	stamp := p.Annotations[api.AnnotationRecord]
 	return p.Status.Epoch == 0 && stamp != "" && stamp != string(p.UID)
 }
 
-// reached is the epoch that the grid's status remembers of a partition's record, 0 if it was never claimed.
+// reached is the epoch of a partition's record in the grid's status, 0 if it was never claimed.
 func (r *run) reached(name string) int64 {
 	for _, p := range r.grid.Status.Partitions {
 		if p.Name == name {

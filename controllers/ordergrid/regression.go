@@ -9,14 +9,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// lead is a configuration that cannot be older than the one the record shows: the record has gone back, because etcd was
+// lead is a configuration that cannot be older than that of the record: the record has gone back, because etcd was
 // restored from a backup.
 type lead struct {
 	configuration
-	holders []holder // grid nodes that go by a configuration ahead of the record; the highest first
+	holders []holder // grid nodes with a configuration ahead of the record; the highest first
 }
 
-// holder is a grid node's word.
+// holder is the state reported by a grid node.
 type holder struct {
 	configuration
 	member, role string
@@ -24,7 +24,7 @@ type holder struct {
 
 func (h holder) String() string { return h.member + " (" + h.role + ")" }
 
-// findLead compares the record with what the operator remembers and with what the nodes say.
+// findLead compares the record with the operator's memory and the nodes' reports.
 func (f *finding) findLead(answers map[string]*answer) *lead {
 	here := configurationOf(f.record)
 	var holders []holder
@@ -52,18 +52,18 @@ func (f *finding) findLead(answers map[string]*answer) *lead {
 }
 
 func holderOf(p *nodestatus.Partition) holder {
-	const limit = 1 << 62 // what a node says is a number of any size
+	const limit = 1 << 62 // a node may report a number of any size
 	return holder{configuration{int64(min(p.Epoch, limit)), p.ChangeID}, p.Member, p.Role}
 }
 
-// shows reports whether a node goes by the configuration with that change id, and none by a later one.
+// shows reports whether a node has the configuration with that change id, and none has a later one.
 func (l *lead) shows(changeID string) bool {
 	return slices.ContainsFunc(l.holders, func(h holder) bool {
 		return h.epoch == l.holders[0].epoch && h.changeID == changeID
 	})
 }
 
-// by says who goes by the highest configuration that a node still has.
+// by names the nodes with the highest configuration that a node still has.
 func (l *lead) by() string {
 	var names []string
 	for _, h := range l.holders {
@@ -72,9 +72,9 @@ func (l *lead) by() string {
 		}
 	}
 	if len(names) == 0 {
-		return "no grid node that answers goes by it any more"
+		return "no grid node that answers has it any more"
 	}
-	return fmt.Sprintf("%s %s", strings.Join(names, " and "), plural(len(names), "goes by it", "go by it"))
+	return fmt.Sprintf("%s %s", strings.Join(names, " and "), plural(len(names), "uses it", "use it"))
 }
 
 func plural(n int, one, many string) string {

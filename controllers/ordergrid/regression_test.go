@@ -14,8 +14,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// regressedPair is a healthy pair whose etcd was restored from a backup that was made five epochs ago. current is the
-// record as it was last.
+// regressedPair is a healthy pair whose etcd was restored from a backup that is five epochs old. current is the record
+// before that.
 func regressedPair(t *testing.T) (b *bench, grid *api.OrderGrid, current *api.GridPartition) {
 	t.Helper()
 	b = newBench(t)
@@ -39,7 +39,7 @@ func regressedPair(t *testing.T) (b *bench, grid *api.OrderGrid, current *api.Gr
 	return b, grid, current
 }
 
-// step changes the configuration as a grid node does: the next epoch, alone.
+// step changes the configuration like a grid node: the next epoch, alone.
 func (b *bench) step(grid *api.OrderGrid, p *api.GridPartition, m api.Member) {
 	b.t.Helper()
 	p.Status.Epoch++
@@ -49,38 +49,38 @@ func (b *bench) step(grid *api.OrderGrid, p *api.GridPartition, m api.Member) {
 	}
 }
 
-// TestRecordGoesBack: etcd is restored from a backup under a grid that serves on.
+// TestRecordGoesBack: etcd is restored from a backup under a grid that keeps serving.
 func TestRecordGoesBack(t *testing.T) {
 	b, grid, current := regressedPair(t)
 	b.run(grid)
 	command := "kubectl annotate -n " + b.namespace + " gridpartition rtd-p0 ordergrid.dev/reassert-configuration=step-7"
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "1 of 2 partitions show an older configuration", command,
-		"rtd-p0 shows epoch 2 (change change-1), but epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary) and rtd-s0-1/0123456789abcdef (learner) go by it")
+		"rtd-p0 shows epoch 2 (change change-1), but epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary) and rtd-s0-1/0123456789abcdef (learner) use it")
 	b.wantCondition(grid, api.ConditionDataLossSuspected, metav1.ConditionFalse, "MembersPresent")
 	b.wantEvent("Warning RecordBehind")
 	if got := grid.Status.Partitions[0]; got.Problem != "ConfigurationRegressed" || got.Epoch != 2 {
 		t.Errorf("mirror %+v", got)
 	}
-	b.wantNoWrites(grid, "nobody has decided yet")
+	b.wantNoWrites(grid, "no annotation is set yet")
 
-	// The record's members of old are not the ones to be given up.
+	// The record's former members are not the ones to be given up.
 	p := b.partition(grid, 0, 0)
 	b.annotate(p, api.AnnotationAcceptDataLoss, "2")
 	b.run(grid)
 	b.wantEvent("Warning AcceptDataLossRefused annotation ordergrid.dev/accept-data-loss is refused and removed: the record has gone back, and epoch 7 is served")
 
-	// Neither a change nobody knows, nor one that a later one followed.
+	// Neither an unknown change is accepted, nor one that a later one followed.
 	older := current.DeepCopy()
 	older.Status.Epoch, older.Status.ChangeID = 6, "step-6"
 	b.nodes.says(grid, 1, "0123456789abcdef", "fenced", older, b.partition(grid, 0, 1))
 	b.annotate(p, api.AnnotationReassert, "step-6")
 	b.run(grid)
-	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-6" is not the latest that a grid node goes by, which is step-7`)
+	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-6" is not the latest that a grid node has, which is step-7`)
 	b.annotate(p, api.AnnotationReassert, "step-9")
 	b.run(grid)
 	b.wantAnnotation(p, api.AnnotationReassert, false)
-	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-9" is not the latest that a grid node goes by, which is step-7 at epoch 7`)
-	b.nodes.silence(1) // it may go by a later one that nobody else has heard of
+	b.wantEvent(`Warning ReassertRefused annotation ordergrid.dev/reassert-configuration is refused and removed: change "step-9" is not the latest that a grid node has, which is step-7 at epoch 7`)
+	b.nodes.silence(1) // it may have a later one that no other node knows
 	b.annotate(p, api.AnnotationReassert, "step-7")
 	b.run(grid)
 	b.get(p)
@@ -101,7 +101,7 @@ func TestRecordGoesBack(t *testing.T) {
 	}
 	b.wantEvent("Warning ReassertingConfiguration the configuration of epoch 7, change step-7, is written again")
 
-	// The primary climbs, one epoch at a time.
+	// The primary advances, one epoch at a time.
 	for p.Status.Epoch < 8 {
 		b.run(grid)
 		b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "Change step-7 is being written again")
@@ -126,12 +126,13 @@ func TestRecordGoesBack(t *testing.T) {
 	b.nodes.questions()
 	b.wantNoWrites(grid, "the record is ahead again")
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
-		t.Errorf("%d questions, again in %v", n, b.again)
+		t.Errorf("%d queries, again in %v", n, b.again)
 	}
 }
 
-// TestRecordMadeAgainIsPutRight: the operator asks the nodes about a record that was made again without its status, and has
-// the configuration written again that a person names. While no node knows of one, the way to begin anew is told.
+// TestRecordMadeAgainIsPutRight: the operator queries the nodes about a record that was recreated without its status,
+// and has the configuration of the annotation written again. While no node knows one, the message explains how to start
+// anew.
 func TestRecordMadeAgainIsPutRight(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -147,7 +148,7 @@ func TestRecordMadeAgainIsPutRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0 was deleted and made again without its status", "Wait until all its pods answer")
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0 was deleted and recreated without its status", "Wait until all its pods answer")
 	unknown := p.DeepCopy()
 	for i := range int32(2) {
 		b.nodes.says(grid, i, "0123456789abcdef", "claiming", unknown, b.partition(grid, 0, 1))
@@ -182,18 +183,19 @@ func TestRecordMadeAgainIsPutRight(t *testing.T) {
 	b.wantAnnotation(p, api.AnnotationReassert, false)
 }
 
-// TestNodesKnowBetterThanANewOperator: an operator that has just started remembers nothing, and takes the nodes' word.
+// TestNodesKnowBetterThanANewOperator: an operator that has just started uses the nodes' reports.
 func TestNodesKnowBetterThanANewOperator(t *testing.T) {
 	b, grid, _ := regressedPair(t)
 	b.reconcile.memory = memory{}
 	b.run(grid)
 	if n := b.nodes.questions(); n != 2 {
-		t.Errorf("%d questions for 2 pods", n)
+		t.Errorf("%d queries for 2 pods", n)
 	}
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "epoch 7 (change step-7) was seen; rtd-s0-0/0123456789abcdef (primary)")
 }
 
-// TestMembersOfOldAreNotLost: the restored record names processes that are long gone. Those of today hold the orders.
+// TestMembersOfOldAreNotLost: the restored record names processes that no longer exist. The present ones hold the
+// orders.
 func TestMembersOfOldAreNotLost(t *testing.T) {
 	b, grid, current := regressedPair(t)
 	for i := range int32(2) {
@@ -205,19 +207,19 @@ func TestMembersOfOldAreNotLost(t *testing.T) {
 	b.run(grid)
 	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "rtd-p0 shows epoch 2")
 	if c := b.condition(grid, api.ConditionDataLossSuspected); strings.Contains(c.Message, "rtd-p0") {
-		t.Errorf("a person is told to give up what is not lost: %s", c.Message)
+		t.Errorf("the message advises to give up what is not lost: %s", c.Message)
 	}
 }
 
-// TestNobodyIsLeftOfTheLaterConfiguration: the operator alone remembers it, and a person lets it go.
-func TestNobodyIsLeftOfTheLaterConfiguration(t *testing.T) {
+// TestLaterConfigurationLost: only the operator remembers it, and the annotation gives it up.
+func TestLaterConfigurationLost(t *testing.T) {
 	b, grid, _ := regressedPair(t)
 	p := b.partition(grid, 0, 0)
 	b.nodes.silence(1)
 	b.nodes.says(grid, 0, secondBoot, "learner", p, b.partition(grid, 0, 1))
 	b.run(grid)
 	keep := "To keep the record as it stands: kubectl annotate -n " + b.namespace + " gridpartition rtd-p0 ordergrid.dev/reassert-configuration=change-1"
-	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "no grid node that answers goes by it any more", keep)
+	b.wantCondition(grid, api.ConditionConfigurationRegressed, metav1.ConditionTrue, "RecordBehind", "no grid node that answers has it any more", keep)
 
 	b.annotate(p, api.AnnotationReassert, "change-1")
 	b.run(grid)
@@ -234,7 +236,7 @@ func TestNobodyIsLeftOfTheLaterConfiguration(t *testing.T) {
 	}
 }
 
-// TestHealthyGridIsLeftAlone: the nodes of a grid that is well are asked once by an operator that has just started, and
+// TestHealthyGridIsLeftAlone: the nodes of a healthy grid are queried once by an operator that has just started, and
 // then never.
 func TestHealthyGridIsLeftAlone(t *testing.T) {
 	b := newBench(t)
@@ -247,7 +249,7 @@ func TestHealthyGridIsLeftAlone(t *testing.T) {
 		b.clock.SetTime(b.clock.Now().Add(time.Hour))
 	}
 	if n := b.nodes.questions(); n != 0 || b.again != 0 {
-		t.Errorf("%d questions, again in %v", n, b.again)
+		t.Errorf("%d queries, again in %v", n, b.again)
 	}
 	for i := range int32(2) {
 		b.nodes.says(grid, i, "0123456789abcdef", "backup", b.partition(grid, 0, 0), b.partition(grid, 0, 1))
@@ -257,11 +259,11 @@ func TestHealthyGridIsLeftAlone(t *testing.T) {
 		b.wantNoWrites(grid, "the operator was restarted")
 	}
 	if n := b.nodes.questions(); n != 2 || b.again != 0 {
-		t.Errorf("%d questions by a restarted operator, want one per pod; again in %v", n, b.again)
+		t.Errorf("%d queries by a restarted operator, want one per pod; again in %v", n, b.again)
 	}
 }
 
-// TestPreferredPod: a person may say which pod should be primary, and nobody else changes it.
+// TestPreferredPod: the annotation selects the primary, and nothing else changes it.
 func TestPreferredPod(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})

@@ -13,31 +13,31 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// spec.replicas of a running grid changes a shard at a time, from whatever point it is at; what is observed is all the
-// memory there is. A copy is added before it counts: the StatefulSet gets the pod, the records let the primary take it
-// in (pods, maxInSync), and once it is in sync everywhere it is part of what is wanted (replicas). A copy is given up the other
-// way round: the records want fewer, the primary lets the pod go while the others are in sync and answer, and only when
-// no record names it any more its StatefulSet gives it up. Partitions stay as many as they were; see ADR 22.
+// spec.replicas of a running grid changes a shard at a time, from whatever state it is in; the observation is the only
+// state. A copy is added before it counts: the StatefulSet gets the pod, the records let the primary accept it (pods,
+// maxInSync), and once it is in sync everywhere it is counted (replicas). A copy is given up in reverse order: the
+// records want fewer, the primary removes the pod while the others are in sync and answer, and only when no record
+// names it any more its StatefulSet removes it. The number of partitions does not change; see ADR 22.
 
-// shardCopies is how many copies one shard has, and how many it is to have now.
+// shardCopies is how many copies one shard has, and how many it should have now.
 type shardCopies struct {
 	shard int32
 
 	fresh            bool   // it never had a pod
 	have             int32  // pods its StatefulSet has
-	fewest, most     int32  // copies that its records want; up to how many they take in
-	pods             int32  // that its StatefulSet is to have
+	fewest, most     int32  // copies that its records want; up to how many they accept
+	pods             int32  // of its StatefulSet, desired
 	wanted, takesIn  int32  // for its records
 	needed           int32  // minInSync for its records
 	resizing, queued bool   // on its way to spec.replicas; not begun, because others are
-	surge, proceeds  bool   // has, or gets, a third copy while its pods are replaced; they go without it; see surge.go
-	keep             int32  // ready pods that an eviction has to leave; 0: all but one
-	surging, noRoom  string // how far the third copy is; that there has been no room for it for long
+	surge, proceeds  bool   // has, or gets, a third copy while its pods are replaced; they are replaced without it; see surge.go
+	keep             int32  // ready pods that an eviction must leave; 0: all but one
+	surging, noRoom  string // state of the third copy; that there has been no room for it for long
 	again            time.Duration
 	waiting          string
 }
 
-// planCopies decides what every shard is to have. At rest, which is nearly always, it costs no question to the API server.
+// planCopies decides the copies of every shard. At rest, which is nearly always, it sends no request to the API server.
 func (r *run) planCopies(ctx context.Context) error {
 	now := r.Clock.Now()
 	r.lookAtNodes()
@@ -45,7 +45,7 @@ func (r *run) planCopies(ctx context.Context) error {
 	if !slices.ContainsFunc(r.copies, func(c shardCopies) bool { return c.resizing || c.surge || c.pods != c.have }) {
 		return nil
 	}
-	closed, err := r.closedBudgets(ctx) // before the rest is read: what was evicted until then is seen to go
+	closed, err := r.closedBudgets(ctx) // before the rest is read: earlier evictions are then visible
 	if err != nil {
 		return err
 	}
@@ -63,15 +63,14 @@ func (r *run) planCopies(ctx context.Context) error {
 	return nil
 }
 
-// planCopies decides, from what is observed at one moment. At most spec.updateStrategy.maxUnavailableShards shards change
-// at a time.
+// planCopies decides, from one observation. At most spec.updateStrategy.maxUnavailableShards shards change at a time.
 func planCopies(o *observation, now time.Time) []shardCopies {
 	want, limit := o.grid.Spec.Replicas, max(1, o.grid.Spec.UpdateStrategy.MaxUnavailableShards)
 	list := make([]shardCopies, o.grid.Spec.Shards)
 	busy := int32(0)
 	for shard := range list {
 		list[shard] = o.observeCopies(int32(shard))
-		if list[shard].begun(want) && len(o.emptiedPods(int32(shard))) == 0 { // a cordoned node holds no other shard up
+		if list[shard].begun(want) && len(o.emptiedPods(int32(shard))) == 0 { // a cordoned node delays no other shard
 			busy++
 		}
 	}
@@ -91,7 +90,7 @@ func planCopies(o *observation, now time.Time) []shardCopies {
 				busy++
 			}
 			c.advance(o, want)
-			c.resizing = c.fewest != want || c.most != want || c.pods != want // or the StatefulSet alone is put right, now
+			c.resizing = c.fewest != want || c.most != want || c.pods != want // or only the StatefulSet is corrected, now
 		}
 		c.needed = min(o.grid.Spec.MinInSync, c.wanted)
 		c.keep = o.keeps(c)
@@ -102,7 +101,7 @@ func planCopies(o *observation, now time.Time) []shardCopies {
 	return list
 }
 
-// observeCopies is a shard as it is, to be left so.
+// observeCopies is a shard in its present state, to stay so.
 func (o *observation) observeCopies(shard int32) shardCopies {
 	want := o.grid.Spec.Replicas
 	c := shardCopies{shard: shard, have: -1}
@@ -118,9 +117,9 @@ func (o *observation) observeCopies(shard int32) shardCopies {
 		c.have = *set.Spec.Replicas
 	}
 	switch {
-	case c.have < 0 && !claimed: // it is about to be made
+	case c.have < 0 && !claimed: // it is about to be created
 		c.fewest, c.most, c.have, c.fresh = want, want, want, true
-	case c.have < 0: // its StatefulSet is gone, its records are not
+	case c.have < 0: // its StatefulSet is gone, its records exist
 		c.have = c.most
 	case c.fewest == 0:
 		c.fewest = min(max(c.have, 1), api.MaxReplicas)
@@ -131,15 +130,15 @@ func (o *observation) observeCopies(shard int32) shardCopies {
 	return c
 }
 
-// begun reports whether the shard is on its way: no longer at rest where it was. A StatefulSet that somebody else scaled
-// is put right at once.
+// begun reports whether the shard is changing: no longer at rest at its old number. A StatefulSet that was scaled by
+// others is corrected at once.
 func (c *shardCopies) begun(want int32) bool {
 	return c.resizing && (c.fewest != c.most || c.fewest == want || c.fewest < want && c.have >= want)
 }
 
 // advance takes the next step towards want copies.
 func (c *shardCopies) advance(o *observation, want int32) {
-	if problem := o.shardProblem(c.shard); problem != "" { // who holds what is not known, and a person has to decide first
+	if problem := o.shardProblem(c.shard); problem != "" { // who holds what is unknown, and requires manual action first
 		c.waiting = problem
 		return
 	}
@@ -148,7 +147,7 @@ func (c *shardCopies) advance(o *observation, want int32) {
 		c.grow(o, want)
 	case c.fewest > want:
 		if missing := o.notInSync(c.shard, want, true); len(missing) > 0 {
-			c.waiting = "of the pods that stay " + strings.Join(missing, " and ")
+			c.waiting = "of the remaining pods " + strings.Join(missing, " and ")
 			return
 		}
 		c.wanted, c.takesIn = want, want
@@ -157,7 +156,7 @@ func (c *shardCopies) advance(o *observation, want int32) {
 	}
 }
 
-// grow adds pods, and counts them from when they are in sync in every partition.
+// grow adds pods, and counts them once they are in sync in every partition.
 func (c *shardCopies) grow(o *observation, want int32) {
 	c.pods, c.takesIn = max(c.have, want), want
 	for n := c.fewest + 1; n <= want && len(o.notInSync(c.shard, n, false)) == 0; n++ {
@@ -168,7 +167,7 @@ func (c *shardCopies) grow(o *observation, want int32) {
 	}
 }
 
-// shrink gives up pods that the records do not name any more.
+// shrink removes pods that the records do not name any more.
 func (c *shardCopies) shrink(o *observation, want int32) {
 	c.wanted, c.takesIn = want, want
 	if c.have <= want {
@@ -176,7 +175,7 @@ func (c *shardCopies) shrink(o *observation, want int32) {
 		return
 	}
 	if c.most > want {
-		return // the records have to say so first
+		return // the records have to change first
 	}
 	for _, p := range o.at(c.shard) {
 		for _, m := range p.Status.InSync {
@@ -199,15 +198,15 @@ func (o *observation) stays(shard int32, pod string, n int32) bool {
 	return false
 }
 
-// notInSync says which of the first n pods of a shard are not in sync in every partition of it, and, if that is asked,
-// which are not ready.
+// notInSync lists which of the first n pods of a shard are not in sync in every partition of it, and, optionally, which
+// are not ready.
 func (o *observation) notInSync(shard, n int32, ready bool) (list []string) {
 	for ordinal := range n {
 		name := api.PodName(o.grid.Name, shard, ordinal)
 		pod := podNamed(o.pods, name)
 		switch {
 		case !o.inSyncEverywhere(shard, name) && pod == nil:
-			list = append(list, name+" is not there yet")
+			list = append(list, name+" does not exist yet")
 		case !o.inSyncEverywhere(shard, name):
 			list = append(list, name+" is not in sync"+because(pod))
 		case ready && !o.ready(name):
@@ -217,8 +216,8 @@ func (o *observation) notInSync(shard, n int32, ready bool) (list []string) {
 	return list
 }
 
-// inSyncEverywhere reports whether the pod holds all orders of every partition whose home its shard is. Without all records
-// nobody knows which those are.
+// inSyncEverywhere reports whether the pod holds all orders of every partition whose home its shard is. With missing
+// records that is unknown.
 func (o *observation) inSyncEverywhere(shard int32, pod string) bool {
 	for _, p := range o.of(shard) {
 		if !slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod }) {
@@ -228,20 +227,20 @@ func (o *observation) inSyncEverywhere(shard int32, pod string) bool {
 	return len(o.partitions) >= o.wantPartitions()
 }
 
-// shardProblem is what a person has to decide first about a partition of the shard, or about one whose record went back: who
-// holds that is not known.
+// shardProblem is what requires manual action first about a partition of the shard, or about one whose record went
+// back: who holds that is unknown.
 func (o *observation) shardProblem(shard int32) string {
 	for i := range o.partitions {
 		p := &o.partitions[i]
-		if problem := o.personFirst(p); problem == api.ConditionConfigurationRegressed || problem != "" && (p.Spec.Shard == shard || holds(o.grid, shard, p)) {
+		if problem := o.actionRequired(p); problem == api.ConditionConfigurationRegressed || problem != "" && (p.Spec.Shard == shard || holds(o.grid, shard, p)) {
 			return p.Name + ": " + problem
 		}
 	}
 	return ""
 }
 
-// copiesWanted is how many copies the shard is to have at this moment, by its records: a copy that is being added does not
-// count yet, one that is being given up no longer.
+// copiesWanted is the present number of copies in the records: a copy that is being added does not count yet, one that
+// is being given up no longer.
 func (o *observation) copiesWanted(shard int32) int32 {
 	n := int32(0)
 	for _, p := range o.of(shard) {
@@ -263,7 +262,7 @@ func (o *observation) resizing(shard int32) *shardCopies {
 	return nil
 }
 
-// resizeText says how far a change of spec.replicas has come; empty if none is under way.
+// resizeText describes the progress of a change of spec.replicas; empty if none is under way.
 func (o *observation) resizeText() string {
 	var list []string
 	done, queued := 0, 0
@@ -290,26 +289,26 @@ func (o *observation) resizeText() string {
 	return fmt.Sprintf("%d of %d shards have the %d copies of spec.replicas. %s", done, len(o.copies), o.grid.Spec.Replicas, sentences(list))
 }
 
-// tellWanted reports that the records of a shard want another number of copies than before.
-func (r *run) tellWanted(c *shardCopies) {
+// recordWanted reports that the records of a shard want another number of copies than before.
+func (r *run) recordWanted(c *shardCopies) {
 	related := setReference(r.grid, c.shard)
 	switch {
 	case c.wanted > c.fewest:
 		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyAdded, "Resize", "every order of shard %d has %d copies now, %s included", c.shard, c.wanted, api.PodName(r.grid.Name, c.shard, c.wanted-1))
 	case c.wanted < c.fewest:
-		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventGivingCopyUp, "Resize", "shard %d goes from %d copies to %d: its primaries let %s go", c.shard, c.fewest, c.wanted, r.podRange(c.shard, c.wanted, c.fewest))
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventGivingCopyUp, "Resize", "shard %d goes from %d copies to %d: its primaries remove %s", c.shard, c.fewest, c.wanted, r.podRange(c.shard, c.wanted, c.fewest))
 	}
 }
 
-// tellPods reports that the StatefulSet of a shard has got another number of pods.
-func (r *run) tellPods(c *shardCopies, related runtime.Object) {
+// recordPods reports that the StatefulSet of a shard has got another number of pods.
+func (r *run) recordPods(c *shardCopies, related runtime.Object) {
 	switch {
 	case c.pods > c.have && c.surge:
-		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Update", "shard %d gets a third copy, %s, before one of its pods goes", c.shard, r.podRange(c.shard, c.have, c.pods))
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Update", "shard %d gets a third copy, %s, before one of its pods is replaced", c.shard, r.podRange(c.shard, c.have, c.pods))
 	case c.pods > c.have:
 		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventAddingCopy, "Resize", "shard %d goes from %d copies to %d: %s joins", c.shard, c.fewest, r.grid.Spec.Replicas, r.podRange(c.shard, c.have, c.pods))
 	case c.pods < c.have:
-		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyGivenUp, "Resize", "shard %d has %d copies; no record names what ends: %s", c.shard, c.pods, r.podRange(c.shard, c.pods, c.have))
+		r.Recorder.Eventf(r.grid, related, corev1.EventTypeNormal, eventCopyGivenUp, "Resize", "shard %d has %d copies; no record names the removed pods: %s", c.shard, c.pods, r.podRange(c.shard, c.pods, c.have))
 	}
 }
 

@@ -30,7 +30,7 @@ func newResizing(t *testing.T, spec api.OrderGridSpec) *resizing {
 	return r
 }
 
-// ask changes spec.replicas, and what goes with it, and reconciles once.
+// ask changes spec.replicas, and related fields, and reconciles once.
 func (r *resizing) ask(change func(*api.OrderGridSpec)) []string {
 	r.t.Helper()
 	change(&r.grid.Spec)
@@ -38,7 +38,7 @@ func (r *resizing) ask(change func(*api.OrderGridSpec)) []string {
 	return r.run(r.grid)
 }
 
-// record is what a grid node does to every partition of a shard: these pods are in sync, the first that was is primary.
+// record plays a grid node for every partition of a shard: these pods are in sync, the first that was is primary.
 func (r *resizing) inSync(shard int32, ordinals ...int32) {
 	r.t.Helper()
 	for index := range r.grid.Spec.Partitions / r.grid.Spec.Shards {
@@ -48,7 +48,7 @@ func (r *resizing) inSync(shard int32, ordinals ...int32) {
 			members = append(members, processOf(r.grid, shard, ordinal))
 		}
 		primary := *p.Status.Primary
-		if !slices.Contains(members, primary) { // handed over before it goes
+		if !slices.Contains(members, primary) { // handed over before it leaves
 			primary = members[0]
 		}
 		p.Status.Epoch, p.Status.ChangeID, p.Status.Primary, p.Status.InSync = p.Status.Epoch+1, fmt.Sprint("resize-", p.Status.Epoch), &primary, members
@@ -65,7 +65,7 @@ func (r *resizing) set(shard int32) *appsv1.StatefulSet {
 	return set
 }
 
-// namesFirst: a record names the first pods of its shard, as many as it takes in.
+// namesFirst: a record names the first pods of its shard, as many as it accepts.
 func namesFirst(t *testing.T, shard int32, s *api.GridPartitionSpec) {
 	t.Helper()
 	var want []string
@@ -77,7 +77,8 @@ func namesFirst(t *testing.T, shard int32, s *api.GridPartitionSpec) {
 	}
 }
 
-// want says what a shard is to have now: pods of its StatefulSet; replicas, maxInSync and minInSync of its records.
+// want compares the desired state of a shard: pods of its StatefulSet; replicas, maxInSync and minInSync of its
+// records.
 func (r *resizing) want(shard int32, want string) {
 	r.t.Helper()
 	got := fmt.Sprintf("%d pods", *r.set(shard).Spec.Replicas)
@@ -99,8 +100,8 @@ func (r *resizing) deletePod(name string) {
 	}
 }
 
-// TestTwoToThreeToTwo is the way of a pair to three copies and back: nothing is asked of the grid nodes that they do not
-// have yet, the pods are made from the same template throughout, and at the end all is as it was.
+// TestTwoToThreeToTwo takes a pair to three copies and back: the records never require more than the grid nodes have,
+// the pods are of the same template throughout, and at the end all is as before.
 func TestTwoToThreeToTwo(t *testing.T) {
 	r := newResizing(t, api.OrderGridSpec{})
 	template := r.set(0).Spec.Template
@@ -123,14 +124,14 @@ func TestTwoToThreeToTwo(t *testing.T) {
 
 	r.ask(func(s *api.OrderGridSpec) { s.Replicas, s.MinInSync = 2, 1 })
 	r.want(0, "3 pods; 2 0 1 on s0-0; 2 0 1 on s0-1")
-	r.wantEvent("Normal GivingCopyUp shard 0 goes from 3 copies to 2: its primaries let rtd-s0-2 go")
+	r.wantEvent("Normal GivingCopyUp shard 0 goes from 3 copies to 2: its primaries remove rtd-s0-2")
 	r.run(r.grid)
 	r.want(0, "3 pods; 2 0 1 on s0-0; 2 0 1 on s0-1") // still in sync
 	r.wantConditions(r.grid, "True/Serving True/FullyInSync True/Resizing False/AsExpected")
 	r.inSync(0, 0, 1)
 	r.run(r.grid)
 	r.want(0, "2 pods; 2 0 1 on s0-0; 2 0 1 on s0-1")
-	r.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; no record names what ends: rtd-s0-2")
+	r.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; no record names the removed pods: rtd-s0-2")
 	r.deletePod("rtd-s0-2")
 	r.run(r.grid)
 	r.wantConditions(r.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
@@ -140,7 +141,7 @@ func TestTwoToThreeToTwo(t *testing.T) {
 	}
 }
 
-// TestOneToTwoToOne: a second copy for a grid that was made with one. Its partition stays the only one of its shard.
+// TestOneToTwoToOne: a second copy for a grid created with one. Its partition stays the only one of its shard.
 func TestOneToTwoToOne(t *testing.T) {
 	r := newResizing(t, api.OrderGridSpec{Replicas: 1})
 	r.wantConditions(r.grid, "True/Serving False/SingleCopy False/Steady False/AsExpected")
@@ -161,8 +162,8 @@ func TestOneToTwoToOne(t *testing.T) {
 	r.want(0, "1 pods; 1 0 1 on s0-0")
 }
 
-// TestFewerCopiesThanPartitions: the primary of a pod that goes is wanted elsewhere first, and comes back with the pod.
-// A person's wish for that pod is refused while it is not to hold a copy.
+// TestFewerCopiesThanPartitions: the primary of a pod that is removed moves elsewhere first, and returns with the pod.
+// A request for that pod is refused while it is not to hold a copy.
 func TestFewerCopiesThanPartitions(t *testing.T) {
 	r := newResizing(t, api.OrderGridSpec{Replicas: 3})
 	r.want(0, "3 pods; 3 0 1 on s0-0; 3 0 1 on s0-1; 3 0 1 on s0-2")
@@ -185,13 +186,13 @@ func TestFewerCopiesThanPartitions(t *testing.T) {
 	r.want(0, "3 pods; 3 0 1 on s0-0; 3 0 1 on s0-1; 3 0 1 on s0-2")
 }
 
-// TestResizeTakenBack: a change of mind ends right at every point.
+// TestResizeTakenBack: a reverted change ends correctly at every point.
 func TestResizeTakenBack(t *testing.T) {
 	r := newResizing(t, api.OrderGridSpec{})
 	three, two := func(s *api.OrderGridSpec) { s.Replicas = 3 }, func(s *api.OrderGridSpec) { s.Replicas = 2 }
 	r.ask(three)
 	r.startPod(r.grid, 0, 2)
-	r.ask(two) // while the pod learns
+	r.ask(two) // while the pod catches up
 	r.want(0, "3 pods; 2 0 1 on s0-0; 2 0 1 on s0-1")
 	r.run(r.grid)
 	r.want(0, "2 pods; 2 0 1 on s0-0; 2 0 1 on s0-1")
@@ -200,19 +201,19 @@ func TestResizeTakenBack(t *testing.T) {
 	r.inSync(0, 0, 1, 2)
 	r.ask(two) // when it is in sync, and does not count yet
 	r.want(0, "3 pods; 2 0 1 on s0-0; 2 0 1 on s0-1")
-	r.ask(three) // before it was let go
+	r.ask(three) // before it was removed
 	r.run(r.grid)
 	r.want(0, "3 pods; 3 0 1 on s0-0; 3 0 1 on s0-1")
 	r.ask(two)
 	r.inSync(0, 0, 1)
-	r.ask(three) // after it was let go
+	r.ask(three) // after it was removed
 	r.want(0, "3 pods; 2 3 1 on s0-0; 2 3 1 on s0-1")
 	r.inSync(0, 0, 1, 2)
 	r.run(r.grid)
 	r.want(0, "3 pods; 3 0 1 on s0-0; 3 0 1 on s0-1")
 }
 
-// TestResizeShardByShard: the next shard begins when the one before has its copies.
+// TestResizeShardByShard: the next shard begins when the previous one has its copies.
 func TestResizeShardByShard(t *testing.T) {
 	r := newResizing(t, api.OrderGridSpec{Shards: 2})
 	const before = "2 pods; 2 0 1 on s%d-0; 2 0 1 on s%d-1"

@@ -15,8 +15,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// shardState is a shard in a few words: pods of its StatefulSet, and for every partition replicas, maxInSync (0: not set)
-// and the ordinals in sync, the primary's first.
+// shardState is a shard in short form: pods of its StatefulSet, and for every partition replicas, maxInSync (0: not
+// set) and the ordinals in sync, the primary's first.
 type shardState struct {
 	pods       int32 // -1: no StatefulSet
 	partitions []partitionState
@@ -75,7 +75,7 @@ func observedShards(replicas, minInSync int32, shards ...shardState) *observatio
 	return o
 }
 
-// decided is a plan in a few words.
+// decided is a plan in short form.
 func decided(c *shardCopies) string {
 	text := fmt.Sprintf("pods %d, replicas %d..%d, minInSync %d", c.pods, c.wanted, c.takesIn, c.needed)
 	switch {
@@ -98,45 +98,45 @@ func TestPlanCopies(t *testing.T) {
 		want      string
 	}{
 		{"nothing there yet", 2, 2, shardState{pods: -1}, "pods 2, replicas 2..2, minInSync 2, at rest"},
-		{"records made, nobody has claimed", 3, 1, shardState{pods: -1, partitions: same(2, 0)}, "pods 3, replicas 3..3, minInSync 1, at rest"},
+		{"records created, not claimed", 3, 1, shardState{pods: -1, partitions: same(2, 0)}, "pods 3, replicas 3..3, minInSync 1, at rest"},
 		{"at rest", 2, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"at rest, a copy away", 2, 1, shardState{pods: 2, partitions: same(2, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
+		{"at rest, a copy missing", 2, 1, shardState{pods: 2, partitions: same(2, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
 
-		{"2 to 3 begins", 3, 3, shardState{pods: 2, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 2, waits: rtd-s0-2 is not there yet"},
-		{"2 to 3 begins with a copy away", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0), notReady: []int32{1}}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-1 is not in sync and rtd-s0-2 is not there yet"},
-		{"2 to 3, the pod learns", 3, 3, shardState{pods: 3, partitions: same(2, 3, 0, 1)}, "pods 3, replicas 2..3, minInSync 2, waits: rtd-s0-2 is not in sync"},
+		{"2 to 3 begins", 3, 3, shardState{pods: 2, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 2, waits: rtd-s0-2 does not exist yet"},
+		{"2 to 3 begins with a copy missing", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0), notReady: []int32{1}}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-1 is not in sync and rtd-s0-2 does not exist yet"},
+		{"2 to 3, the pod catches up", 3, 3, shardState{pods: 3, partitions: same(2, 3, 0, 1)}, "pods 3, replicas 2..3, minInSync 2, waits: rtd-s0-2 is not in sync"},
 		{"2 to 3, in sync in one partition", 3, 3, shardState{pods: 3, partitions: []partitionState{{2, 3, []int32{0, 1, 2}}, {2, 3, []int32{1, 0}}}}, "pods 3, replicas 2..3, minInSync 2, waits: rtd-s0-2 is not in sync"},
 		{"2 to 3, in sync everywhere", 3, 3, shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, "pods 3, replicas 3..3, minInSync 3"},
 		{"2 to 3, the third in place of the second", 3, 1, shardState{pods: 3, partitions: same(2, 3, 0, 2)}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-1 is not in sync"},
-		{"2 to 3, half the records say so", 3, 1, shardState{pods: 3, partitions: []partitionState{{3, 0, []int32{0, 1, 2}}, {2, 3, []int32{0, 1, 2}}}}, "pods 3, replicas 3..3, minInSync 1"},
-		{"1 to 3", 3, 1, shardState{pods: 1, partitions: same(1, 0, 0)}, "pods 3, replicas 1..3, minInSync 1, waits: rtd-s0-1 is not there yet and rtd-s0-2 is not there yet"},
+		{"2 to 3, half the records changed", 3, 1, shardState{pods: 3, partitions: []partitionState{{3, 0, []int32{0, 1, 2}}, {2, 3, []int32{0, 1, 2}}}}, "pods 3, replicas 3..3, minInSync 1"},
+		{"1 to 3", 3, 1, shardState{pods: 1, partitions: same(1, 0, 0)}, "pods 3, replicas 1..3, minInSync 1, waits: rtd-s0-1 does not exist yet and rtd-s0-2 does not exist yet"},
 		{"1 to 3, one of two there", 3, 2, shardState{pods: 3, partitions: same(1, 3, 0, 1)}, "pods 3, replicas 2..3, minInSync 2, waits: rtd-s0-2 is not in sync"},
 
 		{"3 to 2 begins", 2, 2, shardState{pods: 3, partitions: same(3, 0, 2, 0, 1)}, "pods 3, replicas 2..2, minInSync 2"},
-		{"3 to 2, one that stays is away", 2, 1, shardState{pods: 3, partitions: same(3, 0, 2, 1), notReady: []int32{0}}, "pods 3, replicas 3..3, minInSync 1, waits: of the pods that stay rtd-s0-0 is not in sync"},
-		{"3 to 2, one that stays is not ready", 2, 1, shardState{pods: 3, partitions: same(3, 0, 2, 1, 0), notReady: []int32{0}}, "pods 3, replicas 3..3, minInSync 1, waits: of the pods that stay rtd-s0-0 is not ready"},
-		{"3 to 2, half the records say so", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1, 2}}, {3, 0, []int32{0, 1, 2}}}}, "pods 3, replicas 2..2, minInSync 1"},
-		{"3 to 2, not let go yet", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1}}, {2, 0, []int32{2, 0, 1}}}}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-p1"},
-		{"3 to 2, let go", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"3 to 2, let go while one that stays is away", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0), notReady: []int32{1, 2}}, "pods 2, replicas 2..2, minInSync 1, at rest"},
+		{"3 to 2, one that stays is missing", 2, 1, shardState{pods: 3, partitions: same(3, 0, 2, 1), notReady: []int32{0}}, "pods 3, replicas 3..3, minInSync 1, waits: of the remaining pods rtd-s0-0 is not in sync"},
+		{"3 to 2, one that stays is not ready", 2, 1, shardState{pods: 3, partitions: same(3, 0, 2, 1, 0), notReady: []int32{0}}, "pods 3, replicas 3..3, minInSync 1, waits: of the remaining pods rtd-s0-0 is not ready"},
+		{"3 to 2, half the records changed", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1, 2}}, {3, 0, []int32{0, 1, 2}}}}, "pods 3, replicas 2..2, minInSync 1"},
+		{"3 to 2, not removed yet", 2, 1, shardState{pods: 3, partitions: []partitionState{{2, 0, []int32{0, 1}}, {2, 0, []int32{2, 0, 1}}}}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-p1"},
+		{"3 to 2, removed", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
+		{"3 to 2, removed while one that stays is missing", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0), notReady: []int32{1, 2}}, "pods 2, replicas 2..2, minInSync 1, at rest"},
 		{"3 to 2, it has taken the place of one that stays", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 2)}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-s0-2 is still in sync in rtd-p0"},
 		{"3 to 1", 1, 1, shardState{pods: 3, partitions: same(3, 0, 0, 1, 2)}, "pods 3, replicas 1..1, minInSync 1"},
-		{"3 to 1, one of two let go", 1, 1, shardState{pods: 3, partitions: same(1, 0, 0, 1)}, "pods 3, replicas 1..1, minInSync 1, waits: rtd-s0-1 is still in sync in rtd-p0"},
+		{"3 to 1, one of two removed", 1, 1, shardState{pods: 3, partitions: same(1, 0, 0, 1)}, "pods 3, replicas 1..1, minInSync 1, waits: rtd-s0-1 is still in sync in rtd-p0"},
 
-		{"2 to 3 taken back before the pod is in sync", 2, 1, shardState{pods: 3, partitions: same(2, 3, 0, 1)}, "pods 3, replicas 2..2, minInSync 1"},
-		{"2 to 3 taken back, the records say so", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"2 to 3 taken back when the pod is in sync", 2, 1, shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, "pods 3, replicas 2..2, minInSync 1"},
-		{"3 to 2 taken back, not let go yet", 3, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1, 2)}, "pods 3, replicas 3..3, minInSync 1"},
-		{"3 to 2 taken back, let go", 3, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-2 is not in sync"},
-		{"3 to 2 taken back, the pod is gone", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-2 is not there yet"},
+		{"2 to 3 reverted before the pod is in sync", 2, 1, shardState{pods: 3, partitions: same(2, 3, 0, 1)}, "pods 3, replicas 2..2, minInSync 1"},
+		{"2 to 3 reverted, the records changed", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
+		{"2 to 3 reverted when the pod is in sync", 2, 1, shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, "pods 3, replicas 2..2, minInSync 1"},
+		{"3 to 2 reverted, not removed yet", 3, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1, 2)}, "pods 3, replicas 3..3, minInSync 1"},
+		{"3 to 2 reverted, removed", 3, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-2 is not in sync"},
+		{"3 to 2 reverted, the pod is gone", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1)}, "pods 3, replicas 2..3, minInSync 1, waits: rtd-s0-2 does not exist yet"},
 
-		{"somebody scaled up", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"somebody scaled up, and one of them is in sync", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 4)}, "pods 5, replicas 2..2, minInSync 1, waits: rtd-s0-4 is still in sync in rtd-p0"},
-		{"somebody scaled down", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"somebody scaled down, and all is lost", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
+		{"scaled by others up", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
+		{"scaled up by others, and one of them is in sync", 2, 1, shardState{pods: 5, partitions: same(2, 0, 0, 4)}, "pods 5, replicas 2..2, minInSync 1, waits: rtd-s0-4 is still in sync in rtd-p0"},
+		{"scaled by others down", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
+		{"scaled down by others, and all is lost", 2, 1, shardState{pods: 0, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
 		{"the StatefulSet was deleted", 2, 1, shardState{pods: -1, partitions: same(2, 0, 0, 1)}, "pods 2, replicas 2..2, minInSync 1, at rest"},
-		{"nothing changes while a person has to decide", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
-		{"no pod goes while a person has to decide", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
+		{"nothing changes while manual action is required", 3, 1, shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 2, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
+		{"no pod is removed while manual action is required", 2, 1, shardState{pods: 3, partitions: same(2, 0, 0, 1), trouble: "lost"}, "pods 3, replicas 2..2, minInSync 1, waits: rtd-p0: DataLossSuspected"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := decided(&planCopies(observedShards(test.replicas, test.minInSync, test.shard), rollNow)[0]); got != test.want {
@@ -146,7 +146,7 @@ func TestPlanCopies(t *testing.T) {
 	}
 }
 
-// One shard at a time, or as many as may be unavailable; one that is on its way goes on.
+// One shard at a time, or as many as may be unavailable; one that is changing continues.
 func TestPlanCopiesOfManyShards(t *testing.T) {
 	rest, under := shardState{pods: 2, partitions: same(2, 0, 0, 1)}, shardState{pods: 3, partitions: same(2, 3, 0, 1)}
 	done := shardState{pods: 3, partitions: same(3, 0, 0, 1, 2)}
@@ -158,9 +158,9 @@ func TestPlanCopiesOfManyShards(t *testing.T) {
 	}{
 		{"the first begins", 1, []shardState{rest, rest, rest}, "+qq"},
 		{"two at a time", 2, []shardState{rest, rest, rest}, "++q"},
-		{"a later one is on its way already", 1, []shardState{rest, rest, under}, "qq+"},
+		{"a later one has begun already", 1, []shardState{rest, rest, under}, "qq+"},
 		{"the next one", 1, []shardState{done, rest, rest}, ".+q"},
-		{"more are on their way than the limit is now", 1, []shardState{under, under, rest}, "++q"},
+		{"more have begun than the limit is now", 1, []shardState{under, under, rest}, "++q"},
 		{"all done", 1, []shardState{done, done, done}, "..."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestPlanCopiesOfManyShards(t *testing.T) {
 	}
 }
 
-// From any state, with changes of mind and pods that come and go on the way, the plan ends at rest; it never lets the
-// StatefulSet give up a pod that a record names, and never asks for more copies in sync than there are.
+// From any state, with changed specs and pods that fail and return on the way, the plan ends at rest; it never lets the
+// StatefulSet remove a pod that a record names, and never requires more copies in sync than there are.
 func TestPlanCopiesEndsAtRest(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -199,7 +199,7 @@ func TestPlanCopiesEndsAtRest(t *testing.T) {
 				t.Fatalf("seed %d: replicas %d: not at rest: %+v", seed, replicas, s)
 			}
 			if step < 20 && rng.IntN(6) == 0 {
-				replicas = 1 + rng.Int32N(3) // a change of mind
+				replicas = 1 + rng.Int32N(3) // the spec changes
 			}
 			o := observedShards(replicas, 1+rng.Int32N(replicas), s)
 			c := planCopies(o, rollNow)[0]
@@ -229,7 +229,7 @@ func TestPlanCopiesEndsAtRest(t *testing.T) {
 	}
 }
 
-// nodesAct is what grid nodes make of a record: see grid-node/replica/copies.go.
+// nodesAct plays the grid nodes of a record: see grid-node/replica/copies.go.
 func (p *partitionState) nodesAct(pods int32, trouble bool, rng *rand.Rand) {
 	most := int(max(p.replicas, p.maxInSync))
 	slices.Sort(p.inSync)

@@ -7,8 +7,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// resources are the user's, with the rest filled in: memory for the orders, plus a quarter and at least 256Mi for
-// everything else; whole processors if they are to be the pod's own; the device of the fabric.
+// resources are the user's, with defaults: memory for the orders, plus a quarter and at least 256Mi for everything
+// else; whole processors if they are exclusive; the device of the fabric.
 func resources(grid *api.OrderGrid) corev1.ResourceRequirements {
 	var r corev1.ResourceRequirements
 	if grid.Spec.Resources != nil {
@@ -29,7 +29,7 @@ func resources(grid *api.OrderGrid) corev1.ResourceRequirements {
 		r.Requests = with(r.Requests, corev1.ResourceMemory, memory)
 	}
 	if exclusive {
-		// The one form of a pod that the kubelet's CPU manager gives processors to.
+		// The only form of a pod that the kubelet's CPU manager gives exclusive processors.
 		cores := *resource.NewQuantity(int64(grid.Spec.Placement.CPU.Cores), resource.DecimalSI)
 		r.Requests, r.Limits = with(r.Requests, corev1.ResourceCPU, cores), with(r.Limits, corev1.ResourceCPU, cores)
 	}
@@ -41,7 +41,7 @@ func resources(grid *api.OrderGrid) corev1.ResourceRequirements {
 		r.Requests = with(r.Requests, corev1.ResourceCPU, cpu)
 	}
 	if f := grid.Spec.Fabric; f != nil && f.ResourceName != "" {
-		// One for the fabric, whatever else the user asks of the same device plugin.
+		// One for the fabric, in addition to what the user requests from the same device plugin.
 		name := corev1.ResourceName(f.ResourceName)
 		devices := resource.MustParse("1")
 		devices.Add(r.Limits[name])

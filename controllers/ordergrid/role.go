@@ -6,9 +6,9 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// role lets the pods of one shard follow the configuration records of the grid, change them, by name, and report events: any
-// partition may come to the shard. Kubernetes cannot limit list and watch to a label, so they are of all records in the
-// namespace.
+// role lets the pods of one shard watch the configuration records of the grid, change them, by name, and report events:
+// any partition may move to the shard. Kubernetes cannot limit list and watch to a label, so they include all records
+// in the namespace.
 func role(grid *api.OrderGrid, shard int32) *rbacv1.Role {
 	names := partitionNames(grid)
 	return &rbacv1.Role{

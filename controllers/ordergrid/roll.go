@@ -19,17 +19,17 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// A changed template reaches the pods one at a time. A pod is replaced only while its shard has every copy, by what the
-// API server says and not the cache, and through the same gate as a node's drain: an eviction, which the shard's
+// A changed template reaches the pods one at a time. A pod is replaced only while its shard has every copy, read from
+// the API server and not the cache, and through the same gate as a node's drain: an eviction, which the shard's
 // disruption budget may refuse. The pod hands its partitions over before it ends, so that no order fails.
 
-// rollPods replaces pods that run an older template, as spec.updateStrategy says.
+// rollPods replaces pods of an older template, according to spec.updateStrategy.
 func (r *run) rollPods(ctx context.Context) error {
 	if len(r.outdatedPods()) == 0 || r.grid.Spec.UpdateStrategy.Type == api.UpdateOnDelete {
 		r.remembered.update = updateMemory{}
 		return nil
 	}
-	live, err := r.live(ctx) // a pod that goes may be the last with a complete copy
+	live, err := r.live(ctx) // a pod that is evicted may be the last with a complete copy
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	if r.keepToObjective(ctx, live, &r.remembered.update, &plan.held, len(plan.judged) > 0, "the next pod") {
 		plan.replace = append(plan.replace, plan.judged...)
 	}
-	if r.shortage != "" && len(plan.replace) > 0 { // the pod that comes would have no place, and the one that goes holds orders
+	if r.shortage != "" && len(plan.replace) > 0 { // the next pod could not be placed, and the present one holds orders
 		plan.waiting, plan.replace = append(plan.waiting, "the present template fits too few Kubernetes nodes, see condition Schedulable"), nil
 	}
 	r.roll = plan
@@ -49,7 +49,7 @@ func (r *run) rollPods(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// replace evicts a pod; its StatefulSet makes the next one from the present template.
+// replace evicts a pod; its StatefulSet creates the next one from the present template.
 func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) error {
 	if gone, err := r.evict(ctx, pod, nil, "it runs an older template", &plan.waiting); !gone {
 		return err
@@ -62,8 +62,8 @@ func (r *run) replace(ctx context.Context, pod *corev1.Pod, plan *rollPlan) erro
 	return nil
 }
 
-// evict asks for a pod's end if it is still what was decided about: its version is part of the request. It reports whether
-// that is granted, and puts what becomes of the pod into waiting. A grace of nil is the pod's own.
+// evict evicts a pod if it has not changed since the decision: its version is part of the request. It reports whether
+// that is granted, and adds the outcome to waiting. A grace of nil is the pod's own.
 func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64, because string, waiting *[]string) (granted bool, err error) {
 	err = r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
@@ -77,7 +77,7 @@ func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64, because 
 		*waiting = append(*waiting, fmt.Sprintf("%s: its PodDisruptionBudget allows no eviction now", pod.Name))
 		r.lookWithin(leavingRetry)
 		return false, nil
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed, and may not be what was decided about
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it has changed since the decision
 		r.lookWithin(leavingRetry)
 		return false, nil
 	case err != nil:
@@ -89,17 +89,17 @@ func (r *run) evict(ctx context.Context, pod *corev1.Pod, grace *int64, because 
 	return true, nil
 }
 
-// rollPlan is what is to be done about pods of an older template, and why not more.
+// rollPlan is what to do about pods of an older template, and what blocks more.
 type rollPlan struct {
 	held
 	pods, outdated int
 	replace        []*corev1.Pod
-	judged         []*corev1.Pod // to be replaced while orders keep to spec.updateStrategy.objective
-	oneCopy        []*corev1.Pod // those whose going leaves orders on one copy, as spec.updateStrategy.withoutRoom allows
+	judged         []*corev1.Pod // to be replaced while orders meet spec.updateStrategy.objective
+	oneCopy        []*corev1.Pod // those whose replacement leaves orders on one copy, as spec.updateStrategy.withoutRoom allows
 	stuck          []string      // replaced pods that are not in sync after spec.updateStrategy.progressDeadline
 }
 
-// planRoll decides, from what the API server says at one moment.
+// planRoll decides, from one consistent read of the API server.
 func planRoll(o *observation, now time.Time) *rollPlan {
 	plan := &rollPlan{pods: len(o.pods)}
 	strategy := &o.grid.Spec.UpdateStrategy
@@ -109,7 +109,7 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 	}
 	plan.outdated = len(outdated)
 	if o.grid.Spec.Replicas == 1 {
-		plan.waiting = append(plan.waiting, "spec.replicas is 1, and the orders a pod holds would be lost with it: delete the pods yourself when they may")
+		plan.waiting = append(plan.waiting, "spec.replicas is 1, and the orders a pod holds would be lost with it: delete the pods yourself when that is acceptable")
 		return plan
 	}
 	shards := o.rollShards(outdated)
@@ -128,7 +128,7 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 	for _, s := range shards {
 		switch {
 		case len(s.outdated) == 0:
-		case !s.settled || s.surgeMissing || o.scale.leaves(s.number): // the pods of one that leaves go with it
+		case !s.settled || s.surgeMissing || o.scale.leaves(s.number): // the pods of one that leaves are deleted with it
 			if pod := s.useless(o); pod != nil {
 				plan.replace = append(plan.replace, pod)
 			}
@@ -152,11 +152,11 @@ func planRoll(o *observation, now time.Time) *rollPlan {
 type rollShard struct {
 	number     int32
 	set        *appsv1.StatefulSet
-	partitions []*api.GridPartition // its own, and those that its pods have a copy of
+	partitions []*api.GridPartition // its own, and those with a copy on its pods
 	outdated   []*corev1.Pod
-	record     bool // the records say who holds what
-	settled    bool // every copy is there, and has been for spec.updateStrategy.minReady
-	// surgeMissing: the third copy that has to be there before a pod goes is not.
+	record     bool // the records show who holds what
+	settled    bool // every copy is in sync, and has been for spec.updateStrategy.minReady
+	// surgeMissing: the third copy required before a pod is replaced is missing.
 	surgeMissing bool
 }
 
@@ -173,7 +173,7 @@ func (o *observation) rollShards(outdated map[string]bool) (shards []*rollShard)
 	return shards
 }
 
-// judge says whether the shard may lose a pod, and puts into the plan what speaks against it.
+// judge reports whether the shard may lose a pod, and adds to the plan what blocks it.
 func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 	if s.set == nil || s.set.Status.ObservedGeneration != s.set.Generation || len(o.partitions) < o.wantPartitions() {
 		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: its objects are not complete yet", s.number))
@@ -183,12 +183,12 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 	if len(o.updatedPods(s.number)) > 0 && o.surgeAsked() {
 		s.surgeMissing = o.surgeMissing(s, plan, now)
 	}
-	if problem := o.shardProblem(s.number); problem != "" { // the records do not say who holds what
+	if problem := o.shardProblem(s.number); problem != "" { // the records do not show who holds what
 		trouble = true
 		plan.waiting = append(plan.waiting, problem)
 	}
 	for _, p := range s.partitions {
-		if moves(o.grid, p) { // it has copies here and elsewhere, and what goes may be one too many
+		if moves(o.grid, p) { // it has copies here and elsewhere, and losing one may be too many
 			moving = true
 			plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: p%d moves first", s.number, p.Spec.Partition))
 			continue
@@ -209,7 +209,7 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 		pod := podNamed(o.pods, name)
 		switch {
 		case pod == nil:
-			plan.waiting = append(plan.waiting, name+" is not there yet")
+			plan.waiting = append(plan.waiting, name+" does not exist yet")
 		case away[name]:
 			plan.waiting = append(plan.waiting, name+" is not in sync"+because(pod))
 			if !slices.Contains(s.outdated, pod) {
@@ -225,7 +225,7 @@ func (s *rollShard) judge(o *observation, plan *rollPlan, now time.Time) {
 	}
 }
 
-// deadline says whether a replaced pod has taken too long: since it was made, or since it was ready the last time.
+// deadline reports whether a replaced pod has taken too long: since its creation, or since it was last ready.
 func (p *rollPlan) deadline(pod *corev1.Pod, allowed time.Duration, now time.Time) {
 	since := pod.CreationTimestamp.Time
 	if t := readyChanged(pod); t.After(since) {
@@ -239,8 +239,8 @@ func (p *rollPlan) deadline(pod *corev1.Pod, allowed time.Duration, now time.Tim
 	p.stuck = append(p.stuck, fmt.Sprintf("pod %s, made from the present template, is not in sync after %v%s", pod.Name, allowed, because(pod)))
 }
 
-// next is the pod to replace first: the one with the fewest primaries, so that few partitions are handed over twice. A
-// third copy that is of an older template is given up in the end, not replaced.
+// next is the pod to replace first: the one with the fewest primaries, to minimize repeated hand-overs. A third copy of
+// an older template is removed in the end, not replaced.
 func (s *rollShard) next(o *observation) *corev1.Pod {
 	own := slices.DeleteFunc(slices.Clone(s.outdated), func(pod *corev1.Pod) bool {
 		return o.surgeAsked() && !o.stays(s.number, pod.Name, o.grid.Spec.Replicas)
@@ -261,8 +261,8 @@ func (s *rollShard) next(o *observation) *corev1.Pod {
 	})
 }
 
-// firstOfPresent returns what tells whether a pod runs a template that was taken back: it was made when a pod of the present
-// template was there already. What speaks against a version must not speak for keeping it.
+// firstOfPresent returns a function that reports whether a pod runs a reverted template: it was created when a pod of
+// the present template existed already. Evidence against a version must not argue for keeping it.
 func (o *observation) firstOfPresent(outdated map[string]bool) func(*corev1.Pod) bool {
 	var first time.Time
 	for i := range o.pods {
@@ -274,7 +274,7 @@ func (o *observation) firstOfPresent(outdated map[string]bool) func(*corev1.Pod)
 }
 
 // useless is a pod of an older template that holds no complete copy of anything and is not ready: nothing is lost with
-// it. That is how a template that never worked is taken back.
+// it. That is how a template that never worked is reverted.
 func (s *rollShard) useless(o *observation) *corev1.Pod {
 	if !s.record {
 		return nil
@@ -297,7 +297,7 @@ func because(pod *corev1.Pod) string {
 	return ""
 }
 
-// readyChanged is when the pod became ready, or ceased to be, the last time.
+// readyChanged is when the Ready condition of the pod last changed.
 func readyChanged(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

@@ -39,7 +39,7 @@ func newRollingWith(t *testing.T, surge int32) *rolling {
 	return r
 }
 
-// revision is what the StatefulSet controller makes of the present template.
+// revision plays the StatefulSet controller for the present template.
 func (r *rolling) revision(name string) {
 	r.t.Helper()
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: r.namespace}}
@@ -57,7 +57,7 @@ func (r *rolling) label(ordinal int32, revision string) {
 	if err := r.client.Update(r.t.Context(), pod); err != nil {
 		r.t.Fatal(err)
 	}
-	pod.Status.Phase = corev1.PodRunning // the budget of a pod that is not is never asked
+	pod.Status.Phase = corev1.PodRunning // the budget is not consulted for a pod that is not running
 	if err := r.client.Status().Update(r.t.Context(), pod); err != nil {
 		r.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (r *rolling) gone(ordinal int32) bool {
 	return apierrors.IsNotFound(r.client.Get(r.t.Context(), client.ObjectKey{Namespace: r.namespace, Name: api.PodName("rtd", 0, ordinal)}, &corev1.Pod{}))
 }
 
-// budget is what the disruption controller allows.
+// budget sets what the disruption controller allows.
 func (r *rolling) budget(allowed int32) {
 	r.t.Helper()
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: r.namespace}}
@@ -85,7 +85,7 @@ func (r *rolling) budget(allowed int32) {
 	}
 }
 
-// change asks for another template.
+// change sets another template.
 func (r *rolling) change(restarted string) {
 	r.t.Helper()
 	r.grid.Spec.PodTemplate = raw(`{"metadata":{"annotations":{"restarted":"` + restarted + `"}}}`)
@@ -125,7 +125,7 @@ func evictions(writes []string) (n int) {
 	return n
 }
 
-// TestRollingUpdate replaces both pods of a pair, one after the other, and then nothing happens any more.
+// TestRollingUpdate replaces both pods of a pair, one after the other, and then writes nothing.
 func TestRollingUpdate(t *testing.T) {
 	r := newRolling(t)
 	r.change("once")
@@ -134,22 +134,22 @@ func TestRollingUpdate(t *testing.T) {
 	}
 	r.revision("rev2")
 	if writes := r.run(r.grid); evictions(writes) != 1 || !r.gone(1) || r.gone(0) {
-		t.Fatalf("writes %v; rtd-s0-1 is to go, and only that", writes)
+		t.Fatalf("writes %v; rtd-s0-1 is to be replaced, and only that", writes)
 	}
 	r.wantEvent("Normal ReplacingPod replacing pod rtd-s0-1 by one of the present template, 0 of 2 pods run it already")
-	r.wantConditions(r.grid, "False/PrimaryNotReady False/CopiesMissing True/Updating False/AsExpected") // nobody plays the take-over
+	r.wantConditions(r.grid, "False/PrimaryNotReady False/CopiesMissing True/Updating False/AsExpected") // take-overs are not played
 	if writes := r.run(r.grid); evictions(writes) != 0 || r.gone(0) {
 		t.Fatalf("writes %v while a copy is missing", writes)
 	}
 
 	r.back(1, "rev2", "00000000000000b1")
-	r.budget(0) // the disruption controller is slow, or somebody drains a node
+	r.budget(0) // the disruption controller is slow, or a node is being drained
 	if writes := r.run(r.grid); evictions(writes) != 1 || r.gone(0) || r.again == 0 {
-		t.Fatalf("writes %v, looks again after %v; the budget refuses", writes, r.again)
+		t.Fatalf("writes %v, reconciles again after %v; the budget refuses", writes, r.again)
 	}
 	r.budget(1)
 	if writes := r.run(r.grid); evictions(writes) != 1 || !r.gone(0) {
-		t.Fatalf("writes %v; rtd-s0-0 is to go", writes)
+		t.Fatalf("writes %v; rtd-s0-0 is to be replaced", writes)
 	}
 	r.back(0, "rev2", "00000000000000b0")
 	r.run(r.grid)
@@ -160,7 +160,7 @@ func TestRollingUpdate(t *testing.T) {
 	r.wantNoWrites(r.grid, "every pod runs the present template")
 }
 
-// TestUpdateThatIsNotWanted: nothing is evicted on a person's behalf who asked for the opposite.
+// TestUpdateThatIsNotWanted: nothing is evicted against the update strategy.
 func TestUpdateThatIsNotWanted(t *testing.T) {
 	r := newRolling(t)
 	r.grid.Spec.UpdateStrategy.Type = api.UpdateOnDelete

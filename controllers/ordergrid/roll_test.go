@@ -15,8 +15,7 @@ import (
 
 var rollNow = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// twoShards is a grid of two pairs that has just got another template: every pod is in sync, ready for a minute, and
-// outdated.
+// twoShards is a grid of two pairs with a new template: every pod is in sync, ready for a minute, and outdated.
 func twoShards() *observation {
 	o := healthy()
 	o.grid.Spec.Shards, o.grid.Spec.Partitions = 2, 4
@@ -56,7 +55,7 @@ func (o *observation) renew(name string, age time.Duration, ready bool) {
 	}
 }
 
-// leave takes a pod out of every partition.
+// leave removes a pod from every partition.
 func (o *observation) leave(name string) {
 	for i := range o.partitions {
 		st := &o.partitions[i].Status
@@ -73,7 +72,7 @@ func TestPlanRoll(t *testing.T) {
 		change  func(*observation)
 		replace string
 		text    string        // in the message, or in what is stuck
-		again   time.Duration // when to look again by itself
+		again   time.Duration // delay of the next pass
 	}{
 		{"the first pod", func(*observation) {}, "rtd-s0-1", "0 of 4 pods run the present template", 0},
 		{"two shards at a time", func(o *observation) { o.grid.Spec.UpdateStrategy.MaxUnavailableShards = 2 }, "rtd-s0-1 rtd-s1-1", "", 0},
@@ -81,10 +80,10 @@ func TestPlanRoll(t *testing.T) {
 		{"paused", func(o *observation) { o.grid.Spec.UpdateStrategy.Type = api.UpdatePaused }, "", "spec.updateStrategy.type is Paused", 0},
 		{"a single copy", func(o *observation) { o.grid.Spec.Replicas = 1 }, "", "the orders a pod holds would be lost with it", 0},
 		{"the replaced pod is not back", func(o *observation) { o.renew("rtd-s0-1", time.Minute, false) }, "", "rtd-s0-1 is not in sync", 9 * time.Minute},
-		{"the replaced pod is not there", func(o *observation) {
+		{"the replaced pod does not exist", func(o *observation) {
 			o.leave("rtd-s0-1")
 			o.pods = slices.Delete(o.pods, 1, 2)
-		}, "", "rtd-s0-1 is not there yet", 0},
+		}, "", "rtd-s0-1 does not exist yet", 0},
 		{"it has been back for too short a time", func(o *observation) { o.renew("rtd-s0-1", 4*time.Second, true) }, "", "rtd-s0-1 has to be in sync for 10s", 6 * time.Second},
 		{"it has been back for long enough", func(o *observation) { o.renew("rtd-s0-1", time.Minute, true) }, "rtd-s0-0", "1 of 4 pods run the present template", 0},
 		{"the next shard", func(o *observation) {
@@ -95,7 +94,7 @@ func TestPlanRoll(t *testing.T) {
 		{"ready, but one partition lacks its copy", func(o *observation) {
 			o.partitions[0].Status.InSync = o.partitions[0].Status.InSync[:1]
 		}, "", "rtd-s0-1 is not in sync", 0},
-		{"a pod is being deleted by somebody else", func(o *observation) { now := metav1.NewTime(rollNow); o.pods[0].DeletionTimestamp = &now }, "", "rtd-s0-0 is not in sync", 0},
+		{"a pod is being deleted by another", func(o *observation) { now := metav1.NewTime(rollNow); o.pods[0].DeletionTimestamp = &now }, "", "rtd-s0-0 is not in sync", 0},
 		{"stuck", func(o *observation) {
 			o.grid.Spec.UpdateStrategy.MaxUnavailableShards = 2
 			o.renew("rtd-s0-1", 11*time.Minute, false)
@@ -105,7 +104,7 @@ func TestPlanRoll(t *testing.T) {
 			o.renew("rtd-s0-1", 11*time.Minute, false)
 			o.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "grid-node", RestartCount: 3, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Message: "usage: grid-node\nunknown flag: --shard\n"}}}}
-		}, "", "is not in sync after 10m0s (grid-node ended with exit code 2, restarts: 3, its last words: unknown flag: --shard)", 0},
+		}, "", "is not in sync after 10m0s (grid-node ended with exit code 2, restarts: 3, last line: unknown flag: --shard)", 0},
 		{"stuck, held back after a crash", func(o *observation) {
 			o.renew("rtd-s0-1", 11*time.Minute, false)
 			o.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "grid-node", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}},
@@ -118,23 +117,23 @@ func TestPlanRoll(t *testing.T) {
 		{"the record is an old one", func(o *observation) {
 			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], lead: &lead{}}}
 		}, "", "rtd-p0: ConfigurationRegressed", 0},
-		{"the record is an old one, and says that a pod holds nothing", func(o *observation) {
+		{"the record is an old one, without a pod", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, false)
 			for i := range o.statefulSets {
 				o.statefulSets[i].Status.UpdateRevision = "rev1"
 			}
 			o.findings = map[string]*finding{"rtd-p1": {record: &o.partitions[1], lead: &lead{}}}
 		}, "", "rtd-p1: ConfigurationRegressed", 0},
-		{"nobody holds all orders", func(o *observation) {
+		{"no pod holds all orders", func(o *observation) {
 			o.findings = map[string]*finding{"rtd-p0": {record: &o.partitions[0], loss: loss{verdict: fateGone}}}
 		}, "", "rtd-p0: DataLossSuspected", 0},
-		{"taken back: the pod that never worked goes at once", func(o *observation) {
+		{"reverted: the pod that never worked is replaced at once", func(o *observation) {
 			o.renew("rtd-s0-1", time.Minute, false)
 			for i := range o.statefulSets {
 				o.statefulSets[i].Status.UpdateRevision = "rev1"
 			}
 		}, "rtd-s0-1", "3 of 4 pods run the present template", 0},
-		{"an outdated pod that lost its process and catches up is left alone", func(o *observation) {
+		{"an outdated pod that lost its process and catches up is not replaced", func(o *observation) {
 			o.pods[1].Status.Conditions[0].Status = corev1.ConditionFalse // still in the records
 		}, "", "rtd-s0-1 is not in sync", 0},
 		{"the StatefulSet's status is old", func(o *observation) { o.statefulSets[0].Generation = 5 }, "", "shard 0: its objects are not complete yet", 0},
@@ -151,16 +150,16 @@ func TestPlanRoll(t *testing.T) {
 				t.Errorf("replaces %q, want %q; %s", got, test.replace, plan)
 			}
 			if text := plan.String() + strings.Join(plan.stuck, " "); !strings.Contains(text, test.text) {
-				t.Errorf("%q does not say %q", text, test.text)
+				t.Errorf("%q does not contain %q", text, test.text)
 			}
 			if plan.again != test.again {
-				t.Errorf("looks again after %v, want %v", plan.again, test.again)
+				t.Errorf("reconciles again after %v, want %v", plan.again, test.again)
 			}
 		})
 	}
 }
 
-// TestRollNeverTakesTheLastCopy tries every combination of pods that are away, outdated or in sync: a pod that is
+// TestRollNeverTakesTheLastCopy tries every combination of pods that are missing, outdated or in sync: a pod that is
 // replaced holds nothing, or all others of its shard hold everything.
 func TestRollNeverTakesTheLastCopy(t *testing.T) {
 	names := []string{"rtd-s0-0", "rtd-s0-1", "rtd-s1-0", "rtd-s1-1"}
@@ -195,7 +194,7 @@ func TestRollNeverTakesTheLastCopy(t *testing.T) {
 	}
 }
 
-// inSyncOf reports whether the pod holds a complete copy of something.
+// inSyncOf reports whether the pod holds a complete copy of any partition.
 func inSyncOf(o *observation, pod string) bool {
 	return slices.ContainsFunc(o.partitions, func(p api.GridPartition) bool {
 		return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool { return m.PodName == pod })

@@ -20,38 +20,38 @@ import (
 )
 
 const (
-	roomSoon = 5 * time.Second  // when to ask a grid again that is full, or about to be
-	roomLate = 60 * time.Second // and one that is far from it
+	roomSoon = 5 * time.Second  // interval for a grid that is full, or about to be
+	roomLate = 60 * time.Second // and for one that is far from it
 )
 
-// rooms asks grid nodes how much memory they have left for orders, beside the passes of the controller: a grid is
-// reconciled for it only when the answer changes what its status says. A node tells its time until full itself; a grid is
-// asked again within a quarter of it.
+// rooms queries grid nodes for the memory they have left for orders, independently of the controller's passes: a grid
+// is reconciled for it only when its status changes. A node computes its time until full itself; a grid is queried
+// again within a quarter of it.
 type rooms struct {
 	mu    sync.Mutex
 	grids map[types.NamespacedName]*gridRoom
 	wake  chan ctrlevent.GenericEvent
 }
 
-// gridRoom is one grid's part.
+// gridRoom is the state of one grid.
 type gridRoom struct {
 	pods  map[string]string // address by name: of those that take orders
 	due   time.Time
 	room  room
-	asked bool // room is what they said, and not only a beginning
+	asked bool // room is from an answer, not only initial
 }
 
-// room is how much memory a grid has left for orders, as coarse as status shows it.
+// room is the memory a grid has left for orders, as coarse as in status.
 type room struct {
 	known       bool
-	refusing    []string // pods that refuse orders for want of memory
+	refusing    []string // pods that refuse orders for lack of memory
 	pod         string   // the fullest
 	usedPercent int32
-	fullIn      *time.Duration // nil: nothing grows, or it takes more than a day
+	fullIn      *time.Duration // nil: no growth, or more than a day
 
-	sinks   []api.SinkStatus // as they were said to be, by name
-	readers []string         // sinks that a log has a position of, by name
-	all     bool             // every pod that was asked has answered
+	sinks   []api.SinkStatus // as reported, by name
+	readers []string         // sinks with a position in a log, by name
+	all     bool             // every pod that was queried has answered
 }
 
 func (a *room) equal(b *room) bool {
@@ -71,7 +71,8 @@ func (a *room) status() *api.MemoryStatus {
 	return s
 }
 
-// follow says which pods of a grid take orders, and returns what is known; asked is false until they were asked.
+// follow registers the pods of a grid that take orders, and returns what is known; asked is false until they were
+// queried.
 func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, now time.Time) (r room, asked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +107,7 @@ func (o *observation) takingOrders() map[string]string {
 	return pods
 }
 
-// watchRooms asks until ctx ends; the manager runs it where the operator leads.
+// watchRooms queries until ctx ends; the manager runs it on the leader.
 func (r *Reconciler) watchRooms(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -120,7 +121,7 @@ func (r *Reconciler) watchRooms(ctx context.Context) error {
 	}
 }
 
-// askRooms asks the grids that are due, and wakes the controller for those of which something else is to be said.
+// askRooms queries the grids that are due, and triggers a reconcile of those whose status changes.
 func (r *Reconciler) askRooms(ctx context.Context) {
 	w, now := &r.rooms, r.Clock.Now()
 	type question struct {
@@ -162,7 +163,7 @@ func (r *Reconciler) askRooms(ctx context.Context) {
 	all.Wait()
 }
 
-// askMemory is nil if the pod does not answer, or another one does in its place.
+// askMemory is nil if the pod does not answer, or another one answers at its address.
 func (r *Reconciler) askMemory(ctx context.Context, grid, pod, address string) *nodestatus.Memory {
 	m, err := nodestatus.GetMemory(ctx, r.Nodes, address)
 	if err == nil && (m.Pod != pod || m.Grid != grid) {
@@ -170,20 +171,20 @@ func (r *Reconciler) askMemory(ctx context.Context, grid, pod, address string) *
 	}
 	if err != nil {
 		memoryQuestionsTotal.WithLabelValues("failed").Inc()
-		ctrl.LoggerFrom(ctx).V(1).Info("a grid node does not say how much memory it has left", "pod", pod, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("a grid node does not report its memory", "pod", pod, "reason", err.Error())
 		return nil
 	}
 	memoryQuestionsTotal.WithLabelValues("answered").Inc()
 	return m
 }
 
-// answered takes what a grid's pods said, and reports whether that is something else than before.
+// answered stores the answers of a grid's pods, and reports whether they changed.
 func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.grids[grid]
 	if g == nil {
-		return false // it is gone
+		return false // it was deleted
 	}
 	g.due = at.Add(now.again())
 	changed := !g.asked || !g.room.equal(&now)
@@ -191,7 +192,7 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 	return changed
 }
 
-// again is when to ask again.
+// again is the time until the next query.
 func (a *room) again() time.Duration {
 	switch {
 	case len(a.refusing) > 0:
@@ -202,7 +203,7 @@ func (a *room) again() time.Duration {
 	return roomLate
 }
 
-// roomOf sums up what the pods of a grid said: the one that is full first counts.
+// roomOf summarizes the answers of a grid's pods: the one that is full first counts.
 func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	a.all = len(answers) == asked
 	var soonest *float64
@@ -228,7 +229,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	return a
 }
 
-// roomSteps are the times until full that status shows: it is written when the next one is reached, not all the time.
+// roomSteps are the times until full in status, which is written when the next one is reached.
 var roomSteps = []time.Duration{24 * time.Hour, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 20 * time.Minute,
 	10 * time.Minute, 5 * time.Minute, 2 * time.Minute, time.Minute, 30 * time.Second, 10 * time.Second, 0}
 
@@ -253,19 +254,19 @@ func judgeAccepting(o *observation) judgement {
 	case available.status == metav1.ConditionFalse:
 		return judgement{metav1.ConditionFalse, available.reason, "see condition " + api.ConditionAvailable}
 	case len(o.room.refusing) > 0:
-		return judgement{metav1.ConditionFalse, reasonFull, fmt.Sprintf("orders are refused for want of memory%s. Nothing that was acknowledged is lost. %s",
+		return judgement{metav1.ConditionFalse, reasonFull, fmt.Sprintf("orders are refused for lack of memory%s. No acknowledged order is lost. %s",
 			some(o.room.refusing), capacityAdvice(o.grid))}
 	case !o.roomAsked && before != nil && (before.Reason == reasonFull || before.Reason == reasonAccepting || before.Reason == reasonNodesSilent):
 		return judgement{before.Status, before.Reason, before.Message} // this operator has just started
 	case !o.roomAsked:
-		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "the grid nodes have not been asked yet whether they have memory for orders"}
+		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "the grid nodes have not been queried for their memory yet"}
 	case !o.room.known:
-		return judgement{metav1.ConditionUnknown, reasonNodesSilent, fmt.Sprintf("no grid node answers the operator at port %d, path %s, so it cannot be known whether they have memory for orders; see the operator's way to the pods (NetworkPolicy)", api.HTTPPort, nodestatus.MemoryPath)}
+		return judgement{metav1.ConditionUnknown, reasonNodesSilent, fmt.Sprintf("no grid node answers the operator at port %d, path %s, so their memory is unknown; check the connection from the operator to the pods (NetworkPolicy)", api.HTTPPort, nodestatus.MemoryPath)}
 	}
 	return judgement{metav1.ConditionTrue, reasonAccepting, "every partition takes orders, and has memory for more"}
 }
 
-// followRoom adds what the grid's pods said of their memory.
+// followRoom adds the memory of the grid's pods.
 func (r *Reconciler) followRoom(o *observation) {
 	o.room, o.roomAsked = r.rooms.follow(client.ObjectKeyFromObject(o.grid), o.takingOrders(), r.Clock.Now())
 }

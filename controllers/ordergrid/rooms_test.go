@@ -20,7 +20,7 @@ func memoryOf(pod string, used int64, fullIn *float64) *nodestatus.Memory {
 	return &nodestatus.Memory{Grid: "rtd", Pod: pod, BootID: "b", UsedBytes: used, RefuseBytes: 1000, LimitBytes: 1032, SecondsUntilFull: fullIn, Full: fullIn != nil && *fullIn == 0}
 }
 
-// TestRoomOfAGrid: the pod that is full first counts, and the answer is coarse, so that status is seldom written.
+// TestRoomOfAGrid: the pod that is full first counts, and the result is coarse, so that status is seldom written.
 func TestRoomOfAGrid(t *testing.T) {
 	freeing := memoryOf("a", 800, nil)
 	freeing.FreeableBytes = 700
@@ -30,7 +30,7 @@ func TestRoomOfAGrid(t *testing.T) {
 		want    string
 		again   time.Duration
 	}{
-		{"no answer", nil, "nobody", roomLate},
+		{"no answer", nil, "none", roomLate},
 		{"idle", []*nodestatus.Memory{memoryOf("a", 123, nil), memoryOf("b", 123, nil)}, "a 10 % <nil> refusing []", roomLate},
 		{"a day and more", []*nodestatus.Memory{memoryOf("a", 500, until(90_000))}, "a 50 % <nil> refusing []", roomLate},
 		{"fills", []*nodestatus.Memory{memoryOf("a", 500, until(700)), memoryOf("b", 510, until(3000))}, "b 50 % 10m0s refusing []", roomLate},
@@ -41,7 +41,7 @@ func TestRoomOfAGrid(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := roomOf(test.answers, len(test.answers))
-			got := "nobody"
+			got := "none"
 			if s := r.status(); s != nil {
 				in := "<nil>"
 				if s.TimeUntilFull != nil {
@@ -56,7 +56,7 @@ func TestRoomOfAGrid(t *testing.T) {
 	}
 }
 
-// TestAcceptingOrders: a full grid does not say that all is well, and its advice is one that can be followed.
+// TestAcceptingOrders: a full grid is reported, and the remedy is possible for the grid.
 func TestAcceptingOrders(t *testing.T) {
 	claim := []api.SinkSpec{{Name: "audit", Type: api.SinkFile, File: &api.FileSinkSpec{Volume: api.SinkVolumeClaim}}}
 	for _, test := range []struct {
@@ -65,10 +65,10 @@ func TestAcceptingOrders(t *testing.T) {
 		want   string
 		text   string
 	}{
-		{"not asked", func(o *observation) { o.roomAsked = false }, "Unknown/NodesSilent", "have not been asked yet"},
+		{"not asked", func(o *observation) { o.roomAsked = false }, "Unknown/NodesSilent", "have not been queried for their memory yet"},
 		{"silent", func(o *observation) { o.room = room{} }, "Unknown/NodesSilent", "port 9400, path /memory"},
 		{"room", func(*observation) {}, "True/Accepting", "has memory for more"},
-		{"full, in memory only", func(o *observation) { o.room.refusing = []string{"rtd-s0-0"} }, "False/Full", "rtd-s0-0. Nothing that was acknowledged is lost. spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"},
+		{"full, in memory only", func(o *observation) { o.room.refusing = []string{"rtd-s0-0"} }, "False/Full", "rtd-s0-0. No acknowledged order is lost. spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which cannot be added to a running grid: raise spec.memory"},
 		{"full, with a volume", func(o *observation) {
 			o.room.refusing = []string{"rtd-s0-0"}
 			o.grid.Spec.Sinks = claim
@@ -77,7 +77,7 @@ func TestAcceptingOrders(t *testing.T) {
 			o.room.refusing = []string{"rtd-s0-0", "rtd-s0-1"}
 			o.grid.Spec.Sinks = claim
 			o.grid.Spec.Retention.Policy = api.RetentionFreeDownstream
-		}, "False/Full", "Only what every sink holds is freed: see which one lags"},
+		}, "False/Full", "Only what every sink holds is freed: check which one lags"},
 		{"no primary", func(o *observation) {
 			o.room.refusing = []string{"rtd-s0-0"}
 			o.partitions[1].Status = api.GridPartitionStatus{}
@@ -96,14 +96,14 @@ func TestAcceptingOrders(t *testing.T) {
 				t.Errorf("%s: %s\nwant %s: … %s", got, j.message, test.want, test.text)
 			}
 			if a := judgeAvailable(o); a.status == metav1.ConditionTrue && strings.Contains(a.message, "accepts orders") {
-				t.Errorf("Available says of a grid that may be full: %s", a.message)
+				t.Errorf("Available of a grid that may be full: %s", a.message)
 			}
 		})
 	}
 }
 
-// TestFullGrid: what a node says of its memory reaches conditions, status and events, and a grid whose nodes say the same
-// as before is not written.
+// TestFullGrid: the memory reported by a node reaches conditions, status and events, and unchanged reports are not
+// written.
 func TestFullGrid(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -137,7 +137,7 @@ func TestFullGrid(t *testing.T) {
 			}
 		}
 	}
-	b.said()
+	b.eventsSince()
 	say(300, nil)
 	b.run(grid)
 	check("True/Accepting", "30")
@@ -146,24 +146,24 @@ func TestFullGrid(t *testing.T) {
 		t.Errorf("the same as before made writes: %v", writes)
 	}
 	if asked := b.memoryAsked(); asked != 4 {
-		t.Errorf("%d questions in two rounds to two pods", asked)
+		t.Errorf("%d queries in two rounds to two pods", asked)
 	}
 	say(900, until(1300))
 	b.run(grid)
 	check("True/Accepting", "90 20m0s")
-	if got := b.said(); strings.Contains(got, "Full") || strings.Contains(got, "Accepting") {
+	if got := b.eventsSince(); strings.Contains(got, "Full") || strings.Contains(got, "Accepting") {
 		t.Errorf("events of a grid that is not full: %s", got)
 	}
 	say(1000, until(0))
 	b.run(grid)
 	check("False/Full", "100 0s")
-	if got := b.said(); !strings.Contains(got, "Warning Full orders are refused for want of memory: rtd-s0-0, rtd-s0-1") {
+	if got := b.eventsSince(); !strings.Contains(got, "Warning Full orders are refused for lack of memory: rtd-s0-0, rtd-s0-1") {
 		t.Errorf("events when it begins: %s", got)
 	}
 	say(500, nil)
 	b.run(grid)
 	check("True/Accepting", "50")
-	if got := b.said(); !strings.Contains(got, "Normal Accepting") {
+	if got := b.eventsSince(); !strings.Contains(got, "Normal Accepting") {
 		t.Errorf("events when it ends: %s", got)
 	}
 	if !meta.IsStatusConditionTrue(grid.Status.Conditions, api.ConditionAvailable) {
@@ -175,8 +175,8 @@ func TestFullGrid(t *testing.T) {
 	}
 }
 
-// said returns the events since the last call.
-func (b *bench) said() string {
+// eventsSince returns the events since the last call.
+func (b *bench) eventsSince() string {
 	var lines []string
 	for {
 		select {

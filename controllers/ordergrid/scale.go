@@ -13,26 +13,26 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/placement"
 )
 
-// Shards come and go while a grid runs, and the partitions stay as they are: they move. A record names the shard that is
-// to hold its partition (its home), and the grid nodes find the way there. So a shard that is added is given partitions
-// once its pods are ready, one that is to go gives its own away, and it is removed when no record names it any more. All of
-// that stands in the records: this operator or the next goes on from there. Which partition moves when is in moves.go.
+// Shards are added and removed while a grid runs, and the partitions stay the same: they move. A record names the shard
+// that is to hold its partition (its home), and the grid nodes move it there. So a shard that is added gets partitions
+// once its pods are ready, one that is removed gives its own away, and is deleted when no record names it any more. All
+// of that is in the records: any operator can continue. Which partition moves when is in moves.go.
 
-// scale is where a grid stands on its way to the number of shards that spec.shards asks for.
+// scale is the progress of a grid towards the number of shards in spec.shards.
 type scale struct {
 	held // moves that may begin are held, or wait
 	moveHold
 	wanted   int32    // spec.shards
-	shards   int32    // that this pass works on: those, and the ones above that have a partition, or are to have one
-	homes    []int32  // by partition: the shard that its record is to name
-	begun    []int32  // partitions that this pass sends elsewhere
+	shards   int32    // that this pass handles: those, and the ones above that have a partition, or get one
+	homes    []int32  // by partition: the home to write into its record
+	begun    []int32  // partitions that this pass moves
 	queued   int      // moves that come after those under way
-	removing []int32  // shards above those, of which something is left, the highest first
+	removing []int32  // shards above those with objects left, the highest first
 	waitsFor []string // by shard: what its removal waits for
 	late     string   // what has made no progress for longer than spec.updateStrategy.progressDeadline
 }
 
-// planScale decides which shards there are, from the records. A partition without one begins where it would in a new grid.
+// planScale decides which shards there are, from the records. A partition without one gets its initial home.
 func planScale(grid *api.OrderGrid, records []api.GridPartition) *scale {
 	s := &scale{wanted: grid.Spec.Shards, shards: grid.Spec.Shards, homes: make([]int32, grid.Spec.Partitions), waitsFor: make([]string, maxShards)}
 	for n := range s.homes {
@@ -50,10 +50,10 @@ func planScale(grid *api.OrderGrid, records []api.GridPartition) *scale {
 	return s
 }
 
-// maxShards is what the API server lets pass.
+// maxShards is the API server's limit.
 const maxShards = 256
 
-// working is the grid as this pass makes it: with the shards there are, whatever spec asks for in the end.
+// working is the grid as this pass handles it: with the present shards, whatever the spec.
 func (s *scale) working(grid *api.OrderGrid) *api.OrderGrid {
 	if grid.Spec.Shards != s.shards {
 		grid = grid.DeepCopy()
@@ -62,10 +62,10 @@ func (s *scale) working(grid *api.OrderGrid) *api.OrderGrid {
 	return grid
 }
 
-// leaves reports whether a shard is on its way out.
+// leaves reports whether a shard is being removed.
 func (s *scale) leaves(shard int32) bool { return shard >= s.wanted }
 
-// shardOf is the shard that a pod of the grid is of, by its name.
+// shardOf is the shard of a pod of the grid, by its name.
 func shardOf(grid *api.OrderGrid, pod string) (int32, bool) {
 	rest, ok := strings.CutPrefix(pod, grid.Name+"-s")
 	number, _, ok2 := strings.Cut(rest, "-")
@@ -92,7 +92,7 @@ func holds(grid *api.OrderGrid, shard int32, p *api.GridPartition) bool {
 	})
 }
 
-// moves reports whether a partition is on its way: a pod that is not of its home has a copy.
+// moves reports whether a partition is moving: a pod outside its home has a copy.
 func moves(grid *api.OrderGrid, p *api.GridPartition) bool {
 	return slices.ContainsFunc(p.Status.InSync, func(m api.Member) bool {
 		of, ok := shardOf(grid, m.PodName)
@@ -100,7 +100,7 @@ func moves(grid *api.OrderGrid, p *api.GridPartition) bool {
 	})
 }
 
-// at are the partitions that the pods of a shard have to do with: it is their home, or one of its pods holds a copy.
+// at are the partitions related to the pods of a shard: it is their home, or one of its pods holds a copy.
 func (o *observation) at(shard int32) (list []*api.GridPartition) {
 	for i := range o.partitions {
 		if p := &o.partitions[i]; p.Spec.Shard == shard || holds(o.grid, shard, p) {
@@ -110,7 +110,7 @@ func (o *observation) at(shard int32) (list []*api.GridPartition) {
 	return list
 }
 
-// moving lists the partitions on their way for status.
+// moving lists the moving partitions for status.
 func (o *observation) moving() (list []api.PartitionMove) {
 	for i := range o.partitions {
 		p := &o.partitions[i]
@@ -120,7 +120,7 @@ func (o *observation) moving() (list []api.PartitionMove) {
 		from := slices.DeleteFunc(heldBy(o.grid, p), func(shard int32) bool { return shard == p.Spec.Shard })
 		m := api.PartitionMove{Partition: p.Spec.Partition, From: from, To: p.Spec.Shard}
 		if o.setOf(m.To) == nil {
-			m.WaitsFor = fmt.Sprintf("shard %d to be made", m.To)
+			m.WaitsFor = fmt.Sprintf("shard %d to be created", m.To)
 		} else if name := o.notReady(m.To); name != "" {
 			m.WaitsFor = name + " to be ready" + because(podNamed(o.pods, name))
 		}
@@ -140,7 +140,7 @@ func (o *observation) notReady(shard int32) string {
 	return ""
 }
 
-// leaving lists the shards on their way out for status.
+// leaving lists the shards being removed for status.
 func (o *observation) leaving() (list []api.LeavingShard) {
 	s := &o.scale
 	for shard := s.wanted; shard < s.shards; shard++ {
@@ -153,7 +153,7 @@ func (o *observation) leaving() (list []api.LeavingShard) {
 	return list
 }
 
-// scaling says what is on its way, "" if nothing is.
+// scaling describes what is under way, "" if nothing is.
 func (o *observation) scaling() (reason, message string) {
 	var parts []string
 	moving := o.moving()
@@ -204,15 +204,15 @@ func shardList(shards []int32) string {
 	return strings.Join(names, " and ")
 }
 
-// scaleMemory is what is remembered of partitions that move. Losing it costs a later word about one that is stuck.
+// scaleMemory is the remembered state of moves. Losing it delays the report of one that is stuck.
 type scaleMemory struct {
 	objective updateMemory
 	begun     map[int32]begunMove // by partition: the last one
-	progress  string              // how far everything was,
-	since     time.Time           // and since when
+	progress  string              // the last progress,
+	since     time.Time           // and its time
 }
 
-// judgeLate finds out whether what is on its way has made no progress for too long, or else when that will be so.
+// judgeLate reports what has made no progress for too long, or else when that will be so.
 func (o *observation) judgeLate(m *scaleMemory, now time.Time) (again time.Duration) {
 	reason, text := o.scaling()
 	if progress := o.progress(); reason == "" || reason == reasonWaitingForWindow || progress != m.progress {
@@ -224,12 +224,12 @@ func (o *observation) judgeLate(m *scaleMemory, now time.Time) (again time.Durat
 	}
 	left := allowed - now.Sub(m.since)
 	if left <= 0 {
-		o.scale.late = fmt.Sprintf("partitions have moved no further for longer than spec.updateStrategy.progressDeadline, %v: %s. See what they wait for, or take the change of spec.shards back", allowed, text)
+		o.scale.late = fmt.Sprintf("partitions have moved no further for longer than spec.updateStrategy.progressDeadline, %v: %s. See what they wait for, or revert the change of spec.shards", allowed, text)
 	}
 	return max(left, 0)
 }
 
-// progress is another text when anything went on.
+// progress is a text that changes with every step.
 func (o *observation) progress() string {
 	var b strings.Builder
 	fmt.Fprint(&b, o.scale.wanted, o.scale.shards, o.scale.removing, len(o.statefulSets), len(o.pods), len(o.outdatedPods()))

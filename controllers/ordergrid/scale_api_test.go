@@ -19,8 +19,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// scaling is a grid of six partitions on the API server whose shards come and go; the test plays Kubernetes and the grid
-// nodes.
+// scaling is a grid of six partitions on the API server whose shards are added and removed; the test plays Kubernetes
+// and the grid nodes.
 type scaling struct {
 	*bench
 	grid *api.OrderGrid
@@ -60,8 +60,8 @@ func (s *scaling) records() []api.GridPartition {
 	return list.Items
 }
 
-// step is the next change of a partition's configuration that its primary makes for the pods that the record names: one is
-// added, then the primary is handed over, then one goes. It reports whether there was one to make.
+// step is the primary's next change of a partition's configuration towards the pods in the record: one is added, then
+// the primary is handed over, then one is removed. It reports whether there was one to make.
 func (s *scaling) step(p *api.GridPartition) bool {
 	s.t.Helper()
 	member := func(pod string) api.Member {
@@ -94,7 +94,7 @@ func (s *scaling) step(p *api.GridPartition) bool {
 	return true
 }
 
-// homes is how many partitions each shard is to have, and how many are on their way.
+// homes is how many partitions each shard should have, and how many are moving.
 func (s *scaling) homes() string {
 	s.t.Helper()
 	var counts [3]int
@@ -114,11 +114,11 @@ func (s *scaling) homes() string {
 func (s *scaling) wantHomes(want string) {
 	s.t.Helper()
 	if got := s.homes(); got != want {
-		s.t.Fatalf("partitions by shard, and those on their way: %s, want %s", got, want)
+		s.t.Fatalf("partitions by shard, and those moving: %s, want %s", got, want)
 	}
 }
 
-// settle has the nodes move what the records say, another operator each time, until nothing is left to do.
+// settle has the nodes follow the records, with a new operator each time, until nothing is left to do.
 func (s *scaling) settle() {
 	s.t.Helper()
 	for range 60 {
@@ -129,7 +129,7 @@ func (s *scaling) settle() {
 		s.restart()
 		s.run(s.grid)
 		if n := len(s.grid.Status.Moves); n > concurrentMoves(s.grid) {
-			s.t.Fatalf("%d partitions are on their way", n)
+			s.t.Fatalf("%d partitions are moving", n)
 		}
 		s.homes()
 		if !again && len(s.grid.Status.Moves) == 0 && s.grid.Status.MovesLeft == 0 {
@@ -139,7 +139,7 @@ func (s *scaling) settle() {
 	s.t.Fatal("it does not end")
 }
 
-// killPods plays what happens to pods whose StatefulSet is gone.
+// killPods plays the end of pods whose StatefulSet is gone.
 func (s *scaling) killPods(shard int32) {
 	s.t.Helper()
 	for ordinal := range s.grid.Spec.Replicas {
@@ -150,7 +150,7 @@ func (s *scaling) killPods(shard int32) {
 	}
 }
 
-// left says which objects of a shard there are.
+// left lists the existing objects of a shard.
 func (s *scaling) left(shard int32) (kinds []string) {
 	s.t.Helper()
 	for kind, list := range map[string]client.ObjectList{"StatefulSet": &appsv1.StatefulSetList{}, "Service": &corev1.ServiceList{}, "ServiceAccount": &corev1.ServiceAccountList{},
@@ -186,14 +186,14 @@ func listLength(list client.ObjectList) int {
 	panic("another kind")
 }
 
-// restart is another operator, with nothing in its memory.
+// restart is another operator, with an empty memory.
 func (s *scaling) restart() {
 	s.reconcile = &Reconciler{Client: s.reconcile.Client, Live: s.reconcile.Live, Recorder: s.reconcile.Recorder, Nodes: s.reconcile.Nodes,
 		Clock: s.reconcile.Clock, Defaults: s.reconcile.Defaults}
 }
 
-// TestShardsComeAndGo: 1 to 3 to 2, the operator being another one after each pass. Every partition has its copies all the
-// way, two are on their way at most, and a shard goes only when nothing is on it.
+// TestShardsComeAndGo: 1 to 3 to 2, with a new operator after each pass. Every partition has its copies throughout, two
+// move at most, and a shard is removed only when nothing is on it.
 func TestShardsComeAndGo(t *testing.T) {
 	s := newScaling(t, 1)
 	template := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: s.namespace}}
@@ -243,7 +243,7 @@ func TestShardsComeAndGo(t *testing.T) {
 		t.Errorf("leaving %+v", l)
 	}
 	s.killPods(2)
-	for range 8 { // one pass sees what the one before deleted
+	for range 8 { // one pass sees what the previous one deleted
 		s.restart()
 		s.run(s.grid)
 	}
@@ -258,7 +258,7 @@ func TestShardsComeAndGo(t *testing.T) {
 	s.wantNoWrites(s.grid, "with two shards")
 }
 
-// TestScaleInIsTakenBack: a shard that gives its partitions away keeps its pods and is given some again.
+// TestScaleInIsTakenBack: a shard that gives its partitions away keeps its pods and gets partitions again.
 func TestScaleInIsTakenBack(t *testing.T) {
 	s := newScaling(t, 2)
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s1", Namespace: s.namespace}}
@@ -274,19 +274,19 @@ func TestScaleInIsTakenBack(t *testing.T) {
 	s.settle()
 	s.wantHomes("[3 3 0] 0")
 	if s.get(set); set.UID != before {
-		t.Error("the pods of shard 1 were made anew")
+		t.Error("the pods of shard 1 were recreated")
 	}
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync False/Steady False/AsExpected")
 }
 
-// TestShardStaysWhileSomethingIsUnknown: what speaks against the end of a shard that no record names.
+// TestShardStaysWhileSomethingIsUnknown: what blocks the removal of a shard that no record names.
 func TestShardStaysWhileSomethingIsUnknown(t *testing.T) {
 	s := newScaling(t, 2)
 	s.want(1)
 	s.run(s.grid)
 	p := s.records()[1]
 	m := processOf(s.grid, 1, 0)
-	s.nodes.mu.Lock() // it goes by a later configuration than the record, as after that went back
+	s.nodes.mu.Lock() // it has a later configuration than the record, as after that went back
 	s.nodes.answers[podIP(1, 0)+":9400"] = &nodestatus.Node{Grid: "rtd", Pod: m.PodName, BootID: m.BootID, Partitions: []nodestatus.Partition{
 		{Record: p.Name, Member: m.ID, BootID: m.BootID, Role: "primary", Epoch: uint64(p.Status.Epoch) + 100, ChangeID: "later", Lineage: 1}}}
 	s.nodes.mu.Unlock()
@@ -305,7 +305,7 @@ func TestShardStaysWhileSomethingIsUnknown(t *testing.T) {
 		}
 		return fmt.Sprintf("%+v", s.grid.Status.Leaving)
 	}
-	if got := waits(); !strings.Contains(got, "rtd-s1-0 goes by a later configuration of p1 than its record") {
+	if got := waits(); !strings.Contains(got, "rtd-s1-0 has a later configuration of p1 than its record") {
 		t.Errorf("waits for %q", got)
 	}
 	s.nodes.mu.Lock()
@@ -321,8 +321,8 @@ func TestShardStaysWhileSomethingIsUnknown(t *testing.T) {
 	}
 }
 
-// TestLayoutBeforeIsRefused: of a grid that was made when shards had partitions of their own nothing is changed, and a
-// person is told what to do.
+// TestLayoutBeforeIsRefused: a grid created when shards had partitions of their own is not changed, and the message has
+// the remedy.
 func TestLayoutBeforeIsRefused(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{Shards: 2})
@@ -339,7 +339,7 @@ func TestLayoutBeforeIsRefused(t *testing.T) {
 	b.wantNoWrites(grid, "nothing has changed")
 }
 
-// TestRecordThatChangedIsNotOverwritten: what was decided by a record that a cache had late does not send its partition back.
+// TestRecordThatChangedIsNotOverwritten: a decision by an old cached record does not send its partition back.
 func TestRecordThatChangedIsNotOverwritten(t *testing.T) {
 	s := newScaling(t, 2)
 	before := s.records()[1]
@@ -354,8 +354,8 @@ func TestRecordThatChangedIsNotOverwritten(t *testing.T) {
 	before.Spec.MinInSync = 1
 	copies := atRest(s.grid, 1)
 	copies.needed = 2
-	err := r.applyPartition(t.Context(), copies, 1, "rtd-s1-0", wishes{})
-	if _, is := err.(*movedError); !is { //nolint:errorlint // it is not wrapped
+	err := r.applyPartition(t.Context(), copies, 1, "rtd-s1-0", requested{})
+	if _, is := err.(*movedError); !is { //nolint:errorlint // not wrapped
 		t.Errorf("%v, want that the record has moved", err)
 	}
 	if p := s.records()[1]; p.Spec.Shard != 0 {
@@ -363,8 +363,9 @@ func TestRecordThatChangedIsNotOverwritten(t *testing.T) {
 	}
 }
 
-// TestMovesWaitForAPerson: nothing begins to move while a partition may have lost orders, and goes on when a person has decided.
-func TestMovesWaitForAPerson(t *testing.T) {
+// TestMovesWaitForManualAction: nothing begins to move while a partition may have lost orders; moves continue when that is
+// resolved.
+func TestMovesWaitForManualAction(t *testing.T) {
 	s := newScaling(t, 1)
 	s.want(2)
 	s.run(s.grid)
@@ -399,7 +400,7 @@ func TestMovesWaitForAPerson(t *testing.T) {
 	s.wantHomes("[4 2 0] 2")
 }
 
-// staleReader is a cache that has one object late.
+// staleReader is a cache with one old object.
 type staleReader struct {
 	client.Client
 	record *api.GridPartition

@@ -17,8 +17,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// removeShards deletes what belongs to shards that no partition needs any more: the pods, then what they needed, and last
-// the Service, by which an operator that starts finds that something is left.
+// removeShards deletes the objects of shards that no partition needs any more: the pods, then what they needed, and
+// last the Service, by which a restarted operator detects that something is left.
 func (r *run) removeShards(ctx context.Context) error {
 	left, err := r.leftBehind(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *run) removeShards(ctx context.Context) error {
 	return nil
 }
 
-// leftBehind lists the shards above those of this pass of which an object is there, the highest first.
+// leftBehind lists the shards above those of this pass that still have objects, the highest first.
 func (r *run) leftBehind(ctx context.Context) (shards []int32, err error) {
 	services, err := r.services(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *run) leftBehind(ctx context.Context) (shards []int32, err error) {
 	return shards, nil
 }
 
-// remove says what it waits for, "" once nothing of the shard is left.
+// remove returns what it waits for, "" once nothing of the shard is left.
 func (r *run) remove(ctx context.Context, shard int32) (waits string, err error) {
 	live, err := r.live(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *run) remove(ctx context.Context, shard int32) (waits string, err error)
 	}
 	name := api.ShardName(r.grid.Name, shard)
 	if there, err := r.delete(ctx, &appsv1.StatefulSet{}, name); err != nil || there {
-		return "its StatefulSet to go", err
+		return "its StatefulSet to be deleted", err
 	}
 	var pods corev1.PodList
 	if err := r.Live.List(ctx, &pods, client.InNamespace(r.grid.Namespace), client.MatchingLabels(shardSelector(r.grid, shard))); err != nil {
@@ -94,8 +94,8 @@ func (r *run) remove(ctx context.Context, shard int32) (waits string, err error)
 	return "", nil
 }
 
-// needs says why the pods of a shard have to stay, "" if they may go: every record can be believed, and none names the shard
-// or one of its pods. What the pods themselves say is asked last, since a record may have gone back a moment ago.
+// needs returns why the pods of a shard have to stay, "" if they may be deleted: every record is trustworthy, and none
+// names the shard or one of its pods. The pods themselves are queried last, since a record may have just gone back.
 func (r *run) needs(ctx context.Context, live *observation, shard int32) string {
 	if have := len(live.partitions); have < live.wantPartitions() {
 		return fmt.Sprintf("%d of %d records are there", have, live.wantPartitions())
@@ -103,7 +103,7 @@ func (r *run) needs(ctx context.Context, live *observation, shard int32) string 
 	for i := range live.partitions {
 		p := &live.partitions[i]
 		named := slices.ContainsFunc(p.Spec.Pods, func(pod string) bool { of, ok := shardOf(r.grid, pod); return ok && of == shard })
-		switch problem := live.personFirst(p); {
+		switch problem := live.actionRequired(p); {
 		case problem != "":
 			return p.Name + ": " + problem
 		case p.Spec.Shard == shard || named:
@@ -126,14 +126,14 @@ func (r *run) needs(ctx context.Context, live *observation, shard int32) string 
 				continue
 			}
 			if n := a.node.Find(p.Name); n != nil && holderOf(n).ahead(configurationOf(p)) {
-				return fmt.Sprintf("%s goes by a later configuration of p%d than its record", a.pod.Name, p.Spec.Partition)
+				return fmt.Sprintf("%s has a later configuration of p%d than its record", a.pod.Name, p.Spec.Partition)
 			}
 		}
 	}
 	return ""
 }
 
-// delete deletes an object that the grid controls, and says whether it is still there.
+// delete deletes an object that the grid controls, and reports whether it still exists.
 func (r *run) delete(ctx context.Context, object client.Object, name string) (there bool, err error) {
 	err = r.Live.Get(ctx, client.ObjectKey{Namespace: r.grid.Namespace, Name: name}, object)
 	if apierrors.IsNotFound(err) {
@@ -143,7 +143,7 @@ func (r *run) delete(ctx context.Context, object client.Object, name string) (th
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}
 	if !owned(r.grid, object) {
-		return false, nil // somebody else's; it only has the name
+		return false, nil // foreign; it only has the name
 	}
 	if object.GetDeletionTimestamp() != nil {
 		return true, nil

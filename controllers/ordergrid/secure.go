@@ -17,11 +17,11 @@ const (
 )
 
 const (
-	openDoor   = "whoever reaches the data port may submit, read and replace orders, and what is sent can be read on the way"
+	openDoor   = "any client that reaches the data port may submit, read and replace orders, and traffic can be read on the network"
 	howToClose = "add spec.security.tls beside insecure: Accept, give the clients TLS, then remove insecure"
 )
 
-// judgeSecure: who connects has to prove who it is.
+// judgeSecure: connections must be authenticated.
 func judgeSecure(o *observation) judgement {
 	s := &o.grid.Spec.Security
 	switch {
@@ -29,17 +29,17 @@ func judgeSecure(o *observation) judgement {
 		return judgement{metav1.ConditionFalse, reasonInsecureAccepted, "spec.security.insecure is Accept: " + openDoor + ". To change that, " + howToClose}
 	case s.TLS == nil:
 		return judgement{metav1.ConditionFalse, reasonInsecureByDefault, "there is no spec.security.tls, which was the default when this grid was created: " + openDoor +
-			". If that is meant, write spec.security.insecure: Accept; if not, " + howToClose}
+			". If that is intended, write spec.security.insecure: Accept; if not, " + howToClose}
 	case s.Insecure == api.InsecureAccept:
 		return judgement{metav1.ConditionFalse, reasonPlainClients, "spec.security.insecure is Accept beside tls: " + openDoor + o.stage.clause() + ". Remove insecure when every client has TLS"}
 	case o.stage.underWay() != "":
-		return judgement{metav1.ConditionFalse, reasonTurningOnTLS, "TLS is being turned on; " + o.stage.underWay()}
+		return judgement{metav1.ConditionFalse, reasonTurningOnTLS, "TLS is being enabled; " + o.stage.underWay()}
 	case s.Enforced():
-		return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes prove who they are, and a client may do what a rule gives it"}
+		return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes are authenticated, and a client may do only what a rule gives it"}
 	case s.TLS.ClientAuth == api.ClientAuthNone:
-		return judgement{metav1.ConditionFalse, reasonClientsNotAsked, "spec.security.tls.clientAuth is None and no client is asked who it is: every client may do everything. Set spec.security.authorization.mode to Enforce, with rules; or clientAuth to Require"}
+		return judgement{metav1.ConditionFalse, reasonClientsNotAsked, "spec.security.tls.clientAuth is None and clients are not authenticated: every client may do everything. Set spec.security.authorization.mode to Enforce, with rules; or clientAuth to Require"}
 	case s.TLS.ClientAuthorities != nil:
 		return judgement{metav1.ConditionFalse, reasonClientsNotAsked, "every client of an authority in spec.security.tls.clientAuthorities may do everything. Set spec.security.authorization.mode to Enforce, with rules; or remove clientAuthorities"}
 	}
-	return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes prove who they are by a certificate of the authority of the grid's nodes; a client that has one may do everything"}
+	return judgement{metav1.ConditionTrue, reasonClientsProven, "clients and nodes are authenticated by a certificate of the authority of the grid's nodes; a client that has one may do everything"}
 }

@@ -10,7 +10,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestSecure: the condition says who gets in, whatever a grid was created with, and what to do.
+// TestSecure: the condition describes the access, whatever a grid was created with, and the remedy.
 func TestSecure(t *testing.T) {
 	enforce := &api.AuthorizationSpec{Mode: api.AuthorizationEnforce}
 	for name, c := range map[string]struct {
@@ -21,13 +21,13 @@ func TestSecure(t *testing.T) {
 		policy api.NetworkPolicyType
 	}{
 		"of before":            {api.SecuritySpec{}, metav1.ConditionFalse, "InsecureByDefault", "write spec.security.insecure: Accept", api.NetworkPolicyNone},
-		"refused too late":     {api.SecuritySpec{Insecure: api.InsecureRefuse}, metav1.ConditionFalse, "InsecureByDefault", "whoever reaches the data port", api.NetworkPolicyNone},
-		"accepted":             {api.SecuritySpec{Insecure: api.InsecureAccept}, metav1.ConditionFalse, "InsecureAccepted", "whoever reaches the data port", api.NetworkPolicyNone},
+		"refused too late":     {api.SecuritySpec{Insecure: api.InsecureRefuse}, metav1.ConditionFalse, "InsecureByDefault", "any client that reaches the data port", api.NetworkPolicyNone},
+		"accepted":             {api.SecuritySpec{Insecure: api.InsecureAccept}, metav1.ConditionFalse, "InsecureAccepted", "any client that reaches the data port", api.NetworkPolicyNone},
 		"accepted, and fenced": {api.SecuritySpec{Insecure: api.InsecureAccept, NetworkPolicy: api.NetworkPolicySpec{Type: api.NetworkPolicyRestricted}}, metav1.ConditionFalse, "InsecureAccepted", "", api.NetworkPolicyRestricted},
 		"certificates":         {api.SecuritySpec{TLS: &api.TLSSpec{}}, metav1.ConditionTrue, "ClientsProven", "a client that has one may do everything", api.NetworkPolicyRestricted},
 		"rules":                {api.SecuritySpec{TLS: &api.TLSSpec{}, Authorization: enforce}, metav1.ConditionTrue, "ClientsProven", "what a rule gives it", api.NetworkPolicyRestricted},
 		"rules, tokens":        {api.SecuritySpec{TLS: &api.TLSSpec{ClientAuth: api.ClientAuthNone}, Authorization: enforce}, metav1.ConditionTrue, "ClientsProven", "", api.NetworkPolicyRestricted},
-		"nobody asked":         {api.SecuritySpec{TLS: &api.TLSSpec{ClientAuth: api.ClientAuthNone}}, metav1.ConditionFalse, "ClientsNotAsked", "mode to Enforce", api.NetworkPolicyRestricted},
+		"not authenticated":    {api.SecuritySpec{TLS: &api.TLSSpec{ClientAuth: api.ClientAuthNone}}, metav1.ConditionFalse, "ClientsNotAsked", "mode to Enforce", api.NetworkPolicyRestricted},
 		"a bank's authority":   {api.SecuritySpec{TLS: &api.TLSSpec{ClientAuthorities: &api.ConfigMapReference{Name: "desk"}}}, metav1.ConditionFalse, "ClientsNotAsked", "clientAuthorities", api.NetworkPolicyRestricted},
 		"no policy":            {api.SecuritySpec{TLS: &api.TLSSpec{}, NetworkPolicy: api.NetworkPolicySpec{Type: api.NetworkPolicyNone}}, metav1.ConditionTrue, "ClientsProven", "", api.NetworkPolicyNone},
 	} {
@@ -42,21 +42,21 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// TestSecureIsToldOnce: an open grid has one event about that, however often it is looked at.
-func TestSecureIsToldOnce(t *testing.T) {
+// TestSecureIsReportedOnce: an open grid has one event about that, however often it is reconciled.
+func TestSecureIsReportedOnce(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
 	b.run(grid)
 	b.play(grid)
 	b.run(grid)
 	b.run(grid)
-	var told []string
+	var events []string
 	for len(b.events) > 0 {
 		if e := <-b.events; strings.Contains(e, reasonInsecureAccepted) {
-			told = append(told, e)
+			events = append(events, e)
 		}
 	}
-	if len(told) != 1 || !strings.Contains(told[0], corev1.EventTypeWarning) {
-		t.Errorf("events %q, want one warning", told)
+	if len(events) != 1 || !strings.Contains(events[0], corev1.EventTypeWarning) {
+		t.Errorf("events %q, want one warning", events)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// serviceAccount is the identity of the pods of one shard. Its token is mounted by the pods that ask for it, not by
+// serviceAccount is the identity of the pods of one shard. Its token is mounted by the pods that request it, not by
 // every pod that happens to use the account.
 func serviceAccount(grid *api.OrderGrid, shard int32) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{

@@ -16,12 +16,12 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// keepRemoved is how many names of removed sinks stay on the pods' command lines although no log has them any more: taking
-// one away would replace every pod.
+// keepRemoved is how many names of removed sinks stay on the pods' command lines although no log has them any more:
+// removing one would replace every pod.
 const keepRemoved = 8
 
-// sinkVolume is the volume of a file sink, and its claim template. That of the sink called file is the one that the pods of
-// grids with spec.writeBehind have.
+// sinkVolume is the volume of a file sink, and its claim template. That of the sink called file is the one of grids
+// with spec.writeBehind.
 func sinkVolume(name string) string {
 	if name == api.SinkNameFile {
 		return "sink"
@@ -29,7 +29,7 @@ func sinkVolume(name string) string {
 	return "sink-" + name
 }
 
-// sinkDir is where it is mounted.
+// sinkDir is its mount path.
 func sinkDir(name string) string {
 	if name == api.SinkNameFile {
 		return "/var/lib/ordergrid/sink"
@@ -37,7 +37,7 @@ func sinkDir(name string) string {
 	return "/var/lib/ordergrid/sinks/" + name
 }
 
-// sinkArgs tell a grid node its sinks, and those that the grid had.
+// sinkArgs configure the sinks of a grid node, and its removed ones.
 func sinkArgs(grid *api.OrderGrid) []string {
 	args := []string{"--sink", "hold"}
 	sinks := grid.Sinks()
@@ -55,8 +55,8 @@ func sinkArgs(grid *api.OrderGrid) []string {
 	return args
 }
 
-// removedSinks are the names of sinks that the grid had, the latest last. The sink called file is none of them: a node
-// without it does not ask where it was.
+// removedSinks are the names of sinks that the grid had, the latest last. The sink called file is never among them: a
+// node without it does not need its position.
 func removedSinks(grid *api.OrderGrid) (names []string) {
 	sinks := grid.Sinks()
 	add := func(name string) {
@@ -74,10 +74,10 @@ func removedSinks(grid *api.OrderGrid) (names []string) {
 	return names
 }
 
-// forgetSinks leaves out the oldest names of removed sinks, beyond those that are kept: those that no log has any more, by
-// what every node said.
-func forgetSinks(names []string, inLogs []string, everyNodeSaid bool) []string {
-	for i := 0; i < len(names) && len(names) > keepRemoved && everyNodeSaid; {
+// forgetSinks drops the oldest names of removed sinks, beyond those that are kept, that no log has any more according
+// to every node.
+func forgetSinks(names []string, inLogs []string, allReported bool) []string {
+	for i := 0; i < len(names) && len(names) > keepRemoved && allReported; {
 		if slices.Contains(inLogs, names[i]) {
 			i++
 		} else {
@@ -87,7 +87,7 @@ func forgetSinks(names []string, inLogs []string, everyNodeSaid bool) []string {
 	return names
 }
 
-// sinkStatus says which sinks the pods are made for, which they had, and how far each is.
+// sinkStatus is the present and removed sinks of the pods, and the progress of each.
 func (o *observation) sinkStatus(status *api.OrderGridStatus) {
 	status.RemovedSinks = forgetSinks(removedSinks(o.grid), o.room.readers, o.roomAsked && o.room.all)
 	known := status.Sinks // this operator may have just started
@@ -98,11 +98,11 @@ func (o *observation) sinkStatus(status *api.OrderGridStatus) {
 	var list []api.SinkStatus
 	var names []string
 	for i := range sinks {
-		said := api.SinkStatus{Name: sinks[i].Name}
-		if at := slices.IndexFunc(known, func(s api.SinkStatus) bool { return s.Name == said.Name }); at >= 0 {
-			said = known[at]
+		status := api.SinkStatus{Name: sinks[i].Name}
+		if at := slices.IndexFunc(known, func(s api.SinkStatus) bool { return s.Name == status.Name }); at >= 0 {
+			status = known[at]
 		}
-		list, names = append(list, said), append(names, said.Name)
+		list, names = append(list, status), append(names, status.Name)
 	}
 	status.Sinks, status.SinkNames = list, strings.Join(names, ",")
 }
@@ -132,7 +132,7 @@ func claimSinks(grid *api.OrderGrid, shard int32, set *appsv1.StatefulSet) {
 	for _, s := range grid.Sinks() {
 		if s.OutlivesPods() {
 			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim(grid, shard, &s))
-			set.Spec.PersistentVolumeClaimRetentionPolicy = retention(s.File.WhenDeleted) // of all claims: the API server sees to it
+			set.Spec.PersistentVolumeClaimRetentionPolicy = retention(s.File.WhenDeleted) // of all claims: the API server enforces it
 		}
 	}
 }
@@ -160,22 +160,22 @@ func retention(whenDeleted api.ClaimPolicy) *appsv1.StatefulSetPersistentVolumeC
 	return policy
 }
 
-// capacityAdvice is what a person can do about a full grid.
+// capacityAdvice is the remedy for a full grid.
 func capacityAdvice(grid *api.OrderGrid) string {
 	switch {
 	case grid.Spec.Retention.Policy == api.RetentionFreeDownstream:
-		return "Only what every sink holds is freed: see which one lags (status.sinks; kubectl ordergrid top, column SINK), or raise spec.memory"
+		return "Only what every sink holds is freed: check which one lags (status.sinks; kubectl ordergrid top, column SINK), or raise spec.memory"
 	case slices.ContainsFunc(grid.Sinks(), func(s api.SinkSpec) bool { return s.OutlivesPods() }):
 		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
 	}
-	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which a running grid cannot be given: raise spec.memory"
+	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which cannot be added to a running grid: raise spec.memory"
 }
 
-// sinkSteps are the lags that status shows: it is written when the next one is reached, not all the time.
+// sinkSteps are the lags in status, which is written when the next one is reached.
 var sinkSteps = []time.Duration{24 * time.Hour, 8 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 10 * time.Minute, 5 * time.Minute,
 	2 * time.Minute, time.Minute, 30 * time.Second, 10 * time.Second}
 
-// sinksOf sums up what the pods of a grid said of their sinks, by name, and which sinks a log has a position of.
+// sinksOf summarizes the sinks reported by a grid's pods, by name, and which sinks have a position in a log.
 func sinksOf(answers []*nodestatus.Memory) (sinks []api.SinkStatus, readers []string) {
 	worst := map[string]nodestatus.Sink{}
 	for _, m := range answers {

@@ -11,8 +11,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestSinksOfARunningGrid: a grid of before changes to spec.sinks without another template of its pods; a sink is added to it
-// and removed again, which another operator still knows.
+// TestSinksOfARunningGrid: a grid with writeBehind changes to spec.sinks without another template of its pods; a sink
+// is added to it and removed again, which a restarted operator still knows.
 func TestSinksOfARunningGrid(t *testing.T) {
 	b := newBench(t)
 	file := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}

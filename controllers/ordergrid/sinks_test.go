@@ -30,7 +30,7 @@ func TestConversionToSinks(t *testing.T) {
 	}
 }
 
-// TestSinksOfPods: what each sink adds to a pod, and that one which was removed is named to the nodes.
+// TestSinksOfPods: what each sink adds to a pod, and that nodes are given the names of removed ones.
 func TestSinksOfPods(t *testing.T) {
 	grid := pairGrid()
 	args := func() string { return strings.Join(sinkArgs(grid), " ") }
@@ -63,7 +63,7 @@ func TestSinksOfPods(t *testing.T) {
 	}
 
 	grid.Status.Sinks = []api.SinkStatus{{Name: "audit"}, {Name: "desk"}, {Name: "file"}, {Name: "new"}}
-	grid.Status.RemovedSinks = []string{"old", "desk"} // desk came back before the operator saw that it was gone
+	grid.Status.RemovedSinks = []string{"old", "desk"} // desk was added again before the operator saw its removal
 	if got, want := args(), all+" --removed-sink old,new"; got != want {
 		t.Errorf("removed ones:\n got %s\nwant %s", got, want)
 	}
@@ -87,7 +87,7 @@ func TestForgetSinks(t *testing.T) {
 		{"a b c d e f g h i", true, "a b c d e f g h i"},
 	} {
 		if got := strings.Join(forgetSinks(slices.Clone(names), strings.Fields(test.inLogs), test.all), " "); got != test.want {
-			t.Errorf("logs have %q, all said so %t: %s, want %s", test.inLogs, test.all, got, test.want)
+			t.Errorf("logs have %q, all answered %t: %s, want %s", test.inLogs, test.all, got, test.want)
 		}
 	}
 	if got := forgetSinks(strings.Fields("a b"), nil, true); len(got) != 2 {
@@ -95,15 +95,15 @@ func TestForgetSinks(t *testing.T) {
 	}
 }
 
-// TestSinksOfAGrid: the partition that lags the most counts, one that fails before all, and the answer is coarse.
+// TestSinksOfAGrid: the partition with the largest lag counts, a failing one before all, and the result is coarse.
 func TestSinksOfAGrid(t *testing.T) {
-	said := func(pod string, readers string, sinks ...nodestatus.Sink) *nodestatus.Memory {
+	memory := func(pod string, readers string, sinks ...nodestatus.Sink) *nodestatus.Memory {
 		return &nodestatus.Memory{Grid: "rtd", Pod: pod, Sinks: sinks, Readers: strings.Fields(readers)}
 	}
 	r := roomOf([]*nodestatus.Memory{
-		said("a", "audit gone", nodestatus.Sink{Name: "audit", Partition: "p0", LagSeconds: 45}, nodestatus.Sink{Name: "file", Partition: "p0", LagSeconds: 9}),
-		said("b", "audit", nodestatus.Sink{Name: "audit", Partition: "p1", LagSeconds: 4000}, nodestatus.Sink{Name: "desk", Partition: "p1", LagSeconds: 700}),
-		said("c", "audit", nodestatus.Sink{Name: "desk", Partition: "p2", LagSeconds: 3, Error: "disk full"}),
+		memory("a", "audit gone", nodestatus.Sink{Name: "audit", Partition: "p0", LagSeconds: 45}, nodestatus.Sink{Name: "file", Partition: "p0", LagSeconds: 9}),
+		memory("b", "audit", nodestatus.Sink{Name: "audit", Partition: "p1", LagSeconds: 4000}, nodestatus.Sink{Name: "desk", Partition: "p1", LagSeconds: 700}),
+		memory("c", "audit", nodestatus.Sink{Name: "desk", Partition: "p2", LagSeconds: 3, Error: "disk full"}),
 	}, 4)
 	text := func(list []api.SinkStatus) (lines []string) {
 		for _, s := range list {
@@ -133,6 +133,6 @@ func TestSinksOfAGrid(t *testing.T) {
 	o.roomAsked = false // another operator
 	o.sinkStatus(status)
 	if got := text(status.Sinks); !slices.Equal(got, []string{"desk - p2 disk full", "new -"}) {
-		t.Errorf("an operator that has just started says %q", got)
+		t.Errorf("an operator that has just started reports %q", got)
 	}
 }

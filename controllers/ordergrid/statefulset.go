@@ -9,8 +9,9 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// statefulSet runs the pods of one shard, see planCopies. They start in Parallel, because a pod is ready only once its peers are; and a
-// changed template replaces no pod by itself (OnDelete), because a pod may be the last with a complete copy: see rollPods.
+// statefulSet runs the pods of one shard, see planCopies. They start in Parallel, because a pod is ready only once its
+// peers are; and a changed template replaces no pod by itself (OnDelete), because a pod may be the last with a complete
+// copy: see rollPods.
 func statefulSet(grid *api.OrderGrid, shard, pods int32, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
 	name := api.ShardName(grid.Name, shard)
 	set := &appsv1.StatefulSet{

@@ -12,9 +12,9 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
-// buildPods comes before anything is made. A template that is refused, because it would break the grid or an administrator
-// does not allow it, stops a new grid as a whole, and of a grid that runs changes of the template only: its certificates
-// have to be renewed and its pods on lost nodes replaced all the same.
+// buildPods precedes all writes. A template that is refused, because it would break the grid or an administrator does
+// not allow it, stops a new grid as a whole; for a running grid only changes of the template: its certificates are
+// still renewed and its pods on lost nodes replaced.
 func (r *run) buildPods(context.Context) error {
 	r.templates = make([]corev1.PodTemplateSpec, r.grid.Spec.Shards)
 	grid := staged(r.grid, r.stage.stage)
@@ -47,11 +47,11 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				numbers = append(numbers, int32(n))
 			}
 		}
-		asked, pods, before := make([]wishes, len(numbers)), make([]string, len(numbers)), make([]string, len(numbers))
+		asked, pods, before := make([]requested, len(numbers)), make([]string, len(numbers)), make([]string, len(numbers))
 		for i, n := range numbers {
 			var err error
 			f := r.findings[api.PartitionName(r.grid.Name, n)]
-			if asked[i], err = r.wishes(ctx, f, copies); err != nil {
+			if asked[i], err = r.requested(ctx, f, copies); err != nil {
 				return err
 			}
 			if pods[i] = asked[i].preferredPod; f != nil {
@@ -64,21 +64,21 @@ func (r *run) applyPartitions(ctx context.Context) error {
 				return err
 			}
 		}
-		r.tellWanted(copies)
+		r.recordWanted(copies)
 		return nil
 	})
 }
 
-func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, preferred string, asked wishes) error {
+func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, preferred string, asked requested) error {
 	record := partition(r.grid, copies, n, preferred, asked)
 	f := r.findings[record.Name]
 	var now *api.GridPartition
 	if f != nil {
 		now = f.record
 		record.Spec.LearnerRate = r.learnerRate(now, copies.shard)
-		record.ResourceVersion = now.ResourceVersion // what is decided by a record that has changed would send it back
+		record.ResourceVersion = now.ResourceVersion // a decision by an old record would send it back
 	}
-	r.tellExternal(record, now)
+	r.recordExternal(record, now)
 	if err := r.refuseToForget(ctx, record, now); err != nil {
 		return err
 	}
@@ -88,11 +88,11 @@ func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, 
 		}
 		return err
 	}
-	r.tellMove(record, now)
+	r.recordMove(record, now)
 	if err := r.stampRecord(ctx, record.Name, now); err != nil {
 		return err
 	}
-	r.tellGranted(ctx, f, asked)
+	r.recordGranted(ctx, f, asked)
 	return nil
 }
 
@@ -105,12 +105,12 @@ type recordLostError struct {
 func (e *recordLostError) Error() string {
 	return fmt.Sprintf("GridPartition %s is gone although it had reached epoch %d; an empty record would let a pod without "+
 		"the orders become primary, so it is not created again: restore it with its status from a backup, or delete this OrderGrid "+
-		"and create it anew, which gives up the orders in memory", e.name, e.epoch)
+		"and recreate it, which gives up the orders in memory", e.name, e.epoch)
 }
 
-// refuseToForget guards the one object that must not simply be created again when it is missing. The mirror in status
-// serves as the memory, and the API server is asked before one is made or the grid is stalled: the cache (now) may be behind,
-// and a record that is there knows better where its partition is.
+// refuseToForget guards the one object that must not simply be recreated when it is missing. The mirror in status is
+// the memory, and the API server is queried before one is created or the grid is stalled: the cache (now) may be
+// behind, and an existing record has the home of its partition.
 func (r *run) refuseToForget(ctx context.Context, record, now *api.GridPartition) error {
 	if now != nil {
 		return nil
@@ -134,7 +134,7 @@ func (r *run) refuseToForget(ctx context.Context, record, now *api.GridPartition
 	return nil
 }
 
-// applyShards makes the pods of every shard, after what they need.
+// applyShards creates the pods of every shard, after their dependencies.
 func (r *run) applyShards(ctx context.Context) error {
 	return r.eachShard(func(shard int32) error { return r.applyShard(ctx, shard) })
 }
@@ -156,7 +156,7 @@ func (r *run) applyShard(ctx context.Context, shard int32) error {
 	case !r.built(shard):
 		return nil
 	case copies.fresh && !r.succeeded[stepGuard]:
-		return fmt.Errorf("the pods of shard %d are not made before the NetworkPolicy that is to guard them", shard)
+		return fmt.Errorf("the pods of shard %d are not created before their NetworkPolicy", shard)
 	}
 	set := statefulSet(r.grid, shard, copies.pods, r.templates[shard])
 	outcome, err := r.applier.Apply(ctx, r.grid, set)
@@ -164,9 +164,9 @@ func (r *run) applyShard(ctx context.Context, shard int32) error {
 	case err != nil:
 		return err
 	case outcome == apply.Updated:
-		r.tellPods(copies, set)
+		r.recordPods(copies, set)
 	case outcome == apply.Created:
-		// What is related keeps the events of several shards apart, which Kubernetes would count as one.
+		// The related object keeps the events of several shards apart, which Kubernetes would aggregate.
 		r.Recorder.Eventf(r.grid, set, corev1.EventTypeNormal, eventShardCreated, "Create", "created shard %d with %s", shard, count(int(copies.pods), "pod", "pods"))
 	}
 	return nil

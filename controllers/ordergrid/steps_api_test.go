@@ -25,8 +25,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// refuse has the API server admit no object of the kind in the namespace of the test, as an administrator's policy does,
-// until allow is called. probe is one that it would admit otherwise.
+// refuse makes the API server refuse all objects of the kind in the test's namespace, like an administrator's policy,
+// until allow is called. probe is one that it would accept otherwise.
 func (b *bench) refuse(resource string, probe client.Object) (allow func()) {
 	b.t.Helper()
 	group := probe.GetObjectKind().GroupVersionKind().Group
@@ -63,14 +63,14 @@ func (b *bench) refuse(resource string, probe client.Object) (allow func()) {
 	}
 }
 
-// TestFailingStepStopsNoOther: an object that the API server refuses keeps the operator from nothing else. A pod on a lost
-// Kubernetes node is replaced, what a person changed reaches the records, and status says what fails.
+// TestFailingStepStopsNoOther: an object that the API server refuses blocks nothing else. A pod on a lost Kubernetes
+// node is replaced, changes of spec reach the records, and status has the failure.
 func TestFailingStepStopsNoOther(t *testing.T) {
 	for _, test := range []struct {
 		resource string
 		probe    func(namespace string) client.Object
-		restrict bool   // the policy of spec.security.networkPolicy is to be made
-		gone     string // an object that the operator wants to make again
+		restrict bool   // with the policy of spec.security.networkPolicy
+		gone     string // an object that the operator has to recreate
 		failed   string // step
 	}{
 		{"networkpolicies", func(ns string) client.Object {
@@ -106,10 +106,10 @@ func TestFailingStepStopsNoOther(t *testing.T) {
 			l.runExpectingError(l.grid)
 
 			if !l.gone(1) || l.gone(0) {
-				t.Errorf("rtd-s0-1 gone: %v, rtd-s0-0: %v; the one on the lost node is to go", l.gone(1), l.gone(0))
+				t.Errorf("rtd-s0-1 gone: %v, rtd-s0-0: %v; the one on the lost node is to be deleted", l.gone(1), l.gone(0))
 			}
 			if n := l.partition(l.grid, 0, 1).Spec.MinInSync; n != 2 {
-				t.Errorf("spec.minInSync of a record is %d, want the 2 that was asked for", n)
+				t.Errorf("spec.minInSync of a record is %d, want 2 as in spec", n)
 			}
 			if l.grid.Status.ObservedGeneration != l.grid.Generation {
 				t.Errorf("status is of generation %d, want %d", l.grid.Status.ObservedGeneration, l.grid.Generation)
@@ -121,13 +121,13 @@ func TestFailingStepStopsNoOther(t *testing.T) {
 			allow()
 			l.run(l.grid)
 			l.wantCondition(l.grid, api.ConditionStalled, metav1.ConditionFalse, reasonAsExpected, "")
-			l.wantNoWrites(l.grid, "what was refused is made")
+			l.wantNoWrites(l.grid, "the refused object is created")
 		})
 	}
 }
 
-// TestUpdateWhileAnObjectIsRefused: pods are replaced although an object that they do not need is refused, and are
-// not while the gate that they go through cannot be kept.
+// TestUpdateWhileAnObjectIsRefused: pods are replaced although an object that they do not need is refused, but not
+// while their disruption budget cannot be applied.
 func TestUpdateWhileAnObjectIsRefused(t *testing.T) {
 	probe := &networkingv1.NetworkPolicy{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"}}
 	budget := &policyv1.PodDisruptionBudget{TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}}
@@ -169,8 +169,8 @@ func TestUpdateWhileAnObjectIsRefused(t *testing.T) {
 	}
 }
 
-// TestNewShardWaitsForItsGuards: pods of a grid that asks for a NetworkPolicy do not begin without it; its other shards
-// are looked after.
+// TestNewShardWaitsForItsGuards: pods of a grid with a NetworkPolicy are not created without it; its other shards are
+// reconciled.
 func TestNewShardWaitsForItsGuards(t *testing.T) {
 	b := newBench(t)
 	allow := b.refuse("networkpolicies", &networkingv1.NetworkPolicy{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -199,7 +199,7 @@ func (b *bench) intercepted(funcs interceptor.Funcs) client.Client {
 	return interceptor.NewClient(real, funcs)
 }
 
-// TestFailureThatMayBeOverSoon: what is no person's to mend yet is in status all the same.
+// TestFailureThatMayBeOverSoon: a failure that does not require action yet is in status too.
 func TestFailureThatMayBeOverSoon(t *testing.T) {
 	b := newBench(t)
 	grid := b.create("rtd", api.OrderGridSpec{})
@@ -222,7 +222,7 @@ func TestFailureThatMayBeOverSoon(t *testing.T) {
 	b.wantCondition(grid, api.ConditionStalled, metav1.ConditionFalse, reasonAsExpected)
 }
 
-// TestInquiryThatFails: who holds what is not known, so nothing is done that goes by it, and what was said of it stays.
+// TestInquiryThatFails: it is unknown who holds what, so no step depends on it, and its conditions stay.
 func TestInquiryThatFails(t *testing.T) {
 	b, grid := pairInTrouble(t)
 	b.reconcile.Live = b.intercepted(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -250,7 +250,7 @@ func TestInquiryThatFails(t *testing.T) {
 	b.wantCondition(grid, api.ConditionStalled, metav1.ConditionFalse, reasonAsExpected)
 }
 
-// TestBrokenOverlayOfAGridThatRuns: it goes on with the template it has, and is looked after in all else.
+// TestBrokenOverlayOfAGridThatRuns: it keeps its template, and is reconciled otherwise.
 func TestBrokenOverlayOfAGridThatRuns(t *testing.T) {
 	l := newLosing(t)
 	l.lose(t)

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
-// bench is a reconciler on a real API server, in a namespace of its own, whose requests are recorded. It reads without a
-// cache, so that a test sees what it has just written.
+// bench is a reconciler on a real API server, in a namespace of its own, whose requests are recorded. It reads without
+// a cache, so that a test sees its own writes.
 type bench struct {
 	t         *testing.T
 	client    client.Client
@@ -34,7 +34,7 @@ type bench struct {
 	events    chan string
 	clock     *clocktesting.FakePassiveClock
 	nodes     *fakeNodes
-	again     time.Duration // when the last run wants to look again
+	again     time.Duration // delay requested by the last run
 	writes    *envtest.Requests
 
 	readyShards int32        // what TestWatches waits for
@@ -78,7 +78,7 @@ func (b *bench) get(obj client.Object) {
 	}
 }
 
-// create makes a grid from a spec, defaults by the API server.
+// create creates a grid from a spec, defaulted by the API server.
 func (b *bench) create(name string, spec api.OrderGridSpec) *api.OrderGrid {
 	b.t.Helper()
 	if spec.Security.TLS == nil {
@@ -94,8 +94,8 @@ func (b *bench) create(name string, spec api.OrderGridSpec) *api.OrderGrid {
 	return grid
 }
 
-// play does what Kubernetes and the grid nodes do: it runs the pods, ready, and has them claim and join their partitions
-// with the pods' own rights.
+// play plays Kubernetes and the grid nodes: it runs the pods, ready, and has them claim and join their partitions with
+// the pods' own permissions.
 func (b *bench) play(grid *api.OrderGrid) {
 	b.t.Helper()
 	for shard := range grid.Spec.Shards {
@@ -114,7 +114,7 @@ func (b *bench) startPod(grid *api.OrderGrid, shard, ordinal int32) {
 	b.get(set)
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
 	pod.Name, pod.Namespace = api.PodName(grid.Name, shard, ordinal), grid.Namespace
-	for _, claim := range set.Spec.VolumeClaimTemplates { // as the StatefulSet controller does
+	for _, claim := range set.Spec.VolumeClaimTemplates { // like the StatefulSet controller
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod.Name},
 		}})
@@ -139,7 +139,7 @@ func (b *bench) setReady(pod string, status corev1.ConditionStatus) {
 	}
 }
 
-// claim brings a partition to the state of a healthy one: claimed by the preferred pod, joined by the others.
+// claim brings a partition to a healthy state: claimed by the preferred pod, joined by the others.
 func (b *bench) claim(grid *api.OrderGrid, shard, index int32) {
 	b.t.Helper()
 	cl := b.asPod(grid, shard)
@@ -170,7 +170,7 @@ func incarnation(grid *api.OrderGrid, shard, ordinal int32, boot string) api.Mem
 
 func podIP(shard, ordinal int32) string { return fmt.Sprintf("10.1.%d.%d", shard, ordinal+1) }
 
-// asPod is a client with the rights of the pods of a shard.
+// asPod is a client with the permissions of the pods of a shard.
 func (b *bench) asPod(grid *api.OrderGrid, shard int32) client.Client {
 	b.t.Helper()
 	cfg := envtest.Config(b.t)

@@ -13,25 +13,26 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// While a pod of a pair is replaced, by an update or because its Kubernetes node is emptied, orders would be on one copy.
-// With spec.updateStrategy.surge the shard gets a third pod first, made from the present template. Its records go on to
-// want two copies and take in three (pods, maxInSync), so two are in sync whichever pod is away. When its own pods are of the
-// present template and in sync again, the third is given up like a copy that spec.replicas no longer asks for: its
-// primaries let it go while the others are in sync, and then it ends. A person's eviction meets the disruption budget: it
-// asks for two pods that hold everything, and for the third as well from before the primaries are told to let that one go.
+// While a pod of a pair is replaced, by an update or because its Kubernetes node is drained, orders would be on one
+// copy. With spec.updateStrategy.surge the shard gets a third pod first, created from the present template. Its records
+// still want two copies but accept three (pods, maxInSync), so two are in sync whichever pod is missing. When its own
+// pods are of the present template and in sync again, the third is given up like a copy that spec.replicas no longer
+// needs: its primaries remove it while the others are in sync, and then it ends. Other evictions are limited by the
+// disruption budget: it requires two pods that hold everything, and the third as well from before the primaries are
+// told to remove it.
 //
-// What is observed is all the memory there is. The StatefulSet gets its third pod before the records take one in; records
-// that take three in while it has two pods say that there was no room for the third.
+// The observation is the only state. The StatefulSet gets its third pod before the records accept one; records that
+// accept three while it has two pods mean that there was no room for the third.
 
-// surgeAsked reports whether a shard gets a third copy before one of its pods goes.
+// surgeAsked reports whether a shard gets a third copy before one of its pods is replaced.
 func (o *observation) surgeAsked() bool {
 	s := &o.grid.Spec.UpdateStrategy
 	return o.grid.Spec.Replicas == 2 && s.Surge != nil && *s.Surge == 1
 }
 
-// surges reports whether the shard is to have a third copy now: it has the two that spec.replicas asks for and one of
-// their pods has to go, the last that was replaced is not in sync yet, or which pods are outdated is not known because
-// its StatefulSet has just been changed.
+// surges reports whether the shard should have a third copy now: it has the two of spec.replicas and one of their pods
+// has to be replaced, the last one replaced is not in sync yet, or the outdated pods are unknown because its
+// StatefulSet has just been changed.
 func (o *observation) surges(c *shardCopies) bool {
 	want := o.grid.Spec.Replicas
 	if !o.surgeAsked() || c.fewest != want || c.have < want || c.most > want+1 || o.shardProblem(c.shard) != "" {
@@ -40,20 +41,21 @@ func (o *observation) surges(c *shardCopies) bool {
 	return c.have == want+1 && !o.setObserved(c.shard) || c.most > want && len(o.notInSync(c.shard, want, true)) > 0 || len(o.leavingPods(c.shard)) > 0
 }
 
-// setObserved reports whether the StatefulSet controller, if there is one at all, has seen the shard's StatefulSet as it is.
+// setObserved reports whether the StatefulSet controller, if there is one, has observed the shard's present
+// StatefulSet.
 func (o *observation) setObserved(shard int32) bool {
 	s := o.setOf(shard)
 	return s != nil && (s.Status.ObservedGeneration == s.Generation || s.Status.UpdateRevision == "")
 }
 
-// leavingPods are the pods of a shard that spec.replicas asks for and that are to be replaced.
+// leavingPods are the pods of a shard within spec.replicas that are to be replaced.
 func (o *observation) leavingPods(shard int32) (names []string) {
 	return append(o.updatedPods(shard), o.emptiedPods(shard)...)
 }
 
 // updatedPods are those that the operator is to replace.
 func (o *observation) updatedPods(shard int32) (names []string) {
-	if o.grid.Spec.UpdateStrategy.Type != api.UpdateRolling || o.scale.leaves(shard) { // the pods of a shard that leaves go anyway
+	if o.grid.Spec.UpdateStrategy.Type != api.UpdateRolling || o.scale.leaves(shard) { // the pods of a shard that leaves are deleted anyway
 		return nil
 	}
 	for _, name := range o.outdatedPods() {
@@ -74,15 +76,16 @@ func (o *observation) emptiedPods(shard int32) (names []string) {
 	return names
 }
 
-// drainTaints are what programs put on a Kubernetes node that they are about to empty, instead of or beside cordoning it.
+// drainTaints are set on a Kubernetes node that is about to be drained, instead of or in addition to cordoning it.
 var drainTaints = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}
 
-// isEmptied reports whether a Kubernetes node is being emptied, as far as anybody can tell: no pod is to come to it.
+// isEmptied reports whether a Kubernetes node is being drained, as far as visible: it accepts no pods.
 func isEmptied(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return slices.Contains(drainTaints, t.Key) })
 }
 
-// lookAtNodes finds the pods on Kubernetes nodes that are being emptied. An operator that does not read nodes finds none.
+// lookAtNodes finds the pods on Kubernetes nodes that are being drained. An operator that does not read nodes finds
+// none.
 func (o *observation) lookAtNodes() {
 	if o.drains = o.readsNodes && o.surgeAsked(); !o.drains {
 		return
@@ -99,8 +102,8 @@ func (o *observation) lookAtNodes() {
 	}
 }
 
-// addSurge gives the shard a pod more, and then lets its primaries take it in. Where pods go without it, or one of the two has
-// no place itself, it is taken back: the scheduler would give it the place of the pod that goes, or comes.
+// addSurge adds a pod to the shard, and then lets its primaries accept it. Where pods are replaced without it, or one
+// of the two cannot be placed itself, it is removed: the scheduler would give it the place of the other pod.
 func (c *shardCopies) addSurge(o *observation, want int32, now time.Time) {
 	c.surge, c.resizing = true, false
 	c.pods, c.wanted, c.takesIn = want+1, want, c.most
@@ -113,9 +116,9 @@ func (c *shardCopies) addSurge(o *observation, want int32, now time.Time) {
 	}
 }
 
-// yields reports whether a third pod that has no place goes before another of the shard, or does not come: one of those that
-// spec.replicas asks for has none, because its Kubernetes node is lost, and the next place is for that one. Its StatefulSet
-// would keep the third for as long as the other waits.
+// yields reports whether a third pod that cannot be placed is removed before another of the shard, or is not created:
+// one of those within spec.replicas cannot be placed, because its Kubernetes node is lost, and the next place is for
+// that one. Its StatefulSet would keep the third for as long as the other waits.
 func (o *observation) yields(shard int32) bool {
 	if _, state := o.surgeCopy(shard); state != surgeAbsent && state != surgeUnplaced {
 		return false
@@ -128,13 +131,13 @@ func (o *observation) yields(shard int32) bool {
 	return false
 }
 
-// endsSurge reports whether the primaries are about to be told to let the third copy go.
+// endsSurge reports whether the primaries are about to be told to remove the third copy.
 func (c *shardCopies) endsSurge(want int32) bool {
 	return !c.surge && c.fewest == want && c.most > want && c.takesIn == want
 }
 
-// closedBudgets are the shards whose disruption budget lets no pod go as long as the third copy has not been given up, and
-// the disruption controller knows it.
+// closedBudgets are the shards whose disruption budget allows no eviction as long as the third copy has not been given
+// up, as observed by the disruption controller.
 func (r *run) closedBudgets(ctx context.Context) (map[int32]bool, error) {
 	closed := map[int32]bool{}
 	for i := range r.copies {
@@ -163,7 +166,7 @@ func (r *run) holdSurge(o *observation, closed map[int32]bool) {
 	}
 }
 
-// surgeState is how far the third copy of a shard is.
+// surgeState is the state of the third copy of a shard.
 type surgeState int
 
 const (
@@ -173,7 +176,7 @@ const (
 	surgeInSync                     // it holds all orders of the shard, and is ready
 )
 
-// surgeCopy is the third pod of a shard, nil if there is none, and how far it is.
+// surgeCopy is the third pod of a shard, nil if there is none, and its state.
 func (o *observation) surgeCopy(shard int32) (*corev1.Pod, surgeState) {
 	name := api.PodName(o.grid.Name, shard, o.grid.Spec.Replicas)
 	pod := podNamed(o.pods, name)
@@ -190,7 +193,7 @@ func (o *observation) surgeCopy(shard int32) (*corev1.Pod, surgeState) {
 	return pod, surgeLearning
 }
 
-// proceeds reports whether pods go without a third copy, as spec.updateStrategy.withoutRoom allows.
+// proceeds reports whether pods are replaced without a third copy, as spec.updateStrategy.withoutRoom allows.
 func (o *observation) proceeds(c *shardCopies, now time.Time) bool {
 	if o.grid.Spec.UpdateStrategy.WithoutRoom != api.WithoutRoomProceed {
 		return false
@@ -200,13 +203,13 @@ func (o *observation) proceeds(c *shardCopies, now time.Time) bool {
 	return state == surgeUnplaced && c.most > want && o.roomLeft(pod, now) <= 0 || c.have == want && c.most > want
 }
 
-// roomLeft is how long it is until no room for a pod counts as none.
+// roomLeft is the time until a missing place counts as no room.
 func (o *observation) roomLeft(pod *corev1.Pod, now time.Time) time.Duration {
 	return o.grid.Spec.UpdateStrategy.ProgressDeadline.Duration - now.Sub(pod.CreationTimestamp.Time)
 }
 
-// surgeMissing reports whether the copy that has to be there before a pod of the shard goes is missing, and puts what it
-// waits for into the plan.
+// surgeMissing reports whether the copy that is required before a pod of the shard is replaced is missing, and adds
+// what it waits for to the plan.
 func (o *observation) surgeMissing(s *rollShard, plan *rollPlan, now time.Time) bool {
 	strategy := &o.grid.Spec.UpdateStrategy
 	name := api.PodName(o.grid.Name, s.number, o.grid.Spec.Replicas)
@@ -218,11 +221,11 @@ func (o *observation) surgeMissing(s *rollShard, plan *rollPlan, now time.Time) 
 	}
 	switch state {
 	case surgeAbsent:
-		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: a third copy, %s, comes before a pod goes", s.number, name))
+		plan.waiting = append(plan.waiting, fmt.Sprintf("shard %d: a third copy, %s, is added before a pod is replaced", s.number, name))
 	case surgeUnplaced:
-		plan.waiting = append(plan.waiting, fmt.Sprintf("no Kubernetes node has room for %s, the third copy that comes before a pod of shard %d goes%s", name, s.number, because(pod)))
+		plan.waiting = append(plan.waiting, fmt.Sprintf("no Kubernetes node has room for %s, the third copy required before a pod of shard %d is replaced%s", name, s.number, because(pod)))
 	case surgeLearning:
-		plan.waiting = append(plan.waiting, fmt.Sprintf("%s, the third copy that comes before a pod of shard %d goes, is not in sync%s", name, s.number, because(pod)))
+		plan.waiting = append(plan.waiting, fmt.Sprintf("%s, the third copy required before a pod of shard %d is replaced, is not in sync%s", name, s.number, because(pod)))
 		if !slices.Contains(s.outdated, pod) {
 			plan.deadline(pod, strategy.ProgressDeadline.Duration, now)
 		}
@@ -238,12 +241,12 @@ func (o *observation) surgeMissing(s *rollShard, plan *rollPlan, now time.Time) 
 }
 
 // covered reports whether the partition has as many copies as it wants although one of its own pods has none: the third
-// is there in its place, or it moves, and those of the shard that it comes from are.
+// replaces it, or it moves, and those of the source shard do.
 func (o *observation) covered(p *api.GridPartition) bool {
 	return (p.Spec.MaxInSync > p.Spec.Replicas || moves(o.grid, p)) && o.there(p) >= p.Spec.Replicas
 }
 
-// there is how many complete copies of a partition are on pods that are ready.
+// there is how many complete copies of a partition are on ready pods.
 func (o *observation) there(p *api.GridPartition) (n int32) {
 	for i := range p.Status.InSync {
 		if o.ready(p.Status.InSync[i].PodName) {
@@ -253,9 +256,9 @@ func (o *observation) there(p *api.GridPartition) (n int32) {
 	return n
 }
 
-// keeps is how many ready pods of a shard an eviction has to leave: two, unless no two hold everything, or a person allows
-// pods to go without a third; and three while the third is given up. An operator that does not see which Kubernetes nodes
-// are emptied asks for it only while there is a third pod: it would hold drains up for ever. 0 leaves it to the default.
+// keeps is how many ready pods of a shard an eviction must leave: two, unless no two hold everything, or pods may be
+// replaced without a third; and three while the third is given up. An operator that does not read Kubernetes nodes
+// requires it only while there is a third pod: it would block drains for ever. 0 is the default.
 func (o *observation) keeps(c *shardCopies) int32 {
 	third, _ := o.surgeCopy(c.shard)
 	if !o.surgeAsked() || !o.drains && !c.surge && third == nil {
@@ -285,7 +288,7 @@ func (o *observation) whole(shard int32) (names []string) {
 	return names
 }
 
-// judgeSurge says how far the third copy of a shard is that gets one, and whether there has been no room for it for long.
+// judgeSurge describes the third copy of a shard, and whether there has been no room for it for long.
 func (o *observation) judgeSurge(c *shardCopies, now time.Time) {
 	name := api.PodName(o.grid.Name, c.shard, o.grid.Spec.Replicas)
 	why := "while its pods are replaced"
@@ -301,7 +304,7 @@ func (o *observation) judgeSurge(c *shardCopies, now time.Time) {
 	case surgeUnplaced:
 		c.surging += "; no Kubernetes node has room for it" + because(pod)
 		if c.again = o.roomLeft(pod, now); c.again <= 0 {
-			c.noRoom = fmt.Sprintf("no Kubernetes node has room for %s, the third copy that comes before a pod of shard %d goes%s", name, c.shard, because(pod))
+			c.noRoom = fmt.Sprintf("no Kubernetes node has room for %s, the third copy required before a pod of shard %d is replaced%s", name, c.shard, because(pod))
 		}
 	case surgeLearning:
 		c.surging += "; it is not in sync" + because(pod)
@@ -312,10 +315,10 @@ func (o *observation) judgeSurge(c *shardCopies, now time.Time) {
 }
 
 func (o *observation) withoutThird(shard int32) string {
-	return fmt.Sprintf("no Kubernetes node has room for a third copy of shard %d, and pods go without it (spec.updateStrategy.withoutRoom Proceed): orders are on one copy meanwhile", shard)
+	return fmt.Sprintf("no Kubernetes node has room for a third copy of shard %d, and pods are replaced without it (spec.updateStrategy.withoutRoom Proceed): orders are on one copy meanwhile", shard)
 }
 
-// surgeText says which shards have a third copy, or get one; empty if none.
+// surgeText lists the shards that have a third copy, or get one; empty if none.
 func (o *observation) surgeText() string {
 	var list []string
 	for i := range o.copies {
@@ -326,7 +329,7 @@ func (o *observation) surgeText() string {
 	return sentences(list)
 }
 
-// noRoomForSurge says which shards wait for room for a third copy for too long.
+// noRoomForSurge lists the shards that have waited for room for a third copy for too long.
 func (o *observation) noRoomForSurge() string {
 	var list []string
 	for i := range o.copies {

@@ -26,7 +26,7 @@ func newSurging(t *testing.T) *surgingPair {
 	return &surgingPair{newRollingWith(t, 1), map[int32]string{}}
 }
 
-// inSync is what grid nodes write: exactly these are in sync, one change at a time. Who leaves has handed over.
+// inSync plays the grid nodes: exactly these are in sync, one change at a time. One that leaves has handed over.
 func (s *surgingPair) inSync(ordinals ...int32) {
 	s.t.Helper()
 	for index := range int32(2) {
@@ -50,7 +50,7 @@ func (s *surgingPair) inSync(ordinals ...int32) {
 	}
 }
 
-// restart runs the pod of an ordinal anew.
+// restart restarts the pod of an ordinal.
 func (s *surgingPair) restart(ordinal int32, revision string) {
 	s.t.Helper()
 	s.boots[ordinal] = fmt.Sprintf("00000000000000b%d", ordinal)
@@ -58,7 +58,7 @@ func (s *surgingPair) restart(ordinal int32, revision string) {
 	s.label(ordinal, revision)
 }
 
-// unplaced is what the scheduler says of a pod that no Kubernetes node has room for.
+// unplaced plays the scheduler for a pod that no Kubernetes node has room for.
 func (s *surgingPair) unplaced(ordinal int32) *corev1.Pod {
 	s.t.Helper()
 	pod := s.pod(ordinal)
@@ -70,8 +70,8 @@ func (s *surgingPair) unplaced(ordinal int32) *corev1.Pod {
 	return pod
 }
 
-// pass reconciles once, by an operator that remembers nothing, and says which pods it evicted. No pod goes unless two
-// others hold every order.
+// pass reconciles once, by an operator with an empty memory, and returns the pods it evicted. No pod is evicted unless
+// two others hold every order.
 func (s *surgingPair) pass() (evicted []int32) {
 	s.t.Helper()
 	before := map[int32][]api.Member{}
@@ -92,14 +92,14 @@ func (s *surgingPair) pass() (evicted []int32) {
 		evicted = append(evicted, ordinal)
 		for index, members := range before {
 			if left := slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return m.PodName == api.PodName("rtd", 0, ordinal) }); len(left) < 2 && s.grid.Spec.UpdateStrategy.WithoutRoom == api.WithoutRoomWait {
-				s.t.Errorf("rtd-s0-%d goes, and leaves %d copies of partition %d", ordinal, len(left), index)
+				s.t.Errorf("rtd-s0-%d is evicted, and leaves %d copies of partition %d", ordinal, len(left), index)
 			}
 		}
 	}
 	return evicted
 }
 
-// want says what the shard is to have: as for resizing, and the ready pods that an eviction has to leave.
+// want compares the state of the shard: as for resizing, and the ready pods that an eviction must leave.
 func (s *surgingPair) want(want string, evicted []int32, gone ...int32) {
 	s.t.Helper()
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0", Namespace: s.namespace}}
@@ -120,24 +120,24 @@ func (s *surgingPair) want(want string, evicted []int32, gone ...int32) {
 	}
 }
 
-// TestRollingUpdateWithSurge replaces both pods of a pair, and two copies are there throughout.
+// TestRollingUpdateWithSurge replaces both pods of a pair, with two copies throughout.
 func TestRollingUpdateWithSurge(t *testing.T) {
 	s := newSurging(t)
 	s.want("2 pods, all but one; 2 0; 2 0", nil)
 	s.change("once")
 	s.revision("rev2")
 	s.want("3 pods, keeps 2; 2 0; 2 0", s.pass())
-	s.wantEvent("Normal AddingCopy shard 0 gets a third copy, rtd-s0-2, before one of its pods goes")
+	s.wantEvent("Normal AddingCopy shard 0 gets a third copy, rtd-s0-2, before one of its pods is replaced")
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass()) // the StatefulSet controller has not seen it yet
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/Updating False/AsExpected")
 
 	s.revision("rev2")
 	s.restart(2, "rev2")
 	s.budget(1)
-	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass()) // it learns
+	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass()) // it catches up
 	s.inSync(0, 1, 2)
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass(), 1)
-	s.inSync(0, 2) // it handed over before it went
+	s.inSync(0, 2) // it handed over before it left
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/Updating False/AsExpected")
 	s.restart(1, "rev2")
@@ -156,7 +156,7 @@ func TestRollingUpdateWithSurge(t *testing.T) {
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/Resizing False/AsExpected")
 	s.inSync(1, 0)
 	s.pass()
-	s.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; no record names what ends: rtd-s0-2")
+	s.wantEvent("Normal CopyGivenUp shard 0 has 2 copies; no record names the removed pods: rtd-s0-2")
 	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-2")
 	s.revision("rev2")
 	s.want("2 pods, all but one; 2 0; 2 0", s.pass())
@@ -167,7 +167,8 @@ func TestRollingUpdateWithSurge(t *testing.T) {
 	s.wantNoWrites(s.grid, "every pod runs the present template")
 }
 
-// TestSurgeOfATemplateThatNeverWorked: the third pod shows it, and goes when the change is taken back; no other was touched.
+// TestSurgeOfATemplateThatNeverWorked: the third pod shows it, and is removed when the change is reverted; no other was
+// replaced.
 func TestSurgeOfATemplateThatNeverWorked(t *testing.T) {
 	s := newSurging(t)
 	s.change("once")
@@ -189,8 +190,8 @@ func TestSurgeOfATemplateThatNeverWorked(t *testing.T) {
 	}
 }
 
-// TestThirdPodYieldsToTheShardsOwn: on a pool of two Kubernetes nodes one is lost while the third pod waits for room. The place
-// that comes is for the pod that was lost: the third is taken back until that has it.
+// TestThirdPodYieldsToTheShardsOwn: in a pool of two Kubernetes nodes one is lost while the third pod waits for room.
+// The next place is for the lost pod: the third is removed until that has it.
 func TestThirdPodYieldsToTheShardsOwn(t *testing.T) {
 	s := newSurging(t)
 	s.change("once")
@@ -223,7 +224,8 @@ func TestThirdPodYieldsToTheShardsOwn(t *testing.T) {
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
 }
 
-// TestNoRoomForSurgeOnTheAPIServer: with Wait no pod goes and a person is told; with Proceed pods go without it.
+// TestNoRoomForSurgeOnTheAPIServer: with Wait no pod is replaced and Stalled is set; with Proceed pods are replaced
+// without it.
 func TestNoRoomForSurgeOnTheAPIServer(t *testing.T) {
 	s := newSurging(t)
 	s.change("once")
@@ -239,18 +241,18 @@ func TestNoRoomForSurgeOnTheAPIServer(t *testing.T) {
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/Updating False/AsExpected")
 	if s.again != time.Minute {
-		t.Errorf("looks again after %v", s.again)
+		t.Errorf("reconciles again after %v", s.again)
 	}
 	s.clock.SetTime(pod.CreationTimestamp.Add(11 * time.Minute))
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
 	s.wantConditions(s.grid, "True/Serving True/FullyInSync True/Updating True/NoRoomForSurge")
-	s.wantEvent("Warning NoRoomForSurge no Kubernetes node has room for rtd-s0-2, the third copy that comes before a pod of shard 0 goes (0/2 nodes are available)")
+	s.wantEvent("Warning NoRoomForSurge no Kubernetes node has room for rtd-s0-2, the third copy required before a pod of shard 0 is replaced (0/2 nodes are available)")
 
 	s.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
 	if err := s.client.Update(t.Context(), s.grid, client.FieldOwner("person")); err != nil {
 		t.Fatal(err)
 	}
-	s.want("2 pods, keeps 1; 2 3; 2 3", s.pass()) // the scheduler would give the third the place of the pod that goes
+	s.want("2 pods, keeps 1; 2 3; 2 3", s.pass()) // the scheduler would give the third the place of the evicted pod
 	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-2")
 	s.revision("rev2")
 	s.budget(1)

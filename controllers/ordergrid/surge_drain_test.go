@@ -15,7 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// node makes a Kubernetes node.
+// node creates a Kubernetes node.
 func (s *surgingPair) node(name string) *corev1.Node {
 	s.t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name + "-" + s.namespace}}
@@ -26,7 +26,7 @@ func (s *surgingPair) node(name string) *corev1.Node {
 	return n
 }
 
-// bind is the scheduler.
+// bind plays the scheduler.
 func (s *surgingPair) bind(ordinal int32, node *corev1.Node) {
 	s.t.Helper()
 	b := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
@@ -35,7 +35,7 @@ func (s *surgingPair) bind(ordinal int32, node *corev1.Node) {
 	}
 }
 
-// drain is a person's eviction.
+// drain evicts a pod, as kubectl drain does.
 func (s *surgingPair) drain(ordinal int32) error {
 	pod := s.pod(ordinal)
 	return s.client.SubResource("eviction").Create(s.t.Context(), pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
@@ -47,8 +47,8 @@ func (s *surgingPair) judged(condition string) (reason, message string) {
 	return c.Reason, c.Message
 }
 
-// TestDrainOfAPair: the budget lets no pod of a whole pair go. When a Kubernetes node is cordoned a third copy comes, and with
-// it the drain goes on; when the pod is back the budget is closed before the third is let go.
+// TestDrainOfAPair: the budget allows no eviction from a whole pair. When a Kubernetes node is cordoned a third copy is
+// added, and with it the drain continues; when the pod is back the budget is closed before the third is removed.
 func TestDrainOfAPair(t *testing.T) {
 	s := newSurging(t)
 	a, b, c := s.node("a"), s.node("b"), s.node("c")
@@ -66,11 +66,11 @@ func TestDrainOfAPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(s.reconcile.gridsOfNode(t.Context(), a), request(s.grid)) {
-		t.Error("a cordoned Kubernetes node does not wake the grid with a pod on it")
+		t.Error("a cordoned Kubernetes node does not trigger a reconcile of the grid with a pod on it")
 	}
 	s.want("3 pods, keeps 2; 2 0; 2 0", s.pass())
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
-	s.wantEvent("Normal AddingCopy shard 0 gets a third copy, rtd-s0-2, before one of its pods goes")
+	s.wantEvent("Normal AddingCopy shard 0 gets a third copy, rtd-s0-2, before one of its pods is replaced")
 	if _, text := s.judged(api.ConditionProgressing); !strings.Contains(text, "because rtd-s0-0 is on "+a.Name+", which is being emptied") {
 		t.Error(text)
 	}
@@ -78,7 +78,7 @@ func TestDrainOfAPair(t *testing.T) {
 	s.restart(2, "rev1")
 	s.bind(2, c)
 	s.inSync(0, 1, 2)
-	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass()) // the operator itself evicts nobody
+	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass()) // the operator itself evicts no pod
 	s.budget(1)
 	if err := s.drain(0); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestDrainOfAPair(t *testing.T) {
 	if reason, text := s.judged(api.ConditionRedundant); reason != reasonFullyInSync {
 		t.Error(text)
 	}
-	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-0") // its grace is over
+	(&resizing{bench: s.bench, grid: s.grid}).deletePod("rtd-s0-0") // its grace period is over
 	s.restart(0, "rev1")
 	s.bind(0, s.node("d"))
 	s.want("3 pods, keeps 2; 2 3; 2 3", s.pass())
@@ -107,11 +107,11 @@ func TestDrainOfAPair(t *testing.T) {
 		t.Error(text)
 	}
 
-	s.setReady("rtd-s0-1", corev1.ConditionFalse) // a failure: what is left must not keep the lost pod from being given up
+	s.setReady("rtd-s0-1", corev1.ConditionFalse) // a failure: the remainder must not block giving up the lost pod
 	s.want("2 pods, keeps 1; 2 0; 2 0", s.pass())
 }
 
-// TestDrainWithoutRoom: where the third copy finds no place, the drain waits for a person.
+// TestDrainWithoutRoom: where the third copy cannot be placed, the drain waits for manual action.
 func TestDrainWithoutRoom(t *testing.T) {
 	s := newSurging(t)
 	a := s.node("a")

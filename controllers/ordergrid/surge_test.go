@@ -56,10 +56,10 @@ func TestPlanSurge(t *testing.T) {
 		waits    string
 	}{
 		{"nothing to update", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, nil, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", ""},
-		{"it begins", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, nil, "pods 3, replicas 2..2, minInSync 1, at rest", "", "a third copy, rtd-s0-2, comes before a pod goes"},
-		{"its StatefulSet has been told", shardState{pods: 3, partitions: same(2, 0, 0, 1), notReady: []int32{2}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is not in sync"},
-		{"its StatefulSet has been told, and nobody has seen it", shardState{pods: 3, partitions: same(2, 0, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) { o.statefulSets[0].Generation++ }, "pods 3, replicas 2..3, minInSync 1, at rest", "", "its objects are not complete yet"},
-		{"the third learns", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "rtd-s0-2, the third copy that comes before a pod of shard 0 goes, is not in sync"},
+		{"it begins", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, nil, "pods 3, replicas 2..2, minInSync 1, at rest", "", "a third copy, rtd-s0-2, is added before a pod is replaced"},
+		{"its StatefulSet has been changed", shardState{pods: 3, partitions: same(2, 0, 0, 1), notReady: []int32{2}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is not in sync"},
+		{"its StatefulSet has been changed, and not observed", shardState{pods: 3, partitions: same(2, 0, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) { o.statefulSets[0].Generation++ }, "pods 3, replicas 2..3, minInSync 1, at rest", "", "its objects are not complete yet"},
+		{"the third learns", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "rtd-s0-2, the third copy required before a pod of shard 0 is replaced, is not in sync"},
 		{"in sync in one partition", shardState{pods: 3, partitions: []partitionState{{2, 3, []int32{0, 1, 2}}, {2, 3, []int32{0, 1}}}}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is not in sync"},
 		{"in sync everywhere", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{0, 1}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", ""},
 		{"in sync for a moment", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{0, 1}, func(o *observation) {
@@ -68,15 +68,15 @@ func TestPlanSurge(t *testing.T) {
 		{"one is away", shardState{pods: 3, partitions: same(2, 3, 0, 2), notReady: []int32{1}}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "rtd-s0-1 is not in sync"},
 		{"one is replaced", shardState{pods: 3, partitions: same(2, 3, 0, 2, 1)}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-0", ""},
 		{"both are replaced", shardState{pods: 3, partitions: same(2, 3, 2, 1, 0)}, nil, nil, "pods 3, replicas 2..2, minInSync 1", "", ""},
-		{"the third is let go", shardState{pods: 3, partitions: same(2, 0, 1, 0)}, nil, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", ""},
-		{"the third is of a template taken back", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{2}, nil, "pods 3, replicas 2..2, minInSync 1", "", "the number of its copies changes first"},
-		{"taken back, a pod and the third have it", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{1, 2}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", ""},
+		{"the third is removed", shardState{pods: 3, partitions: same(2, 0, 1, 0)}, nil, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", ""},
+		{"the third is of a reverted template", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{2}, nil, "pods 3, replicas 2..2, minInSync 1", "", "the number of its copies changes first"},
+		{"reverted, a pod and the third have it", shardState{pods: 3, partitions: same(2, 3, 0, 1, 2)}, []int32{1, 2}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", ""},
 		{"the third is of a template that never worked", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1, 2}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "rtd-s0-2", "is not in sync"},
 		{"the third does not work", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) {
 			podNamed(o.pods, "rtd-s0-2").Status.Conditions[0].LastTransitionTime = metav1.NewTime(rollNow.Add(-time.Hour))
 		}, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is not in sync"},
 		{"no room yet", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) { unplaced(o, time.Minute) }, "pods 3, replicas 2..3, minInSync 1, at rest", "", "no Kubernetes node has room for rtd-s0-2"},
-		{"no room for long, and a person said Proceed", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) {
+		{"no room for long, and withoutRoom is Proceed", shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, []int32{0, 1}, func(o *observation) {
 			unplaced(o, time.Hour)
 			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
 		}, "pods 2, replicas 2..3, minInSync 1, at rest", "rtd-s0-1", "orders are on one copy meanwhile"},
@@ -84,7 +84,7 @@ func TestPlanSurge(t *testing.T) {
 			unplaced(o, time.Minute)
 			podNamed(o.pods, "rtd-s0-1").Spec.NodeName = ""
 		}, "pods 2, replicas 2..3, minInSync 1, at rest", "", "no Kubernetes node has room for rtd-s0-2"},
-		{"and the other comes back", shardState{pods: 2, partitions: same(2, 3, 0), notReady: []int32{1}}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "comes before a pod goes"},
+		{"and the other comes back", shardState{pods: 2, partitions: same(2, 3, 0), notReady: []int32{1}}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is added before a pod is replaced"},
 		{"the third has a place, and another none", shardState{pods: 3, partitions: same(2, 3, 0, 2), notReady: []int32{1}}, []int32{0}, func(o *observation) {
 			podNamed(o.pods, "rtd-s0-1").Spec.NodeName = ""
 		}, "pods 3, replicas 2..3, minInSync 1, at rest", "", "rtd-s0-1 is not in sync"},
@@ -94,7 +94,7 @@ func TestPlanSurge(t *testing.T) {
 		{"it went on without, and is over", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, nil, func(o *observation) {
 			o.grid.Spec.UpdateStrategy.WithoutRoom = api.WithoutRoomProceed
 		}, "pods 2, replicas 2..2, minInSync 1", "", ""},
-		{"it went on without, and a person wants it to wait", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "comes before a pod goes"},
+		{"it went on without, and withoutRoom is now Wait", shardState{pods: 2, partitions: same(2, 3, 0, 1)}, []int32{0}, nil, "pods 3, replicas 2..3, minInSync 1, at rest", "", "is added before a pod is replaced"},
 		{"a Kubernetes node is cordoned", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, nil, func(o *observation) {
 			o.drains, o.emptied = true, map[string]string{"rtd-s0-1": "node-1"}
 		}, "pods 3, replicas 2..2, minInSync 1, at rest", "", ""},
@@ -103,7 +103,7 @@ func TestPlanSurge(t *testing.T) {
 		}, "pods 3, replicas 2..2, minInSync 1", "", ""},
 		{"surge 0", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, func(o *observation) { o.grid.Spec.UpdateStrategy.Surge = ptr.To[int32](0) }, "pods 2, replicas 2..2, minInSync 1, at rest", "rtd-s0-1", ""},
 		{"paused", shardState{pods: 2, partitions: same(2, 0, 0, 1)}, []int32{0, 1}, func(o *observation) { o.grid.Spec.UpdateStrategy.Type = api.UpdatePaused }, "pods 2, replicas 2..2, minInSync 1, at rest", "", "Paused"},
-		{"a person has to decide", shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, []int32{0, 1}, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", "DataLossSuspected"},
+		{"manual action is required", shardState{pods: 2, partitions: same(2, 0, 0, 1), trouble: "lost"}, []int32{0, 1}, nil, "pods 2, replicas 2..2, minInSync 1, at rest", "", "DataLossSuspected"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := surging(test.state, test.outdated...)
@@ -126,7 +126,7 @@ func TestPlanSurge(t *testing.T) {
 	}
 }
 
-// TestNoRoomForSurge: a person is told, and told what to write.
+// TestNoRoomForSurge: the condition reports it, with the remedy.
 func TestNoRoomForSurge(t *testing.T) {
 	o := surging(shardState{pods: 3, partitions: same(2, 3, 0, 1), notReady: []int32{2}}, 0, 1)
 	unplaced(o, time.Hour)
@@ -143,8 +143,8 @@ func TestNoRoomForSurge(t *testing.T) {
 	}
 }
 
-// TestUpdateStaysOnTwoCopies plays updates of a pair to their end, in random order of what Kubernetes and the grid nodes do,
-// and looks at every step whether two ready copies of every partition are left when a pod goes.
+// TestUpdateStaysOnTwoCopies plays updates of a pair to their end, in random order of events of Kubernetes and the grid
+// nodes, and checks at every step that two ready copies of every partition are left when a pod is replaced.
 func TestUpdateStaysOnTwoCopies(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 19))
@@ -196,13 +196,13 @@ func TestUpdateStaysOnTwoCopies(t *testing.T) {
 	}
 }
 
-// dropPod is the end of a pod that left in good order.
+// dropPod is the end of a pod that left in order.
 func (o *observation) dropPod(name string) {
 	o.pods = slices.DeleteFunc(o.pods, func(p corev1.Pod) bool { return p.Name == name })
 	o.leave(name)
 }
 
-// playKubernetes lets one thing happen: a pod is made, is in sync, or is let go as one too many.
+// playKubernetes plays one event: a pod is created, is in sync, or is removed as one too many.
 func (o *observation) playKubernetes(rng *rand.Rand) {
 	pods := *o.statefulSets[0].Spec.Replicas
 	ordinal := rng.Int32N(3)

@@ -21,9 +21,9 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/networks"
 )
 
-// What a grid needs of the cluster and the operator does not make: Kubernetes nodes, and the network of spec.fabric.
+// What a grid needs of the cluster and the operator does not create: Kubernetes nodes, and the network of spec.fabric.
 
-// readNodes reads the Kubernetes nodes. Thousands of them are not copied to be looked at.
+// readNodes reads the Kubernetes nodes without copying thousands of them.
 func (r *run) readNodes(ctx context.Context) error {
 	if r.KubeNodes == nil {
 		return nil
@@ -39,7 +39,7 @@ func (r *run) readNodes(ctx context.Context) error {
 	return nil
 }
 
-// checkPlaces holds the pods against the Kubernetes nodes.
+// checkPlaces checks the pods against the Kubernetes nodes.
 func (r *run) checkPlaces(context.Context) error {
 	if r.nodesRead = r.KubeNodes != nil; r.nodesRead {
 		r.shortage = preflight(r.grid, &r.templates[0], r.nodes)
@@ -49,8 +49,8 @@ func (r *run) checkPlaces(context.Context) error {
 
 var networkKind = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}
 
-// checkNetwork looks for the network while a pod is not on it; pods wait for it without a word of their own. It is
-// empty if the network is there or cannot be looked at.
+// checkNetwork looks for the network while a pod is not on it; pods wait for it silently. It is empty if the network
+// exists or cannot be read.
 func (r *Reconciler) checkNetwork(ctx context.Context, o *observation) string {
 	if f := judgeFabric(o); f.status == "" || f.status == metav1.ConditionTrue {
 		return ""
@@ -60,14 +60,14 @@ func (r *Reconciler) checkNetwork(ctx context.Context, o *observation) string {
 	definition.SetGroupVersionKind(networkKind)
 	switch err := r.Live.Get(ctx, key, definition); {
 	case meta.IsNoMatchError(err):
-		return "the cluster has no kind NetworkAttachmentDefinition: install Multus, which makes the networks of spec.fabric"
+		return "the cluster has no kind NetworkAttachmentDefinition: install Multus, which provides the networks of spec.fabric"
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("NetworkAttachmentDefinition %s in namespace %s does not exist: create it, or set spec.fabric.network to one of `kubectl get network-attachment-definitions -A`", key.Name, key.Namespace)
 	}
 	return ""
 }
 
-// StripNode keeps of a cached Kubernetes node what preflight looks at. In a cluster of thousands the rest, images above
+// StripNode keeps of a cached Kubernetes node what preflight uses. In a cluster of thousands the rest, images above
 // all, would be most of the operator's memory.
 func StripNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
@@ -81,9 +81,9 @@ func StripNode(object any) (any, error) {
 	}, nil
 }
 
-// StripPod keeps of a cached pod what the operator looks at: of spec, the node it is on, its stage of TLS, and where
-// clients outside reach it. The rest, volumes and containers above all, would be a good part of the operator's memory where
-// there are thousands; what is kept of them all pods share.
+// StripPod keeps of a cached pod what the operator uses: of spec, the node it is on, its stage of TLS, and its external
+// address. The rest, volumes and containers above all, would be a good part of the operator's memory with thousands of
+// pods; what is kept is shared by all pods.
 func StripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -103,7 +103,7 @@ func StripPod(object any) (any, error) {
 	return stripped, nil
 }
 
-// strippedContainers are what StripPod keeps of containers, by stage.
+// strippedContainers are the containers kept by StripPod, by stage.
 var strippedContainers = [...][]corev1.Container{
 	stagePlain:  nil,
 	stageAccept: {{Name: containerName, Args: transitionArgs(stageAccept)}},
@@ -111,7 +111,7 @@ var strippedContainers = [...][]corev1.Container{
 	stageTLS:    {{Name: containerName, Args: []string{flagCert}}},
 }
 
-// nodeMatters lets pass what may change where pods fit. A node reports itself every few minutes; that does not.
+// nodeMatters accepts changes that may affect where pods fit. A node's periodic status does not.
 var nodeMatters = predicate.Funcs{
 	UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*corev1.Node)
@@ -128,8 +128,8 @@ func taintsOf(node *corev1.Node) (list []string) {
 	return list
 }
 
-// gridsOfNode are the grids that a Kubernetes node concerns: those it may help, and those with a pod on it, which is
-// perhaps to go. The others are not woken by a node that comes or goes: there may be a thousand.
+// gridsOfNode are the grids affected by a Kubernetes node: those it may help, and those with a pod on it, which may
+// have to be replaced. The others, perhaps a thousand, are not reconciled.
 func (r *Reconciler) gridsOfNode(ctx context.Context, node client.Object) []reconcile.Request {
 	requests := r.gridsThatWait(ctx, node)
 	var pods corev1.PodList
@@ -153,7 +153,7 @@ func (r *Reconciler) gridsOfNode(ctx context.Context, node client.Object) []reco
 func (r *Reconciler) gridsThatWait(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
 	var grids api.OrderGridList
 	if err := r.Client.List(ctx, &grids, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache has not begun; every grid is reconciled when it has
+		return nil // the cache has not started; every grid is reconciled when it has
 	}
 	for i := range grids.Items {
 		grid := &grids.Items[i]

@@ -15,7 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestPoolTooSmall: the condition says what is missing, an event tells once, and a node that comes ends it.
+// TestPoolTooSmall: the condition has what is missing, one event is sent, and a new node ends it.
 func TestPoolTooSmall(t *testing.T) {
 	b := newBench(t)
 	b.reconcile.KubeNodes = b.client
@@ -32,7 +32,7 @@ func TestPoolTooSmall(t *testing.T) {
 	b.wantEvent("Warning NodesMissing the pods need 2 Kubernetes nodes")
 	b.wantNoWrites(grid, "the nodes are as they were")
 	if requests := b.reconcile.gridsThatWait(t.Context(), nil); !slices.Contains(requests, request(grid)) {
-		t.Errorf("a node that comes would not wake the grid: %v", requests)
+		t.Errorf("a new node would not trigger a reconcile: %v", requests)
 	}
 
 	b.addNode("three", pool)
@@ -42,11 +42,11 @@ func TestPoolTooSmall(t *testing.T) {
 	}
 	b.wantEvent("Normal NodesFit ")
 	if requests := b.reconcile.gridsThatWait(t.Context(), nil); slices.Contains(requests, request(grid)) {
-		t.Error("a grid that is well is woken by every node")
+		t.Error("a healthy grid is reconciled for every node")
 	}
 }
 
-// TestNoRollWithoutNodes: a change of placement that no node meets replaces no pod, which would not come back.
+// TestNoRollWithoutNodes: a change of placement that no node meets replaces no pod, which could not be scheduled again.
 func TestNoRollWithoutNodes(t *testing.T) {
 	r := newRolling(t)
 	r.reconcile.KubeNodes = r.client
@@ -87,14 +87,14 @@ func (b *bench) addNode(name string, labels map[string]string) {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = b.client.Delete(context.Background(), node) }) // the test's own context has ended by then
-	// A new node is tainted until its network is there, if this API server's admission has it so.
+	// A new node may be tainted until its network is ready.
 	node.Spec.Taints = nil
 	if err := b.client.Update(b.t.Context(), node); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// TestWhichNodesMatter: a node's own report does not wake grids; what decides where pods fit does.
+// TestWhichNodesMatter: a node's periodic status triggers no reconcile; changes of where pods fit do.
 func TestWhichNodesMatter(t *testing.T) {
 	before := kubeNode("a")
 	for name, test := range map[string]struct {
@@ -106,7 +106,7 @@ func TestWhichNodesMatter(t *testing.T) {
 			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady})
 		}, false},
 		"an image": {func(n *corev1.Node) { n.Status.Images = append(n.Status.Images, corev1.ContainerImage{}) }, false},
-		"a label":  {label("x", "y"), true}, "a label that goes": {without(api.LabelRDMA), true},
+		"a label":  {label("x", "y"), true}, "a removed label": {without(api.LabelRDMA), true},
 		"a taint": {taint("x", corev1.TaintEffectNoSchedule), true}, "cordoned": {func(n *corev1.Node) { n.Spec.Unschedulable = true }, true},
 		"another size": {allocatable(corev1.ResourceCPU, "2"), true}, "the same size": {allocatable(corev1.ResourceCPU, "16000m"), false},
 	} {
@@ -118,7 +118,7 @@ func TestWhichNodesMatter(t *testing.T) {
 	}
 }
 
-// TestStripNode: what is left of a node is enough for preflight.
+// TestStripNode: the remainder of a node is enough for preflight.
 func TestStripNode(t *testing.T) {
 	node := kubeNode("a", taint("desk", corev1.TaintEffectNoSchedule))
 	node.Annotations, node.Status.Images = map[string]string{"big": strings.Repeat("x", 1000)}, make([]corev1.ContainerImage, 50)
@@ -137,7 +137,7 @@ func TestStripNode(t *testing.T) {
 	}
 }
 
-// TestStripPod: what is left of a pod is what the operator looks at.
+// TestStripPod: the remainder of a pod is what the operator uses.
 func TestStripPod(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "rtd-s0-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}},
@@ -153,9 +153,9 @@ func TestStripPod(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if len(got.ManagedFields) != 0 || len(got.Spec.Containers) != 0 {
-		t.Errorf("what nobody looks at is kept: %+v", got)
+		t.Errorf("unused fields are kept: %+v", got)
 	}
-	// What is read of pods that tell a stage of TLS.
+	// What is read of pods to determine a stage of TLS.
 	for stage := stagePlain; stage <= stageTLS; stage++ {
 		args := append([]string{"serve"}, transitionArgs(stage)...)
 		if stage != stagePlain {
@@ -170,7 +170,7 @@ func TestStripPod(t *testing.T) {
 			out, _ := StripPod(pod)
 			listens, port := listensOutside(&out.(*corev1.Pod).Spec)
 			if wantListens, wantPort := listensOutside(&pod.Spec); listens != wantListens || listens != (n > 0) || port != wantPort {
-				t.Errorf("listens for clients outside: %v at host port %d, of the pod: %v, %d", listens, port, wantListens, wantPort)
+				t.Errorf("listens for external clients: %v at host port %d, of the pod: %v, %d", listens, port, wantListens, wantPort)
 			}
 			if got := out.(*corev1.Pod); stageOf(&got.Spec) != stage {
 				t.Errorf("stage %d is stage %d", stage, stageOf(&got.Spec))

@@ -19,8 +19,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
-// How often certificates are looked at although nothing is due. Secrets are not watched: that would take the right to
-// list them, and so to read all of a namespace.
+// Intervals of certificate checks without events. Secrets are not watched: that would need permission to list them, and
+// so to read all of a namespace.
 const (
 	tlsLook        = 10 * time.Minute
 	tlsLookTrouble = 10 * time.Second // something is missing, or a step of a rotation waits for nodes
@@ -42,23 +42,23 @@ const (
 	reasonNotLooked            = "NotLooked"
 )
 
-// tlsState is what is known of a grid's certificates.
+// tlsState is the state of a grid's certificates.
 type tlsState struct {
 	verdict judgement
 	status  api.TLSStatus
 
-	generation int64     // of spec it was made for
-	asked      [2]string // wishes it was made for
-	look       time.Time // when to look again
+	generation int64     // of the spec it was computed for
+	asked      [2]string // requests it was computed for
+	look       time.Time // time of the next check
 }
 
-// tlsTrouble is why the certificates are not as they should be.
+// tlsTrouble is a problem with the certificates.
 type tlsTrouble struct{ reason, message string }
 
 func (e *tlsTrouble) Error() string { return e.message }
 
-// keepCertificates brings the grid's certificates to what spec asks for. Nothing that is wrong with them keeps the rest of
-// the grid from being looked after: what nodes have read stays in use.
+// keepCertificates reconciles the grid's certificates with spec. Problems with them do not block the rest of the
+// reconcile: certificates that nodes have read stay in use.
 func (r *run) keepCertificates(ctx context.Context) error {
 	if r.grid.Spec.Security.TLS == nil {
 		return nil
@@ -69,7 +69,7 @@ func (r *run) keepCertificates(ctx context.Context) error {
 	if known == nil || known.generation != r.grid.Generation || known.asked != asked || !now.Before(known.look) {
 		state := &tlsState{generation: r.grid.Generation, asked: asked, look: now.Add(tlsLook)}
 		if known != nil {
-			state.status = known.status // of what nodes still use, if nothing can be read now
+			state.status = known.status // of the certificates in use, if none can be read now
 		}
 		r.lookAtCertificates(ctx, state)
 		r.remembered.tls, known = state, state
@@ -97,16 +97,16 @@ func (r *run) lookAtCertificates(ctx context.Context, state *tlsState) {
 	state.look = r.Clock.Now().Add(tlsLookTrouble)
 	state.verdict = verdictOf(err, r.grid)
 	if state.verdict.status == "" {
-		// The API server did not answer, or was overtaken: the next look tells.
-		state.verdict = judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates could not be looked at: " + messages.Cut(err.Error(), 512)}
+		// The API server did not answer, or there was a conflict: retried at the next check.
+		state.verdict = judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates could not be checked: " + messages.Cut(err.Error(), 512)}
 	}
 }
 
-// policy is how long certificates are good for.
+// policy is the validity of certificates.
 func policy(spec *api.TLSSpec) certificates.Policy {
 	p := certificates.Policy{
 		Duration: spec.Duration.Duration, RenewBefore: spec.RenewBefore.Duration,
-		AuthorityDuration: 5 * 365 * 24 * time.Hour, Overlap: 24 * time.Hour, // as the API server fills them in
+		AuthorityDuration: 5 * 365 * 24 * time.Hour, Overlap: 24 * time.Hour, // as defaulted by the API server
 	}
 	if a := spec.Authority; a != nil {
 		p.AuthorityDuration, p.Overlap = a.Duration.Duration, a.Overlap.Duration
@@ -114,7 +114,7 @@ func policy(spec *api.TLSSpec) certificates.Policy {
 	return p
 }
 
-// issued is one certificate of the grid, and the Secret it is in.
+// issued is one certificate of the grid, and its Secret.
 type issued struct {
 	secret string
 	leaf   certificates.Leaf
@@ -132,7 +132,7 @@ func wanted(grid *api.OrderGrid) []issued {
 	return list
 }
 
-// describe fills status from the certificate of the nodes.
+// describe sets status from the certificate of the nodes.
 func (s *tlsState) describe(cert *x509.Certificate, renews time.Time) {
 	at := func(t time.Time) *metav1.Time { m := metav1.NewTime(t.UTC().Truncate(time.Second)); return &m }
 	s.status.Expires, s.status.Renews, s.status.Serial = at(cert.NotAfter), at(renews), cert.SerialNumber.Text(16)
@@ -151,7 +151,7 @@ func (r *run) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	return s, nil
 }
 
-// secrets writes Secrets: the applier reads what it changes past the cache, which holds none.
+// secrets writes Secrets: the applier bypasses the cache, which has none.
 func (r *run) secrets() *apply.Applier {
 	a := r.applier
 	a.Client = uncached{a.Client, r.Live}
@@ -167,18 +167,18 @@ func (u uncached) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	return u.live.Get(ctx, key, obj, opts...)
 }
 
-// judgeTLS is what the last look found.
+// judgeTLS returns the result of the last check.
 func judgeTLS(o *observation) judgement {
 	switch {
 	case o.grid.Spec.Security.TLS == nil:
 		return judgement{}
 	case o.tls == nil: // another step failed before
-		return judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates have not been looked at; Stalled says why"}
+		return judgement{metav1.ConditionUnknown, reasonNotLooked, "the certificates have not been checked; see condition Stalled"}
 	}
 	return o.tls.verdict
 }
 
-// tlsStatus is status.tls; what stood there stays while it is not known.
+// tlsStatus is status.tls; its content stays while the state is unknown.
 func (o *observation) tlsStatus(before *api.TLSStatus) *api.TLSStatus {
 	switch {
 	case o.grid.Spec.Security.TLS == nil:

@@ -20,7 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
-// checkSecrets is the issuer Secret: somebody else keeps them, the operator looks whether they do.
+// checkSecrets is the issuer Secret: they are managed externally, and the operator checks them.
 func (r *run) checkSecrets(ctx context.Context, state *tlsState) error {
 	tls, now := r.grid.Spec.Security.TLS, r.Clock.Now()
 	for i, name := range []string{certificates.NodesSecret(r.grid), certificates.ToolsSecret(r.grid)} {
@@ -39,10 +39,10 @@ func (r *run) checkSecrets(ctx context.Context, state *tlsState) error {
 			return &tlsTrouble{reasonSecretInvalid, fmt.Sprintf("Secret %s: %v", name, err)}
 		}
 		if !now.Before(cert.NotAfter.Add(-tls.RenewBefore.Duration)) {
-			return &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Secret %s: the certificate ends at %s, in less than spec.security.tls.renewBefore; replace it: grid nodes read it without a restart", name, stamp(cert.NotAfter))}
+			return &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Secret %s: the certificate expires at %s, in less than spec.security.tls.renewBefore; replace it: grid nodes read it without a restart", name, stamp(cert.NotAfter))}
 		}
 	}
-	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, fmt.Sprintf("the certificate of the grid nodes is good until %s; whoever keeps Secret %s replaces it", stamp(state.status.Expires.Time), tls.Secrets.Nodes)}
+	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, fmt.Sprintf("the certificate of the grid nodes is valid until %s; Secret %s is managed externally", stamp(state.status.Expires.Time), tls.Secrets.Nodes)}
 	return nil
 }
 
@@ -65,10 +65,10 @@ func (r *run) checkClientAuthorities(ctx context.Context) error {
 	return nil
 }
 
-// keepByCertManager is the issuer CertManager: a Certificate for each Secret, which cert-manager fills and renews.
+// keepByCertManager is the issuer CertManager: a Certificate for each Secret, which cert-manager issues and renews.
 func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
 	list := wanted(r.grid)
-	for _, w := range list { // all of them before the first one is waited for
+	for _, w := range list { // create all of them before waiting for the first
 		if _, err := r.secrets().Apply(ctx, r.grid, certificate(r.grid, w)); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
 			}
 		}
 		if err != nil {
-			return &tlsTrouble{reasonSecretInvalid, fmt.Sprintf("Secret %s, which cert-manager has filled: %v", w.secret, err)}
+			return &tlsTrouble{reasonSecretInvalid, fmt.Sprintf("Secret %s, which cert-manager has issued: %v", w.secret, err)}
 		}
 		filled[certificates.KeyCA] = trusted
 		if _, err := certificates.Check(filled, false, "", r.Clock.Now()); err != nil {
@@ -96,12 +96,12 @@ func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
 	}
 	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, "cert-manager has issued the certificate of the grid nodes"}
 	if e := state.status.Expires; e != nil {
-		state.verdict.message += fmt.Sprintf(", good until %s", stamp(e.Time))
+		state.verdict.message += fmt.Sprintf(", valid until %s", stamp(e.Time))
 	}
 	return nil
 }
 
-// issuedByCertManager is what the Secret of a Certificate holds once that is ready.
+// issuedByCertManager is the content of the Secret of a Certificate once that is ready.
 func (r *run) issuedByCertManager(ctx context.Context, state *tlsState, w issued, ofNodes bool) (map[string][]byte, error) {
 	live := certificate(r.grid, w)
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.grid.Namespace, Name: w.secret}, live); err != nil {
@@ -111,29 +111,29 @@ func (r *run) issuedByCertManager(ctx context.Context, state *tlsState, w issued
 		state.describeCertificate(live)
 	}
 	if message := notReady(live); message != "" {
-		return nil, &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; `kubectl describe certificate -n %s %s` says more", w.secret, messages.Cut(message, 512), r.grid.Namespace, w.secret)}
+		return nil, &tlsTrouble{reasonCertificateNotReady, fmt.Sprintf("Certificate %s is not ready: %s; see `kubectl describe certificate -n %s %s`", w.secret, messages.Cut(message, 512), r.grid.Namespace, w.secret)}
 	}
 	if e := state.status.Expires; ofNodes && e != nil && !r.Clock.Now().Before(e.Time) {
-		return nil, &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Certificate %s: what cert-manager issued ended at %s and is not replaced; look at cert-manager", w.secret, stamp(e.Time))}
+		return nil, &tlsTrouble{reasonCertificateEnding, fmt.Sprintf("Certificate %s: its certificate expired at %s and is not replaced; check cert-manager", w.secret, stamp(e.Time))}
 	}
 	s, err := r.secret(ctx, w.secret)
 	switch {
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return nil, &tlsTrouble{reasonSecretMissing, fmt.Sprintf("Secret %s does not exist although Certificate %s is ready; look at cert-manager", w.secret, w.secret)}
+		return nil, &tlsTrouble{reasonSecretMissing, fmt.Sprintf("Secret %s does not exist although Certificate %s is ready; check cert-manager", w.secret, w.secret)}
 	}
 	return s.Data, nil
 }
 
-// refused says that nodes do not trust a certificate that cert-manager issued.
+// refused reports that nodes do not trust a certificate that cert-manager issued.
 func (r *run) refused(secret string) string {
 	ref, nodes := r.grid.Spec.Security.TLS.CertManager.IssuerRef, api.TLSNodesSecret(r.grid.Name)
 	return fmt.Sprintf("Secret %s: its certificate is of no authority in ca.crt of Secret %s, so nodes refuse it. %s %s of spec.security.tls.certManager has to sign all of a grid's certificates with one authority, as issuers of type CA do and SelfSigned does not; "+
 		"if its authority was replaced, renew both: `cmctl renew -n %s %s %s`", secret, nodes, ref.Kind, ref.Name, r.grid.Namespace, nodes, secret)
 }
 
-// certificate is what cert-manager is asked for.
+// certificate is the Certificate for cert-manager.
 func certificate(grid *api.OrderGrid, w issued) *unstructured.Unstructured {
 	tls := grid.Spec.Security.TLS
 	usages := []any{"digital signature", "client auth"}
@@ -180,7 +180,7 @@ func notReady(u *unstructured.Unstructured) string {
 		}
 		return fmt.Sprint(m["message"])
 	}
-	return "cert-manager has not looked at it; is it running?"
+	return "cert-manager has not processed it; is it running?"
 }
 
 func (s *tlsState) describeCertificate(u *unstructured.Unstructured) {
@@ -196,7 +196,7 @@ func (s *tlsState) describeCertificate(u *unstructured.Unstructured) {
 	}
 }
 
-// verdictOf turns an error into a condition; empty for one that the next look may not have.
+// verdictOf turns an error into a condition; empty for one that the next check may not have.
 func verdictOf(err error, grid *api.OrderGrid) judgement {
 	no := func(reason, message string) judgement {
 		return judgement{metav1.ConditionFalse, reason, messages.Cut(message, 1024)}
@@ -210,7 +210,7 @@ func verdictOf(err error, grid *api.OrderGrid) judgement {
 	case meta.IsNoMatchError(err):
 		return no(reasonCertManagerMissing, "the cluster has no kind Certificate of cert-manager.io/v1: install cert-manager, or create the OrderGrid with spec.security.tls.issuer Operator")
 	case apierrors.IsForbidden(err):
-		return no(reasonRightsMissing, fmt.Sprintf("the operator may not keep certificates in namespace %s: add it to the chart's value certificates.namespaces. %v", grid.Namespace, err))
+		return no(reasonRightsMissing, fmt.Sprintf("the operator may not manage certificates in namespace %s: add it to the chart's value certificates.namespaces. %v", grid.Namespace, err))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return no(reasonApplyRefused, err.Error())
 	}

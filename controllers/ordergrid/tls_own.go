@@ -18,10 +18,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 )
 
-// annotationRenewed is on a Secret: the last wish for a new certificate that was granted.
+// annotationRenewed is on a Secret: the last request for a new certificate that was carried out.
 const annotationRenewed = "ordergrid.dev/renewed"
 
-// keepOwn is the issuer Operator: an authority per grid, and what it signs.
+// keepOwn is the issuer Operator: an authority per grid, and the certificates it signs.
 func (r *run) keepOwn(ctx context.Context, state *tlsState) error {
 	p, now := policy(r.grid.Spec.Security.TLS), r.Clock.Now()
 	nodes, err := r.secret(ctx, api.TLSNodesSecret(r.grid.Name))
@@ -45,7 +45,7 @@ func (r *run) keepOwn(ctx context.Context, state *tlsState) error {
 		if err := r.writeTrust(ctx, kept, trust); err != nil {
 			return err
 		}
-		r.tellStep(step, trust, p)
+		r.recordStep(step, trust, p)
 	}
 	leaf, err := r.issueAll(ctx, trust, now, p, nodes)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *run) keepOwn(ctx context.Context, state *tlsState) error {
 	}
 	renews := certificates.RenewAt(leaf, p)
 	state.describe(leaf, renews)
-	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, fmt.Sprintf("the certificate of the grid nodes is good until %s and replaced at %s", stamp(leaf.NotAfter), stamp(renews))}
+	state.verdict = judgement{metav1.ConditionTrue, reasonCertificatesValid, fmt.Sprintf("the certificate of the grid nodes is valid until %s and replaced at %s", stamp(leaf.NotAfter), stamp(renews))}
 	if authority := signer(trust); authority != nil {
 		end := metav1.NewTime(authority.NotAfter.UTC())
 		state.status.AuthorityExpires = &end
@@ -82,7 +82,7 @@ func earlier(a, b time.Time) time.Time {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// signer is the authority whose end matters.
+// signer is the authority whose expiry matters.
 func signer(t *certificates.Trust) *x509.Certificate {
 	switch {
 	case t.Signing != nil:
@@ -93,21 +93,21 @@ func signer(t *certificates.Trust) *x509.Certificate {
 	return nil
 }
 
-// changing says where the change of the authority stands.
+// changing describes the replacement of the authority.
 func changing(t *certificates.Trust, p certificates.Policy) string {
 	switch {
 	case t.Next != nil && t.Signing == nil:
 		return fmt.Sprintf("The key of the authority is lost: a new authority is trusted since %s and signs from %s on", stamp(t.NextSince), stamp(t.NextSince.Add(p.Overlap)))
 	case t.Next != nil:
-		return fmt.Sprintf("The authority is being replaced: the next one is trusted since %s and signs from %s on, when all grid nodes know it", stamp(t.NextSince), stamp(t.NextSince.Add(p.Overlap)))
+		return fmt.Sprintf("The authority is being replaced: the next one is trusted since %s and signs from %s on, when all grid nodes trust it", stamp(t.NextSince), stamp(t.NextSince.Add(p.Overlap)))
 	case len(t.Previous) > 0:
-		return fmt.Sprintf("The authority was replaced at %s; the one before is trusted until %s, and as long as a grid node presents a certificate of it", stamp(t.SigningSince), stamp(t.SigningSince.Add(p.Overlap)))
+		return fmt.Sprintf("The authority was replaced at %s; the previous one is trusted until %s, and as long as a grid node presents a certificate of it", stamp(t.SigningSince), stamp(t.SigningSince.Add(p.Overlap)))
 	}
 	return ""
 }
 
-// readTrust is the grid's authorities. If their Secret is gone, those that nodes trust stay trusted: a new authority that
-// signed at once would split the grid.
+// readTrust returns the grid's authorities. If their Secret is gone, those that nodes trust stay trusted: a new
+// authority that signed at once would split the grid.
 func (r *run) readTrust(ctx context.Context, nodes *corev1.Secret) (*corev1.Secret, *certificates.Trust, error) {
 	name := api.TLSAuthoritySecret(r.grid.Name)
 	s, err := r.secret(ctx, name)
@@ -121,16 +121,16 @@ func (r *run) readTrust(ctx context.Context, nodes *corev1.Secret) (*corev1.Secr
 		return nil, certificates.Found(secure.ParseCertificates(nodes.Data[certificates.KeyCA])), nil
 	}
 	if !owned(r.grid, s) {
-		return nil, nil, &tlsTrouble{reasonNameTaken, fmt.Sprintf("Secret %s is there already and this grid does not control it; delete or rename it, or give the grid another name", name)}
+		return nil, nil, &tlsTrouble{reasonNameTaken, fmt.Sprintf("Secret %s exists already and this grid does not control it; delete or rename it, or give the grid another name", name)}
 	}
 	trust, err := certificates.Read(s.Data, s.Annotations)
 	if err != nil {
-		return nil, nil, &tlsTrouble{reasonAuthorityUnreadable, fmt.Sprintf("Secret %s: %v; put it back from a backup, or delete it, and the operator makes a new authority without cutting anybody off", name, err)}
+		return nil, nil, &tlsTrouble{reasonAuthorityUnreadable, fmt.Sprintf("Secret %s: %v; restore it from a backup, or delete it, and the operator creates a new authority without interrupting clients", name, err)}
 	}
 	return s, trust, nil
 }
 
-// writeTrust writes the authorities only over what was read: a key that another operator has made meanwhile may have
+// writeTrust writes the authorities only over what was read: a key created by another operator meanwhile may have
 // signed already.
 func (r *run) writeTrust(ctx context.Context, kept *corev1.Secret, t *certificates.Trust) error {
 	data, annotations, err := t.Write()
@@ -160,22 +160,22 @@ func (r *run) writeTrust(ctx context.Context, kept *corev1.Secret, t *certificat
 	return nil
 }
 
-func (r *run) tellStep(step certificates.Step, t *certificates.Trust, p certificates.Policy) {
+func (r *run) recordStep(step certificates.Step, t *certificates.Trust, p certificates.Policy) {
 	var note string
 	switch step {
 	case certificates.Created:
-		note = fmt.Sprintf("made the grid's authority, %s, good until %s", t.Signing.Cert.Subject.CommonName, stamp(t.Signing.Cert.NotAfter))
+		note = fmt.Sprintf("created the grid's authority, %s, valid until %s", t.Signing.Cert.Subject.CommonName, stamp(t.Signing.Cert.NotAfter))
 	case certificates.Announced:
 		note = fmt.Sprintf("the next authority, %s, is trusted from now on and signs from %s on", t.Next.Cert.Subject.CommonName, stamp(t.NextSince.Add(p.Overlap)))
 	case certificates.Signs:
-		note = fmt.Sprintf("%s signs from now on; all certificates are issued anew, and those of before are good until %s at least", t.Signing.Cert.Subject.CommonName, stamp(t.SigningSince.Add(p.Overlap)))
+		note = fmt.Sprintf("%s signs from now on; all certificates are renewed, and earlier ones are valid until %s at least", t.Signing.Cert.Subject.CommonName, stamp(t.SigningSince.Add(p.Overlap)))
 	case certificates.Retired:
 		note = fmt.Sprintf("only %s is trusted from now on", t.Signing.Cert.Subject.CommonName)
 	}
 	r.Recorder.Eventf(r.grid, nil, corev1.EventTypeNormal, string(step), "KeepCertificates", "%s", note)
 }
 
-// issueAll brings the Secrets to what the authorities are now, and returns the certificate of the nodes.
+// issueAll reconciles the Secrets with the present authorities, and returns the certificate of the nodes.
 func (r *run) issueAll(ctx context.Context, t *certificates.Trust, now time.Time, p certificates.Policy, nodes *corev1.Secret) (*x509.Certificate, error) {
 	var first *x509.Certificate
 	for i, w := range wanted(r.grid) {
@@ -197,10 +197,10 @@ func (r *run) issueAll(ctx context.Context, t *certificates.Trust, now time.Time
 	return first, nil
 }
 
-// issue brings one Secret up to date.
+// issue reconciles one Secret.
 func (r *run) issue(ctx context.Context, w issued, have *corev1.Secret, t *certificates.Trust, now time.Time, p certificates.Policy) (*x509.Certificate, error) {
 	if have != nil && !owned(r.grid, have) {
-		return nil, &tlsTrouble{reasonNameTaken, fmt.Sprintf("Secret %s is there already and this grid does not control it; delete or rename it, or give the grid another name", w.secret)}
+		return nil, &tlsTrouble{reasonNameTaken, fmt.Sprintf("Secret %s exists already and this grid does not control it; delete or rename it, or give the grid another name", w.secret)}
 	}
 	asked := r.grid.Annotations[api.AnnotationRenewCertificates]
 	s := &corev1.Secret{ObjectMeta: gridMeta(r.grid, w.secret), Type: corev1.SecretTypeTLS, Data: map[string][]byte{certificates.KeyCA: t.Bundle(now)}}
@@ -214,10 +214,10 @@ func (r *run) issue(ctx context.Context, w issued, have *corev1.Secret, t *certi
 	}
 	why := w.leaf.Why(cert, t, now, p)
 	if why == "" && asked != s.Annotations[annotationRenewed] {
-		why = "a person asked for it"
+		why = "it was requested"
 	}
 	if why != "" && t.Signing == nil && cert != nil && now.Before(cert.NotAfter) {
-		why = "" // nobody can sign yet; the one in use is good
+		why = "" // there is no signing key yet; the one in use is valid
 	}
 	if why != "" {
 		var err error
@@ -232,13 +232,13 @@ func (r *run) issue(ctx context.Context, w issued, have *corev1.Secret, t *certi
 	}
 	if why != "" {
 		r.Recorder.Eventf(r.grid, &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}, corev1.EventTypeNormal, eventCertificateIssued, "KeepCertificates",
-			"Secret %s: issued certificate %s for %s, good until %s; of the one before: %s", w.secret, cert.SerialNumber.Text(16), w.leaf.Name, stamp(cert.NotAfter), why)
+			"Secret %s: issued certificate %s for %s, valid until %s; previous one: %s", w.secret, cert.SerialNumber.Text(16), w.leaf.Name, stamp(cert.NotAfter), why)
 	}
 	return cert, nil
 }
 
-// askNodesForTLS asks every pod what it trusts and presents. One that does not answer knows nothing new as far as anybody
-// can tell; one that has not begun will read the files as they are then.
+// askNodesForTLS queries every pod for what it trusts and presents. One that does not answer counts as outdated; one
+// that has not started will read the files as they are then.
 func (r *run) askNodesForTLS(ctx context.Context, nodes *corev1.Secret) certificates.Nodes {
 	answers := map[string]*answer{}
 	for i := range r.pods {

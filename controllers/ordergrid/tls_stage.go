@@ -17,20 +17,20 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// TLS is turned on for a running grid in stages, each an update of all pods: pods of neighbouring stages understand each
-// other. What a pod does is in its arguments, so the stage is read from the pods and not remembered.
+// TLS is enabled for a running grid in stages, each an update of all pods: pods of neighbouring stages are compatible.
+// The behaviour of a pod is in its arguments, so the stage is read from the pods and not remembered.
 
-// tlsStage is what a pod does on its data port.
+// tlsStage is the behaviour of a pod on its data port.
 type tlsStage int
 
 const (
 	stagePlain  tlsStage = iota // plain connections only
-	stageAccept                 // takes TLS beside them, and dials other nodes without
-	stageDial                   // takes both, and dials TLS
+	stageAccept                 // accepts TLS beside them, and dials other nodes without
+	stageDial                   // accepts both, and dials TLS
 	stageTLS                    // TLS only
 )
 
-// plainQuiet is how long no client without TLS may have been connected before they are refused.
+// plainQuiet is how long no client may have been connected without TLS before they are refused.
 const plainQuiet = time.Minute
 
 const (
@@ -38,7 +38,7 @@ const (
 	flagCert       = "--tls-cert"
 )
 
-// wantedStage is where spec wants the pods in the end.
+// wantedStage is the final stage of spec.
 func wantedStage(s *api.SecuritySpec) tlsStage {
 	switch {
 	case s.TLS == nil:
@@ -68,7 +68,7 @@ func stageOf(spec *corev1.PodSpec) tlsStage {
 	return stagePlain
 }
 
-// staged is the grid whose pods are those of a stage.
+// staged is the grid with pods of a stage.
 func staged(grid *api.OrderGrid, stage tlsStage) *api.OrderGrid {
 	if stage == wantedStage(&grid.Spec.Security) {
 		return grid
@@ -78,12 +78,12 @@ func staged(grid *api.OrderGrid, stage tlsStage) *api.OrderGrid {
 		grid.Spec.Security.TLS = nil
 	}
 	if stage != stageTLS {
-		grid.Spec.Security.Authorization = nil // without TLS nobody can prove who it is
+		grid.Spec.Security.Authorization = nil // without TLS clients cannot be authenticated
 	}
 	return grid
 }
 
-// transitionArgs are the flags of a stage beyond those of TLS.
+// transitionArgs are the flags of a stage in addition to those of TLS.
 func transitionArgs(stage tlsStage) []string {
 	switch stage {
 	case stageAccept:
@@ -94,15 +94,15 @@ func transitionArgs(stage tlsStage) []string {
 	return nil
 }
 
-// tlsPlan is which stage the pods are to be of now, and why not a later one.
+// tlsPlan is the present stage of the pods' template, and why not a later one.
 type tlsPlan struct {
 	stage, wanted tlsStage
-	settled       bool // every pod is of the stage
+	settled       bool // every pod has the stage
 	waits         string
-	plain         *plainCount // nil: unknown, or none can be there
+	plain         *plainCount // nil: unknown, or impossible
 }
 
-// plainCount is what nodes say of clients without TLS.
+// plainCount is the clients without TLS as reported by nodes.
 type plainCount struct {
 	connections int32
 	some        []string
@@ -126,8 +126,8 @@ func nextStage(now, wanted tlsStage, settled bool) tlsStage {
 	return now - 1
 }
 
-// stageOfSets is the stage of the StatefulSets' templates. They are written one after the other: of two that differ, that
-// is the one which was decided last, for every decision goes towards what spec wants.
+// stageOfSets is the stage of the StatefulSets' templates. They are written one after the other: of two that differ, it
+// is the one decided last, as every decision goes towards spec.
 func stageOfSets(sets []appsv1.StatefulSet, wanted tlsStage) (stage tlsStage, there bool) {
 	for i := range sets {
 		s := stageOf(&sets[i].Spec.Template.Spec)
@@ -165,13 +165,13 @@ func (o *observation) notOfStage(stage tlsStage) string {
 	return ""
 }
 
-// planTLS decides of which stage the pods are to be.
+// planTLS decides the stage of the pods.
 func (r *run) planTLS(ctx context.Context) error {
 	wanted := wantedStage(&r.grid.Spec.Security)
 	p := &tlsPlan{stage: wanted, wanted: wanted, settled: true}
 	o := r.observation
 	now, there := stageOfSets(o.statefulSets, wanted)
-	if there && now != wanted { // stages that are further apart do not understand each other: what is so counts, not the cache
+	if there && now != wanted { // stages further apart are incompatible: the observed stage counts, not the cache
 		var err error
 		if o, err = r.live(ctx); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (r *run) planTLS(ctx context.Context) error {
 	}
 	r.stage = p
 	if !there {
-		return nil // pods that begin together are of one stage from the beginning
+		return nil // pods that are created together are of one stage from the beginning
 	}
 	p.stage = now
 	if late := o.ofAnotherStage(now); late != "" {
@@ -204,7 +204,7 @@ func (r *run) planTLS(ctx context.Context) error {
 	return nil
 }
 
-// mayAdvance says what else a stage waits for when every pod is of it.
+// mayAdvance returns what else a stage waits for when every pod is of it.
 func (r *run) mayAdvance(p *tlsPlan) (waits string) {
 	now := r.Clock.Now()
 	switch {
@@ -218,9 +218,9 @@ func (r *run) mayAdvance(p *tlsPlan) (waits string) {
 		quiet := r.remembered.plainQuietSince(p.plain != nil && p.plain.connections == 0, now)
 		switch {
 		case p.plain == nil:
-			return "waits until every node has said who is connected without TLS"
+			return "waits until every node has reported its connections without TLS"
 		case p.plain.connections > 0:
-			return fmt.Sprintf("%s: they have to come with TLS, or are refused with kubectl annotate ordergrid %s %s=1", p.plain, r.grid.Name, api.AnnotationEndPlainClients)
+			return fmt.Sprintf("%s: they have to use TLS, or are refused with kubectl annotate ordergrid %s %s=1", p.plain, r.grid.Name, api.AnnotationEndPlainClients)
 		case now.Sub(quiet) < plainQuiet:
 			return fmt.Sprintf("no client has been connected without TLS since %s, and none may be for %s", stamp(quiet), plainQuiet)
 		}
@@ -228,7 +228,7 @@ func (r *run) mayAdvance(p *tlsPlan) (waits string) {
 	return ""
 }
 
-// askForPlain asks every node which clients come without TLS; nil if one does not answer.
+// askForPlain queries every node for clients without TLS; nil if one does not answer.
 func (r *run) askForPlain(ctx context.Context, o *observation) *plainCount {
 	answers := map[string]*answer{}
 	for i := range o.pods {
@@ -267,7 +267,7 @@ func (m *gridMemory) plainQuietSince(quiet bool, now time.Time) time.Time {
 	return m.plainQuiet
 }
 
-// underWay says how far turning TLS on is; "" if there is nothing to tell.
+// underWay describes the progress of enabling TLS; "" if there is none.
 func (p *tlsPlan) underWay() string {
 	if p == nil || p.settled && p.stage == p.wanted {
 		return ""
@@ -275,11 +275,11 @@ func (p *tlsPlan) underWay() string {
 	var text []string
 	switch p.stage {
 	case stagePlain, stageAccept:
-		text = append(text, "not every node takes TLS yet: clients go on without")
+		text = append(text, "not every node accepts TLS yet: clients continue without")
 	case stageDial:
-		text = append(text, "every node takes TLS and plain connections: clients can change to TLS now")
+		text = append(text, "every node accepts TLS and plain connections: clients can switch to TLS now")
 	default:
-		text = append(text, "the nodes are being replaced by ones that take TLS only")
+		text = append(text, "the nodes are being replaced by ones that accept TLS only")
 	}
 	if p.waits != "" {
 		text = append(text, p.waits)
@@ -287,7 +287,7 @@ func (p *tlsPlan) underWay() string {
 	return strings.Join(text, "; ")
 }
 
-// clause is what a sentence about clients without TLS goes on with.
+// clause is the end of a sentence about clients without TLS.
 func (p *tlsPlan) clause() string {
 	text := ""
 	if u := p.underWay(); u != "" {

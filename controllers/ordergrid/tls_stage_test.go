@@ -17,8 +17,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// TestStagesAreNeighbours: whatever spec asks for, and however often it changes its mind, a template is of the stage of
-// all pods or of a neighbouring one, and what is asked for is reached.
+// TestStagesAreNeighbours: for every spec, and however often it changes, a template is of the stage of all pods or of a
+// neighbouring one, and the desired stage is reached.
 func TestStagesAreNeighbours(t *testing.T) {
 	for wanted := stagePlain; wanted <= stageTLS; wanted++ {
 		for now := stagePlain; now <= stageTLS; now++ {
@@ -40,8 +40,8 @@ func TestStagesAreNeighbours(t *testing.T) {
 	}
 }
 
-// TestStageIsInThePod: the stage is read from the pods that were built for it, and a stage without certificates for
-// everybody asks nobody who it is.
+// TestStageIsInThePod: the stage is read from the pods that were built for it, and a stage without certificates for all
+// clients does not authenticate them.
 func TestStageIsInThePod(t *testing.T) {
 	grid := guardedGrid()
 	for stage := stagePlain; stage <= stageTLS; stage++ {
@@ -57,11 +57,11 @@ func TestStageIsInThePod(t *testing.T) {
 		}
 	}
 	if staged(grid, stageTLS) != grid {
-		t.Error("a grid that is where it is to be is copied")
+		t.Error("a grid at its final stage is copied")
 	}
 }
 
-// says has the nodes answer with plain clients in a stage.
+// says makes the nodes answer with plain clients in a stage.
 func (f *fakeNodes) connected(grid *api.OrderGrid, ordinal int32, connections int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,24 +118,24 @@ func (r *rolling) rolled(revision string) {
 	}
 }
 
-// TestTLSIsTurnedOn takes a grid that runs without TLS to TLS, on a real API server: stage by stage, each only when every
-// pod is of the one before, and not past clients that still come without.
+// TestTLSIsTurnedOn takes a running grid without TLS to TLS, on a real API server: stage by stage, each only when every
+// pod is of the previous one, and not past clients still without TLS.
 func TestTLSIsTurnedOn(t *testing.T) {
 	r := newRolling(t)
 	r.wantStage("before", stagePlain, "", reasonInsecureAccepted, "add spec.security.tls beside insecure: Accept")
 	r.grid.Spec.Security.TLS = &api.TLSSpec{Clients: []string{"gateway"}}
 	r.update(r.grid)
-	r.run(r.grid) // makes the certificates, which pods of the next stage mount
-	r.wantStage("asked for", stagePlain, api.TLSTransitionStarting, reasonPlainClients, "not every node takes TLS yet")
+	r.run(r.grid) // creates the certificates, which pods of the next stage mount
+	r.wantStage("asked for", stagePlain, api.TLSTransitionStarting, reasonPlainClients, "not every node accepts TLS yet")
 	if r.grid.TakesTLS() {
-		t.Error("probes would come with TLS")
+		t.Error("probes would use TLS")
 	}
 	r.secret("rtd.tls-client-gateway")
 	r.run(r.grid)
-	r.wantStage("with certificates", stageAccept, api.TLSTransitionStarting, reasonPlainClients, "clients go on without")
+	r.wantStage("with certificates", stageAccept, api.TLSTransitionStarting, reasonPlainClients, "clients continue without")
 	r.rolled("rev2")
 	r.run(r.grid)
-	r.wantStage("every pod takes TLS", stageDial, api.TLSTransitionBoth, reasonPlainClients, "")
+	r.wantStage("every pod accepts TLS", stageDial, api.TLSTransitionBoth, reasonPlainClients, "")
 	r.rolled("rev3")
 	for ordinal := range int32(2) {
 		r.nodes.connected(r.grid, ordinal, 1)
@@ -145,7 +145,7 @@ func TestTLSIsTurnedOn(t *testing.T) {
 	if n := r.grid.Status.TLS.PlainClients; n == nil || *n != 2 {
 		t.Errorf("status.tls.plainClients is %v", n)
 	}
-	// A person says that every client has TLS, and is mistaken.
+	// The annotation claims that every client has TLS, which is wrong.
 	r.grid.Spec.Security.Insecure, r.grid.Spec.Security.NetworkPolicy.Type = "", api.NetworkPolicyRestricted
 	r.update(r.grid)
 	r.pass(2 * plainQuiet)
@@ -158,18 +158,18 @@ func TestTLSIsTurnedOn(t *testing.T) {
 	r.wantStage("at once", stageDial, api.TLSTransitionBoth, reasonTurningOnTLS, "none may be for 1m0s")
 	r.pass(plainQuiet + time.Second)
 	r.run(r.grid)
-	r.wantStage("when all has been quiet", stageTLS, "", reasonTurningOnTLS, "take TLS only")
+	r.wantStage("when all has been quiet", stageTLS, "", reasonTurningOnTLS, "accept TLS only")
 	r.rolled("rev4")
 	r.run(r.grid)
-	r.wantStage("in the end", stageTLS, "", reasonClientsProven, "prove who they are")
-	// And back to where clients may come without.
+	r.wantStage("in the end", stageTLS, "", reasonClientsProven, "are authenticated")
+	// And back to accepting clients without TLS.
 	r.grid.Spec.Security.Insecure = api.InsecureAccept
 	r.update(r.grid)
 	r.run(r.grid)
 	r.wantStage("opened again", stageDial, api.TLSTransitionBoth, reasonPlainClients, "")
 }
 
-// TestPlainClientsAreEnded: a person need not wait for the last client.
+// TestPlainClientsAreEnded: the annotation ends the wait for the last client.
 func TestPlainClientsAreEnded(t *testing.T) {
 	r := newRolling(t)
 	r.grid.Spec.Security.TLS, r.grid.Spec.Security.Insecure, r.grid.Spec.Security.NetworkPolicy.Type = &api.TLSSpec{}, "", api.NetworkPolicyNone
@@ -186,7 +186,7 @@ func TestPlainClientsAreEnded(t *testing.T) {
 	r.wantStage("six connections", stageDial, api.TLSTransitionBoth, reasonTurningOnTLS, "6 connections")
 	r.ask(r.grid, api.AnnotationEndPlainClients, "1")
 	r.run(r.grid)
-	r.wantStage("asked for", stageTLS, "", reasonTurningOnTLS, "take TLS only")
+	r.wantStage("asked for", stageTLS, "", reasonTurningOnTLS, "accept TLS only")
 	if p := r.pod(0); p.Status.Phase != corev1.PodRunning {
 		t.Errorf("pod 0 is %s", p.Status.Phase)
 	}

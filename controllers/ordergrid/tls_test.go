@@ -45,7 +45,7 @@ func (b *bench) wantTLS(grid *api.OrderGrid, status metav1.ConditionStatus, reas
 	}
 }
 
-// presents makes a pod answer with the certificate and the authorities of the nodes' Secret as it is now.
+// presents makes a pod answer with the certificate and the authorities of the nodes' present Secret.
 func (f *fakeNodes) presents(grid *api.OrderGrid, ordinal int32, s *corev1.Secret) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *fakeNodes) presents(grid *api.OrderGrid, ordinal int32, s *corev1.Secre
 	f.answers[podIP(0, ordinal)+":9400"] = n
 }
 
-// begin has the containers of a pod running, which is when a node can be asked.
+// begin starts the containers of a pod, which can be queried from then on.
 func (b *bench) begin(pod string) {
 	b.t.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: b.namespace}}
@@ -68,7 +68,7 @@ func (b *bench) begin(pod string) {
 	}
 }
 
-// TestOwnAuthority goes through the life of a grid's certificates on a real API server: made, renewed, the authority
+// TestOwnAuthority goes through the life of a grid's certificates on a real API server: created, renewed, the authority
 // replaced in three steps that wait for the nodes, and none of it changes the pods.
 func TestOwnAuthority(t *testing.T) {
 	b := newBench(t)
@@ -97,7 +97,7 @@ func TestOwnAuthority(t *testing.T) {
 		t.Errorf("a pass without anything to do wrote %v", writes)
 	}
 	if b.again <= 0 || b.again > tlsLook {
-		t.Errorf("looks again after %s", b.again)
+		t.Errorf("reconciles again after %s", b.again)
 	}
 	b.play(grid)
 	b.begin("rtd-s0-0")
@@ -125,7 +125,7 @@ func TestOwnAuthority(t *testing.T) {
 	b.pass(24*time.Hour + time.Second)
 	b.run(grid)
 	if got := b.secret("rtd.tls-nodes"); !bytes.Equal(got.Data["tls.crt"], second.Data["tls.crt"]) {
-		t.Fatal("the next authority signs although a node does not know it")
+		t.Fatal("the next authority signs although a node does not trust it")
 	}
 	b.nodes.presents(grid, 1, announced)
 	b.pass(tlsLookTrouble)
@@ -150,14 +150,14 @@ func TestOwnAuthority(t *testing.T) {
 		t.Errorf("%d authorities are trusted in the end", len(got))
 	}
 	b.run(grid)
-	b.wantTLS(grid, metav1.ConditionTrue, "CertificatesValid", "good until")
+	b.wantTLS(grid, metav1.ConditionTrue, "CertificatesValid", "valid until")
 	if b.podTemplate(grid) != template {
 		t.Error("the pods' template has changed, and pods would be replaced")
 	}
 	b.wantEvents("AuthorityCreated", "CertificateIssued", "AuthorityAnnounced", "AuthoritySigns", "AuthorityRetired")
 }
 
-// pass moves the clock.
+// pass advances the clock.
 func (b *bench) pass(d time.Duration) { b.clock.SetTime(b.clock.Now().Add(d)) }
 
 func (b *bench) ask(grid *api.OrderGrid, key, value string) {
@@ -208,9 +208,9 @@ func (b *bench) drainEvents() string {
 	}
 }
 
-// TestNothingSecretIsTold: whatever happens to a grid's Secrets, no key is in logs, events, status or the API server's
+// TestNoSecretIsDisclosed: for all states of a grid's Secrets, no key is in logs, events, status or the API server's
 // requests for anything but a Secret.
-func TestNothingSecretIsTold(t *testing.T) {
+func TestNoSecretIsDisclosed(t *testing.T) {
 	b := newBench(t)
 	var logs strings.Builder
 	logger := funcr.New(func(prefix, args string) { logs.WriteString(prefix + args + "\n") }, funcr.Options{Verbosity: 9})
@@ -237,7 +237,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 	const treasure = "c2VjcmV0LXRyZWFzdXJl"
 	keys = append(keys, treasure)
 
-	// The authority is spoilt: nothing is written over it, and nothing of it is told.
+	// The authority is corrupted: nothing is written over it, and its content is not reported.
 	ca := b.secret("rtd.tls-ca")
 	good := ca.DeepCopy()
 	ca.Data["tls.key"] = []byte("-----BEGIN " + treasure + "-----\n" + treasure + "\n-----END " + treasure + "-----\n")
@@ -246,9 +246,9 @@ func TestNothingSecretIsTold(t *testing.T) {
 	reconcile(grid)
 	b.wantTLS(grid, metav1.ConditionFalse, "AuthorityUnreadable", "Secret rtd.tls-ca: keys tls.crt and tls.key")
 	if got := b.secret("rtd.tls-ca"); !bytes.Equal(got.Data["tls.key"], ca.Data["tls.key"]) {
-		t.Error("what a person has to look at was written over")
+		t.Error("the corrupted Secret was overwritten")
 	}
-	// Deleted, it is made anew without cutting anybody off.
+	// Deleted, it is recreated without interrupting clients.
 	if err := b.client.Delete(t.Context(), ca); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 	if n := b.secret("rtd.tls-nodes"); len(secure.ParseCertificates(n.Data["ca.crt"])) != 2 || certificates.ReadLeaf(n.Data).CheckSignatureFrom(secure.ParseCertificates(good.Data["tls.crt"])[0]) != nil {
 		t.Error("the nodes' certificate has changed, or its authority is not trusted")
 	}
-	// A spoilt certificate is the operator's own, and is issued anew, but only by who can sign.
+	// A corrupted certificate is the operator's own, and is reissued, but only with a signing key.
 	nodes := b.secret("rtd.tls-tools")
 	nodes.Data["tls.key"] = []byte(treasure)
 	b.write(nodes)
@@ -281,14 +281,14 @@ func TestNothingSecretIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := logs.String() + b.drainEvents() + string(status)
+	output := logs.String() + b.drainEvents() + string(status)
 	for _, key := range keys {
-		if strings.Contains(told, key) {
-			t.Fatalf("%q of a Secret is in logs, events or the grid:\n%s", key, told)
+		if strings.Contains(output, key) {
+			t.Fatalf("%q of a Secret is in logs, events or the grid:\n%s", key, output)
 		}
 	}
-	if len(keys) < 10 || !strings.Contains(told, "CertificateIssued") {
-		t.Errorf("%d keys were looked for in %d bytes", len(keys), len(told))
+	if len(keys) < 10 || !strings.Contains(output, "CertificateIssued") {
+		t.Errorf("%d keys were looked for in %d bytes", len(keys), len(output))
 	}
 }
 
@@ -299,10 +299,10 @@ func (b *bench) write(o client.Object) {
 	}
 }
 
-// TestKeptBySomebodyElse: issuer Secret, and what can be wrong with the Secrets.
-func TestKeptBySomebodyElse(t *testing.T) {
+// TestIssuerSecret: issuer Secret, and the possible problems of the Secrets.
+func TestIssuerSecret(t *testing.T) {
 	b := newBench(t)
-	maker := b.create("maker", securedSpec(api.TLSSpec{})) // certificates to give to the other
+	maker := b.create("maker", securedSpec(api.TLSSpec{})) // certificates for the other
 	b.run(maker)
 	spec := securedSpec(api.TLSSpec{
 		Issuer: api.IssuerSecret, Secrets: &api.TLSSecretsSpec{Nodes: "mine", Tools: "mine-tools"}, ClientAuthorities: &api.ConfigMapReference{Name: "desk-ca"},
@@ -326,7 +326,7 @@ func TestKeptBySomebodyElse(t *testing.T) {
 	look()
 	b.wantTLS(grid, metav1.ConditionFalse, "SecretInvalid", "not for the DNS name rtd-client.")
 	if s := b.secret("mine"); len(s.OwnerReferences) > 0 {
-		t.Error("somebody else's Secret was taken over")
+		t.Error("a foreign Secret was taken over")
 	}
 	args := strings.Join(statefulSetOf(b, grid).Spec.Template.Spec.Containers[0].Args, " ")
 	if !strings.Contains(args, "--tls-client-ca /etc/ordergrid/tls/client-ca.crt") {
@@ -348,20 +348,20 @@ func TestCertManagerAbsent(t *testing.T) {
 	b.run(grid)
 	b.wantTLS(grid, metav1.ConditionFalse, "CertManagerMissing", "install cert-manager")
 	if b.again > tlsLookTrouble {
-		t.Errorf("looks again after %s", b.again)
+		t.Errorf("reconciles again after %s", b.again)
 	}
 	if statefulSetOf(b, grid).Name == "" {
 		t.Error("the rest of the grid is not made")
 	}
 }
 
-// A name that is taken, and a right that is missing, are said.
+// A name that is taken, and a missing permission, are reported.
 func TestCertificatesRefused(t *testing.T) {
 	b := newBench(t)
 	b.mustCreate(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "rtd.tls-ca"}})
 	grid := b.create("rtd", securedSpec(api.TLSSpec{}))
 	b.run(grid)
-	b.wantTLS(grid, metav1.ConditionFalse, "NameTaken", "Secret rtd.tls-ca is there already")
+	b.wantTLS(grid, metav1.ConditionFalse, "NameTaken", "Secret rtd.tls-ca exists already")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "rtd.tls-ca", fmt.Errorf("no"))
 	if v := verdictOf(fmt.Errorf("read: %w", forbidden), grid); v.reason != "RightsMissing" || !strings.Contains(v.message, "certificates.namespaces") {
 		t.Errorf("%+v", v)

@@ -17,20 +17,20 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// What the operator decides is a line of its log, and what changed a grid, or was asked of it, also an entry of
-// status.history: events are gone after an hour.
+// Every decision of the operator is logged, and those that changed a grid, or answered a request, are also in
+// status.history: events expire after an hour.
 
-// grave are the decisions about data. They push routine ones out of the history, and not the other way round.
+// grave are the decisions about data. They evict routine ones from the history, and not vice versa.
 var grave = []string{eventAcceptingLoss, eventAcceptRefused, eventAcceptanceOver, eventNewLineage, eventReasserting, eventReasserted, eventRecordKept, eventReassertRefused}
 
-// routine are the other decisions that stay in the history.
+// routine are the other decisions kept in the history.
 var routine = []string{eventShardCreated, eventShardRemoved, eventAddingCopy, eventCopyAdded,
 	eventGivingCopyUp, eventCopyGivenUp, eventPodLost, eventPreferredPodRefused}
 
-// byOperator is who decided where no person asked.
+// byOperator is the author of decisions without a request.
 const byOperator = "operator"
 
-// audited passes events on, and logs each: every decision is one.
+// audited records events, and logs each: every decision is one.
 type audited struct {
 	events.EventRecorder
 	memory *memory
@@ -47,7 +47,7 @@ func (a audited) Eventf(regarding, related runtime.Object, kind, reason, action,
 	}
 }
 
-// parties finds the grid of an event, and what else it is about.
+// parties finds the grid of an event, and its other object.
 func parties(regarding, related runtime.Object) (grid types.NamespacedName, about string) {
 	for _, o := range []runtime.Object{regarding, related} {
 		object, ok := o.(client.Object)
@@ -70,7 +70,7 @@ func (m *gridMemory) remember(e api.HistoryEntry) {
 	}
 }
 
-// history is what was there with what is new, cut to its bound: the oldest routine entry goes first.
+// history merges old and new entries, cut to its bound: the oldest routine entry is dropped first.
 func history(before, fresh []api.HistoryEntry, now metav1.Time) []api.HistoryEntry {
 	list := slices.Clone(before)
 	for _, e := range fresh {
@@ -85,8 +85,8 @@ func history(before, fresh []api.HistoryEntry, now metav1.Time) []api.HistoryEnt
 	return list
 }
 
-// lineages are the entries about partitions that went on without orders. They come from status itself, so they are in the
-// history even if the operator was away while it happened.
+// lineages are the entries about partitions that went on without orders. They come from status itself, so they are in
+// the history even if the operator was down while it happened.
 func lineages(before, after []api.PartitionSummary) (list []api.HistoryEntry) {
 	for _, e := range partitionEvents(before, after) {
 		if e.reason == eventNewLineage {
@@ -96,8 +96,8 @@ func lineages(before, after []api.PartitionSummary) (list []api.HistoryEntry) {
 	return list
 }
 
-// asker says who set an annotation, by the managed fields of the object as the API server has it: the client program and
-// the time. Which person that was is in the API server's audit log.
+// asker is who set an annotation, by the managed fields of the object in the API server: the client program and the
+// time. The user is in the API server's audit log.
 func (r *run) asker(ctx context.Context, p *api.GridPartition, annotation string) string {
 	now := &api.GridPartition{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), now); err != nil {
@@ -120,9 +120,9 @@ func setBy(fields []metav1.ManagedFieldsEntry, annotation string) string {
 	return "unknown"
 }
 
-// answered tells what became of an annotation: in an event, in the log, and in the history.
+// answered reports how an annotation was handled: in an event, in the log, and in the history.
 func (r *run) answered(p *api.GridPartition, kind, reason, note, by string) {
-	r.tell(p, kind, reason, fmt.Sprintf("%s (asked for by %s)", note, by))
+	r.recordEvent(p, kind, reason, fmt.Sprintf("%s (requested by %s)", note, by))
 	r.remembered.remember(api.HistoryEntry{Reason: reason, About: p.Name, By: by, Message: note})
 }
 

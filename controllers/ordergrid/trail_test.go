@@ -15,7 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestEveryWriteIsALogLine: what the operator writes to the cluster is in its log, one line each, and nothing else is.
+// TestEveryWriteIsALogLine: every write of the operator to the cluster is logged, one line each, and nothing else is.
 func TestEveryWriteIsALogLine(t *testing.T) {
 	b := newBench(t)
 	var mu sync.Mutex
@@ -51,16 +51,16 @@ func TestEveryWriteIsALogLine(t *testing.T) {
 		t.Errorf("nothing to do took %d writes", n)
 	}
 	p := b.partition(grid, 0, 0)
-	b.annotate(p, api.AnnotationPreferredPod, "nobody")
-	if n := len(pass("a wish that is refused")); n == 0 {
-		t.Error("a wish that is refused took no write")
+	b.annotate(p, api.AnnotationPreferredPod, "absent")
+	if n := len(pass("a request that is refused")); n == 0 {
+		t.Error("a refused request took no write")
 	}
 	b.run(grid)
 	b.wantHistory(grid, "PreferredPodRefused rtd-p0")
 }
 
-// wantHistory checks the decisions in status, without those about the making of the grid; each has a time, and those that a
-// person asked for say with what.
+// wantHistory checks the decisions in status, without those of the grid's creation; each has a time, and requested ones
+// the author.
 func (b *bench) wantHistory(grid *api.OrderGrid, want ...string) {
 	b.t.Helper()
 	var got []string
@@ -78,7 +78,7 @@ func (b *bench) wantHistory(grid *api.OrderGrid, want ...string) {
 	}
 }
 
-// TestHistoryIsBounded: what was decided about data outlives what comes every day.
+// TestHistoryIsBounded: decisions about data survive routine ones.
 func TestHistoryIsBounded(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	list := history(nil, []api.HistoryEntry{{Reason: eventShardRemoved, Message: "first"}, {Reason: eventAcceptingLoss, By: "kubectl-annotate"}}, now)
@@ -90,7 +90,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestSetBy: the managed fields say who set an annotation.
+// TestSetBy: the managed fields have who set an annotation.
 func TestSetBy(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	fields := []metav1.ManagedFieldsEntry{

@@ -9,8 +9,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// windowAt says whether spec.rebalance.window is open at a time, and if it is not, when it opens. Start and end are by the
-// clocks of its time zone, so a night in which they are changed is an hour shorter or longer.
+// windowAt reports whether spec.rebalance.window is open at a time, and if it is not, when it opens. Start and end are
+// local times of its time zone, so a night with a clock change is an hour shorter or longer.
 func windowAt(w *api.RebalanceWindow, now time.Time) (open bool, next time.Time, err error) {
 	zone, err := time.LoadLocation(w.TimeZone)
 	if err != nil {
@@ -34,5 +34,5 @@ func windowAt(w *api.RebalanceWindow, now time.Time) (open bool, next time.Time,
 			return true, next, nil
 		}
 	}
-	return false, next, fmt.Errorf("spec.rebalance.window.days: %q are no days of the week; allowed are Monday to Sunday", w.Days)
+	return false, next, fmt.Errorf("spec.rebalance.window.days: %q are not days of the week; allowed are Monday to Sunday", w.Days)
 }

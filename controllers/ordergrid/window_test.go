@@ -10,7 +10,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// TestWindowAt: when moves may begin, by the clocks of the window's time zone.
+// TestWindowAt: when moves may begin, in local time of the window's time zone.
 func TestWindowAt(t *testing.T) {
 	night := api.RebalanceWindow{Start: "22:00", Duration: metav1.Duration{Duration: 6 * time.Hour}}
 	in := func(zone string, days ...api.Weekday) api.RebalanceWindow {
@@ -58,7 +58,7 @@ func TestWindowAt(t *testing.T) {
 		want   string
 	}{
 		{in("Europe/Zurihc"), `spec.rebalance.window.timeZone: "Europe/Zurihc" is not in the database of time zones; use a name such as Europe/Zurich`},
-		{in("UTC", "Someday"), `spec.rebalance.window.days: ["Someday"] are no days of the week`},
+		{in("UTC", "Someday"), `spec.rebalance.window.days: ["Someday"] are not days of the week`},
 		{api.RebalanceWindow{Start: "midnight"}, `spec.rebalance.window.start: "midnight" is not a time of day`},
 	} {
 		if open, _, err := windowAt(&c.window, time.Now()); open || err == nil || !strings.Contains(err.Error(), c.want) {

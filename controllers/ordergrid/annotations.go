@@ -15,19 +15,18 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// wishes are what persons asked for by annotations of a GridPartition, after they were checked. The zero value asks for
-// nothing.
+// requested holds the checked requests made by annotations of a GridPartition. The zero value requests nothing.
 //
-// accept-data-loss and reassert-configuration are commands: an annotation is carried out, or refused, and removed in either
-// case, so that no forgotten one takes effect on a later day. preferred-pod is a setting and stays.
-type wishes struct {
+// accept-data-loss and reassert-configuration are commands: an annotation is carried out, or refused, and removed in
+// either case, so that a forgotten one has no effect later. preferred-pod is a setting and stays.
+type requested struct {
 	preferredPod        string
 	acceptDataLossEpoch int64
 	reassertChangeID    string
 }
 
-// wishes reads the annotations of a partition. f is nil while the partition has no record yet.
-func (r *run) wishes(ctx context.Context, f *finding, copies *shardCopies) (w wishes, err error) {
+// requested reads and checks the annotations of a partition. f is nil while the partition has no record yet.
+func (r *run) requested(ctx context.Context, f *finding, copies *shardCopies) (w requested, err error) {
 	if f == nil {
 		return w, nil
 	}
@@ -41,8 +40,8 @@ func (r *run) wishes(ctx context.Context, f *finding, copies *shardCopies) (w wi
 	return w, err
 }
 
-// preferredPod is the pod that a person wants as primary, empty for the default. It has to be one of the shard that the
-// partition is to be on: one that moves away takes no wish along.
+// preferredPod is the requested primary, empty for the default. It has to be one of the shard that the partition is to
+// be on: a request does not move along with a partition.
 func (r *run) preferredPod(ctx context.Context, f *finding, copies *shardCopies) (string, error) {
 	pod, there := f.record.Annotations[api.AnnotationPreferredPod]
 	if !there {
@@ -56,8 +55,8 @@ func (r *run) preferredPod(ctx context.Context, f *finding, copies *shardCopies)
 		fmt.Sprintf("%q is not a pod that keeps a copy of the partition; allowed are %v", pod, allowed))
 }
 
-// acceptance is the epoch whose loss a person accepts, 0 for none. It is given only while every in-sync member is known to
-// be gone, and taken back when one of them shows up.
+// acceptance is the epoch whose loss is accepted, 0 for none. It is set only while every in-sync member is known to be
+// gone, and withdrawn when one of them answers.
 func (r *run) acceptance(ctx context.Context, f *finding) (int64, error) {
 	p := f.record
 	value, there := p.Annotations[api.AnnotationAcceptDataLoss]
@@ -76,7 +75,7 @@ func (r *run) acceptance(ctx context.Context, f *finding) (int64, error) {
 		note := fmt.Sprintf("epoch %d is over: the partition is at epoch %d, lineage %d", epoch, p.Status.Epoch, p.Status.Lineage)
 		return 0, r.done(ctx, f, api.AnnotationAcceptDataLoss, eventAcceptanceOver, note)
 	case epoch != p.Status.Epoch:
-		return refuse("epoch %d is not the present one, %d: look again at who is in sync", epoch, p.Status.Epoch)
+		return refuse("epoch %d is not the present one, %d: check the in-sync members again", epoch, p.Status.Epoch)
 	case f.lead != nil && len(f.lead.holders) > 0:
 		return refuse("the record has gone back, and epoch %d is served: %s; see condition %s", f.lead.epoch, f.lead.by(), api.ConditionConfigurationRegressed)
 	case f.loss.verdict == fateAlive:
@@ -88,7 +87,7 @@ func (r *run) acceptance(ctx context.Context, f *finding) (int64, error) {
 	return given, nil
 }
 
-// reassertion is the change id of the configuration that a person declares the true one, empty for none.
+// reassertion is the change id of the configuration that is declared authoritative, empty for none.
 func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
 	p := f.record
 	value, there := p.Annotations[api.AnnotationReassert]
@@ -97,7 +96,7 @@ func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
 	}
 	given := p.Spec.ReassertChangeID
 	switch {
-	case f.silent || !f.asked: // it may go by a later one, and hold orders that nobody else has
+	case f.silent || !f.asked: // it may have a later one, and hold orders that no other pod has
 		f.pending[api.AnnotationReassert] = fmt.Sprintf("asserting change %s waits: a pod of the grid does not answer; delete one that is gone for good", value)
 		return given, nil
 	case f.lead != nil && f.lead.shows(value):
@@ -110,16 +109,16 @@ func (r *run) reassertion(ctx context.Context, f *finding) (string, error) {
 		f.memory.highest, f.lead = configurationOf(p), nil
 		return "", r.done(ctx, f, api.AnnotationReassert, eventRecordKept, fmt.Sprintf("epoch %d, change %s, is kept as it stands", p.Status.Epoch, value))
 	}
-	why := fmt.Sprintf("no grid node goes by change %q, nor by any other that is ahead of the record", value)
+	why := fmt.Sprintf("no grid node has change %q, nor any other that is ahead of the record", value)
 	if len(f.lead.holders) > 0 {
 		h := f.lead.holders[0]
-		why = fmt.Sprintf("change %q is not the latest that a grid node goes by, which is %s at epoch %d: %s", value, h.changeID, h.epoch, f.lead.by())
+		why = fmt.Sprintf("change %q is not the latest that a grid node has, which is %s at epoch %d: %s", value, h.changeID, h.epoch, f.lead.by())
 	}
 	return "", r.refuse(ctx, f, api.AnnotationReassert, eventReassertRefused, why)
 }
 
-// tellGranted reports a wish that has just been handed to the grid nodes.
-func (r *run) tellGranted(ctx context.Context, f *finding, w wishes) {
+// recordGranted reports a request that has just been passed to the grid nodes.
+func (r *run) recordGranted(ctx context.Context, f *finding, w requested) {
 	if f == nil {
 		return
 	}
@@ -133,7 +132,7 @@ func (r *run) tellGranted(ctx context.Context, f *finding, w wishes) {
 	}
 }
 
-// refuse removes an annotation that asks for what must not be done, and says why.
+// refuse removes an annotation that requests something forbidden, with the reason.
 func (r *run) refuse(ctx context.Context, f *finding, annotation, reason, why string) error {
 	by := r.asker(ctx, f.record, annotation)
 	if err := r.removeAnnotation(ctx, f, annotation); err != nil {
@@ -155,7 +154,7 @@ func (r *run) done(ctx context.Context, f *finding, annotation, reason, note str
 	return nil
 }
 
-// removeAnnotation fails if the object is not as it was read: a person may just have asked for something else.
+// removeAnnotation fails if the object has changed: another request may have just been made.
 func (r *run) removeAnnotation(ctx context.Context, f *finding, annotation string) error {
 	before := f.record.DeepCopy()
 	delete(f.record.Annotations, annotation)
@@ -174,13 +173,13 @@ func (r *run) removeAnnotation(ctx context.Context, f *finding, annotation strin
 	return fmt.Errorf("remove annotation %s of GridPartition %s: %w", annotation, f.record.Name, err)
 }
 
-func (r *run) tell(p *api.GridPartition, kind, reason, note string) {
+func (r *run) recordEvent(p *api.GridPartition, kind, reason, note string) {
 	about := reference(p.Namespace, p.Name)
 	about.UID = p.UID
 	r.Recorder.Eventf(about, r.grid, kind, reason, "Reconcile", "%s", messages.Cut(note, messages.MaxNote))
 }
 
-// movedError: what was read is no longer so; the next pass reads it anew.
+// movedError: what was read has changed; the next pass reads it anew.
 type movedError struct{ error }
 
 func (e *movedError) Unwrap() error { return e.error }
