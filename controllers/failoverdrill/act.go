@@ -21,10 +21,10 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// maxSteps is how many steps status has.
+// maxSteps is how many steps status keeps.
 const maxSteps = 256
 
-// act does what the decision says. It may change the decision, when what it found out does.
+// act carries out the decision. It may change the decision by what it finds out.
 func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error {
 	switch d.do {
 	case doNothing:
@@ -51,7 +51,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	case doInject:
 		return r.inject(ctx, o)
 	case doInjected, doRecovered, doAbandon:
-		return r.tell(ctx, o, d)
+		return r.report(ctx, o, d)
 	case doRecover:
 		return r.recover(ctx, o)
 	case doRecoverAll:
@@ -66,7 +66,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	return nil
 }
 
-// guard puts the finalizer on.
+// guard adds the finalizer.
 func (r *Reconciler) guard(ctx context.Context, o *observation) error {
 	before := o.drill.DeepCopy()
 	after := o.drill.DeepCopy()
@@ -80,7 +80,7 @@ func (r *Reconciler) guard(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// release lets a deleted drill go.
+// release removes the finalizer of a deleted drill.
 func (r *Reconciler) release(ctx context.Context, o *observation) error {
 	after := o.drill.DeepCopy()
 	controllerutil.RemoveFinalizer(after, api.FinalizerFaults)
@@ -92,7 +92,7 @@ func (r *Reconciler) release(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// claimGrid looks for other drills once more; the lock is held until status is written.
+// claimGrid checks for other drills once more; the lock is held until status is written.
 func (r *Reconciler) claimGrid(ctx context.Context, o *observation, d *decision) error {
 	other, err := r.otherDrill(ctx, o.drill)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Reconciler) claimGrid(ctx context.Context, o *observation, d *decision)
 	return nil
 }
 
-// launch creates what the recorder needs, its Job last.
+// launch creates the recorder's objects, its Job last.
 func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	key, err := r.Keys.Key(ctx)
 	if err != nil {
@@ -168,8 +168,7 @@ func begin(o *observation) {
 	}
 }
 
-// prepare finds out whom the step hits and what is to be seen of them before; status has it all before the fault is
-// asked for.
+// prepare resolves the targets of the step and takes the baseline; status has both before the fault is requested.
 func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) error {
 	s := current(o.drill)
 	p := &o.plan[s.Index]
@@ -199,7 +198,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 	before, err := r.Witness.Baseline(ctx, f)
 	if err != nil {
 		if inject.IsPermanent(err) {
-			d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: "nothing could show that the fault has hit: " + err.Error()}
+			d.step = &stepChange{state: api.StepDone, outcome: api.StepFailed, message: "no witness could show that the fault has hit: " + err.Error()}
 			return nil
 		}
 		return fmt.Errorf("look at %s before the fault: %w", names(s.Targets), err)
@@ -211,7 +210,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 	return nil
 }
 
-// unresolved says what becomes of a step whose targets could not be told, or that is not to be injected: it ends, or waits.
+// unresolved handles a step whose targets could not be resolved, or that must not be injected: it ends, or waits.
 func unresolved(problem error, p *plan.Step) (c *stepChange, wait string) {
 	notYet := (*plan.NotYetError)(nil)
 	switch {
@@ -222,15 +221,15 @@ func unresolved(problem error, p *plan.Step) (c *stepChange, wait string) {
 	case problem != nil:
 		return &stepChange{state: api.StepDone, outcome: api.StepFailed, message: problem.Error()}, ""
 	case refusalExpected(p):
-		return &stepChange{state: api.StepDone, outcome: api.StepMissed, message: "safety has nothing against this fault, and expect.injection is Refused; it is not injected"}, ""
+		return &stepChange{state: api.StepDone, outcome: api.StepMissed, message: "safety allows this fault, and expect.injection is Refused; it is not injected"}, ""
 	}
 	return nil, ""
 }
 
-// limited to what status holds. Injectors look up the pods of the whole grid themselves.
+// limited to the size of status. Injectors look up the pods of the whole grid themselves.
 func limited(list []api.DrillTargetPod) []api.DrillTargetPod { return list[:min(len(list), 64)] }
 
-// inject tells the recorder, then asks for the fault. Both may be repeated.
+// inject notifies the recorder, then requests the fault. Both may be repeated.
 func (r *Reconciler) inject(ctx context.Context, o *observation) error {
 	s := current(o.drill)
 	p := &o.plan[s.Index]
@@ -270,23 +269,23 @@ func (r *Reconciler) inject(ctx context.Context, o *observation) error {
 	return r.injectedAtOnce(ctx, o, in, f)
 }
 
-// injectedAtOnce tells the recorder of a fault that is there already. That is not left to the next look: the fault may be
-// one without an API server to look at.
+// injectedAtOnce notifies the recorder of a fault that is in place already. It does not wait for the next reconcile:
+// the fault may be one without an API server.
 func (r *Reconciler) injectedAtOnce(ctx context.Context, o *observation, in inject.Injector, f *inject.Fault) error {
 	state, err := in.State(ctx, f)
 	if err != nil || state.Phase != inject.Injected {
-		return nil //nolint:nilerr // the next look asks again
+		return nil //nolint:nilerr // the next reconcile asks again
 	}
 	o.step.fault = state
 	d := &decision{do: doInjected, step: to(api.StepWitnessing)}
-	if err := r.tell(ctx, o, d); err != nil {
+	if err := r.report(ctx, o, d); err != nil {
 		return err
 	}
 	enter(o, current(o.drill), d.step)
 	return nil
 }
 
-// podsOf are the targets that are there.
+// podsOf returns the targets that exist.
 func podsOf(now *plan.Situation, targets []api.DrillTargetPod) (list []corev1.Pod) {
 	for i := range now.Pods {
 		if slices.ContainsFunc(targets, func(t api.DrillTargetPod) bool { return t.Name == now.Pods[i].Name }) {
@@ -296,7 +295,7 @@ func podsOf(now *plan.Situation, targets []api.DrillTargetPod) (list []corev1.Po
 	return list
 }
 
-// what a step does, for people.
+// what a step does, for messages.
 func what(s *api.DrillStep, p *plan.Step) string {
 	if p.Fault.Type.GridWide() || len(s.Targets) == 0 {
 		return string(s.Type) + " of the whole grid"
@@ -308,12 +307,12 @@ func what(s *api.DrillStep, p *plan.Step) string {
 	return text
 }
 
-// tell reports an event of the step to the recorder, with what the witness has seen so far.
-func (r *Reconciler) tell(ctx context.Context, o *observation, d *decision) error {
+// report reports an event of the step to the recorder, with what the witness has seen so far.
+func (r *Reconciler) report(ctx context.Context, o *observation, d *decision) error {
 	s := current(o.drill)
 	event := map[action]recorder.Event{doInjected: recorder.Injected, doRecovered: recorder.Recovered, doAbandon: recorder.Abandoned}[d.do]
 	if d.do == doAbandon && s.Attempts == 0 {
-		return nil // the recorder was never told of it
+		return nil // the recorder was never notified of it
 	}
 	c, err := r.recorder(ctx, o)
 	if err != nil {
@@ -327,13 +326,13 @@ func (r *Reconciler) tell(ctx context.Context, o *observation, d *decision) erro
 	if err != nil || d.do != doInjected || !overAtOnce(s.Type) {
 		return err
 	}
-	// What is measured from the end of a kill begins now, and not when Chaos Mesh's object is gone. The witness comes with
-	// the second word.
+	// The measurement from the end of a kill begins now, not when Chaos Mesh's object is gone. The witness follows with
+	// the second notification.
 	_, err = c.Tell(ctx, int(s.Index), recorder.Recovered, note(s, "over at once"))
 	return err
 }
 
-// overAtOnce: there is nothing to take back, but what asked for it.
+// overAtOnce: a momentary fault; only its objects have to be removed.
 func overAtOnce(t api.DrillFaultType) bool {
 	return t == api.FaultPodKill || t == api.FaultContainerKill || t == api.FaultPodDelete
 }
@@ -350,13 +349,13 @@ func note(s *api.DrillStep, message string) recorder.Note {
 	return n
 }
 
-// recover asks to take the step's fault back.
+// recover requests the recovery of the step's fault.
 func (r *Reconciler) recover(ctx context.Context, o *observation) error {
 	s := current(o.drill)
 	in, err := r.injector(s.Provider)
 	if err != nil {
 		o.step.faultErr = err
-		return nil // the condition Recovered says so
+		return nil // condition Recovered reports it
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
 	defer cancel()
@@ -366,8 +365,8 @@ func (r *Reconciler) recover(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// recoverAll asks everybody concerned to take back everything of the drill. What did not work stands in the condition
-// Recovered, and is tried again.
+// recoverAll requests the recovery of everything of the drill from all injectors concerned. Failures are in the
+// condition Recovered, and are retried.
 func (r *Reconciler) recoverAll(ctx context.Context, o *observation) error {
 	list, _ := r.concerned(o.drill)
 	for _, in := range list {

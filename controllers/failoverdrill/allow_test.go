@@ -18,8 +18,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 )
 
-// TestFaultsBeyondTheGridAreAllowed: what hurts others than the grid takes an administrator's word for the namespace; with
-// unsupportedFaults Skip it is left out.
+// TestFaultsBeyondTheGridAreAllowed: faults that affect more than the grid need an administrator's permission for the
+// namespace; with unsupportedFaults Skip they are left out.
 func TestFaultsBeyondTheGridAreAllowed(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -37,7 +37,7 @@ func TestFaultsBeyondTheGridAreAllowed(t *testing.T) {
 	refused := b.drill("refused", faults(killing("kill"), off))
 	b.run(refused)
 	b.run(refused)
-	b.want(refused, api.ConditionPreflight, metav1.ConditionFalse, "FaultNotAllowed", "faults of type NodePowerOff cannot be made: it hurts others than the grid (allowed in namespace "+b.namespace+
+	b.want(refused, api.ConditionPreflight, metav1.ConditionFalse, "FaultNotAllowed", "faults of type NodePowerOff cannot be made: it affects more than the grid (allowed in namespace "+b.namespace+
 		": none), and an administrator has to allow it, by the value drills.allow of the operator's chart")
 	b.rec.Defaults.Allowed = allow.List{"elsewhere": {"NodePowerOff"}, b.namespace: {"NodeLinkDown"}}
 	b.run(refused)

@@ -34,15 +34,15 @@ func TestMain(m *testing.M) {
 
 var testDefaults = Defaults{Image: "ordergrid.dev/order-probe:test", Namespaces: []string{AllNamespaces}}
 
-// bench is a reconciler on a real API server with Chaos Mesh's real CRDs, in a namespace of its own. What runs in a
-// cluster beside it, the test plays: kubelets, Chaos Mesh's controller, and the recorder's HTTP.
+// bench is a reconciler on a real API server with Chaos Mesh's real CRDs, in a namespace of its own. The test plays the
+// rest of a cluster: kubelets, Chaos Mesh's controller, and the recorder's HTTP.
 type bench struct {
 	t         *testing.T
 	client    client.Client
 	namespace string
 	clock     *clocktesting.FakePassiveClock
 	gridName  string
-	// lasts is set where something real takes part: then time is what it is. killed is told of every pod that is killed.
+	// lasts is set where something real takes part: then time is real. killed is called for every pod that is killed.
 	lasts    bool
 	killed   func(pod string)
 	rec      *Reconciler
@@ -64,7 +64,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// start is an operator that starts anew: it knows nothing.
+// start is an operator that restarts: it has no state.
 func (b *bench) start() {
 	observed := envtest.Client(b.t, b.writes.Of(envtest.Config(b.t)))
 	recorder := events.NewFakeRecorder(4096)
@@ -78,8 +78,8 @@ func (b *bench) start() {
 	}
 }
 
-// run reconciles once, lets the cluster do its part, and moves the clock to when the reconciler wants to look again. It
-// gives what was written.
+// run reconciles once, lets the cluster do its part, and advances the clock to the next requested reconcile. It returns
+// what was written.
 func (b *bench) run(d *api.FailoverDrill) []string {
 	b.t.Helper()
 	b.writes.Forget()
@@ -108,7 +108,7 @@ func (b *bench) play() {
 	b.mesh.play()
 }
 
-// until runs until done says so.
+// until runs until done returns true.
 func (b *bench) until(d *api.FailoverDrill, what string, done func() bool) {
 	b.t.Helper()
 	for range 400 {
@@ -117,7 +117,7 @@ func (b *bench) until(d *api.FailoverDrill, what string, done func() bool) {
 		}
 		b.run(d)
 	}
-	b.t.Fatalf("%s: not after 400 looks; status %s", what, jsonOf(d.Status))
+	b.t.Fatalf("%s: not after 400 reconciles; status %s", what, jsonOf(d.Status))
 }
 
 // untilStep runs until the step is in the state.
@@ -155,7 +155,7 @@ func (b *bench) drill(name string, change func(*api.FailoverDrillSpec)) *api.Fai
 	return d
 }
 
-// killing and failing are the two kinds of fault that the tests use: over in a moment, and lasting.
+// killing and failing are the two kinds of fault that the tests use: momentary and lasting.
 func killing(name string) api.DrillFault {
 	return api.DrillFault{Name: name, Type: api.FaultPodKill}
 }

@@ -30,7 +30,7 @@ const (
 	maxConfigMap = 1<<20 - 16<<10
 )
 
-// finish tells the recorder to end the traffic and to judge, and what the drill has to be repeated with.
+// finish has the recorder end the traffic and judge, and passes what is needed to repeat the drill.
 func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 	c, err := r.recorder(ctx, o)
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 		s := &o.drill.Status.Steps[i]
 		switch {
 		case s.Outcome == api.StepRefused && wantsRefusal(o, s):
-			refused++ // it was never begun, and had not to be
+			refused++ // it was never begun, as intended
 		case (s.Outcome == api.StepFailed || s.Outcome == api.StepAborted) && s.Attempts > 0:
 			if _, err := c.Tell(ctx, int(s.Index), recorder.Abandoned, note(s, s.Message)); err != nil && !recorder.IsNotFound(err) {
 				return err
@@ -63,7 +63,7 @@ func (r *Reconciler) finish(ctx context.Context, o *observation) error {
 	return c.Finish(ctx, f)
 }
 
-// dataLoss are the partitions of which the grid itself suspects that no process holds their log.
+// dataLoss are the partitions for which the grid suspects that no process holds their log.
 func dataLoss(grid *api.OrderGrid, now *plan.Situation) []string {
 	var records []string
 	for _, p := range grid.Status.Partitions {
@@ -74,8 +74,8 @@ func dataLoss(grid *api.OrderGrid, now *plan.Situation) []string {
 	return served(now, records)
 }
 
-// dataPorts of all pods there are: one that took the place of another may have its sink's files. A member's address is the
-// one on the grid's own network, where it has one; a pod that is no member of anything has its own.
+// dataPorts of all pods: one that replaced another may have its sink's files. A member's address is the one on the
+// grid's own network, where it has one; a pod that is not a member has its own.
 func dataPorts(now *plan.Situation) (list []string) {
 	known := map[string]bool{}
 	for i := range now.Partitions {
@@ -93,7 +93,7 @@ func dataPorts(now *plan.Situation) (list []string) {
 	return slices.Compact(list)
 }
 
-// contextOf a drill is what stands in its certificate beside what the recorder has seen.
+// contextOf a drill is the part of its certificate that the recorder does not see.
 func (r *Reconciler) contextOf(ctx context.Context, o *observation) recorder.Context {
 	d := o.drill
 	out := recorder.Context{
@@ -147,12 +147,12 @@ func imageOf(c *corev1.ContainerStatus) string {
 func jsonOf(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return err.Error() // cannot happen to a spec that came out of the API server
+		return err.Error() // impossible for a spec from the API server
 	}
 	return string(text)
 }
 
-// collect fetches the certificate, keeps it in a ConfigMap, and puts its figures into status.
+// collect fetches the certificate, keeps it in a ConfigMap, and copies its figures into status.
 func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) error {
 	c, err := r.recorder(ctx, o)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) e
 		s.HistorySHA256 = sums.History
 	}
 	if d.phase == phaseFailed {
-		return nil // why it failed weighs more than what was certified until then
+		return nil // the failure is more important than what was certified until then
 	}
 	d.message = fmt.Sprintf("%s: %s", s.Verdict, brief(s.Reason))
 	return nil
@@ -215,14 +215,14 @@ func certificateMap(d *api.FailoverDrill, text, table []byte) *corev1.ConfigMap 
 	return m
 }
 
-// fill puts the figures of a certificate into status.
+// fill copies the figures of a certificate into status.
 func fill(s *api.FailoverDrillStatus, c *certificate.Certificate) {
 	out := &api.DrillCertificate{
 		Verdict: api.DrillVerdict(c.Verdict), Created: c.Orders.Created, Acknowledged: c.Orders.Acknowledged, Rejected: c.Orders.Rejected, Unknown: c.Orders.Unknown,
 		Lost: c.Ledger.Lost, Missing: c.Ledger.MissingInCopies + c.Ledger.MissingDownstream, Duplicated: c.Ledger.Duplicated, Gaps: c.Ledger.Gaps, OutOfOrder: c.Ledger.OutOfOrder,
 		NegativeControl: controlText(&c.Control),
 	}
-	out.Reason = fmt.Sprintf("nothing was lost, repeated or out of order in %d steps, and everything expected held", len(c.Steps))
+	out.Reason = fmt.Sprintf("nothing was lost, repeated or out of order in %d steps, and all expectations were met", len(c.Steps))
 	if len(c.Reasons) > 0 {
 		out.Reason = brief(c.Reasons[0])
 	}
@@ -244,7 +244,7 @@ func fill(s *api.FailoverDrillStatus, c *certificate.Certificate) {
 	}
 }
 
-// fillStep replaces what was seen while the step ran by what was judged from the whole history.
+// fillStep replaces the live observations of the step by the judgement of the whole history.
 func fillStep(s *api.DrillStep, from *certificate.Step) {
 	if from.Outage > 0 {
 		s.Outage = duration(from.Outage)

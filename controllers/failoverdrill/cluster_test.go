@@ -18,10 +18,10 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/labels"
 )
 
-// pauseImage is what Chaos Mesh exchanges the image of a failing pod for.
+// pauseImage replaces the image of a pod that Chaos Mesh lets fail.
 const pauseImage = "gcr.io/google-containers/pause:latest"
 
-// grid creates an OrderGrid of one shard that serves with all its copies.
+// grid creates an OrderGrid of one shard with all copies in sync.
 func (b *bench) grid(replicas int32) *api.OrderGrid {
 	b.t.Helper()
 	g := &api.OrderGrid{ObjectMeta: b.meta(b.gridName), Spec: api.OrderGridSpec{Partitions: replicas, Replicas: replicas, MinInSync: 1, Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
@@ -49,7 +49,7 @@ func (b *bench) grid(replicas int32) *api.OrderGrid {
 	return g
 }
 
-// claim writes the first configuration; those who hold more copies join one by one.
+// claim writes the first configuration; further copies join one by one.
 func (b *bench) claim(p *api.GridPartition) {
 	b.t.Helper()
 	all := p.Status.InSync
@@ -79,7 +79,7 @@ func (b *bench) gridPod(name, node string) {
 	b.ready(p, true)
 }
 
-// ready has the kubelet say that a pod's container runs, or was ended.
+// ready plays the kubelet: a pod's container runs, or was ended.
 func (b *bench) ready(p *corev1.Pod, is bool) {
 	b.t.Helper()
 	container := corev1.ContainerStatus{Name: p.Spec.Containers[0].Name, Ready: is}
@@ -150,7 +150,7 @@ func (b *bench) kill(name string) {
 // controllers/common and finalizers packages do.
 type meshPlayer struct {
 	b *bench
-	// dead: the controller manager does not run; deaf: it leaves what is new alone.
+	// dead: the controller manager does not run; deaf: it ignores new objects.
 	dead, deaf bool
 	// done are the objects that were injected, in that order, as "kind name targets".
 	done []string
@@ -158,7 +158,7 @@ type meshPlayer struct {
 
 const meshFinalizer = "chaos-mesh/records"
 
-// install has the pods of Chaos Mesh run, by which it is known to be there.
+// install creates the running pods by which Chaos Mesh is detected.
 func (m *meshPlayer) install() {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "chaos-mesh"}}
 	if err := m.b.client.Create(m.b.t.Context(), ns); err != nil && !apierrors.IsAlreadyExists(err) {

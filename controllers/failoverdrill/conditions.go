@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// conditionsByPhase says which of Running, Complete and Failed is True in which phase.
+// conditionsByPhase maps each phase to the status of Running, Complete and Failed.
 var conditionsByPhase = map[phase]string{
 	phaseStarting:   api.ConditionRunning,
 	phaseBaseline:   api.ConditionRunning,
@@ -39,9 +39,9 @@ func setConditions(o *observation, d *decision) {
 		switch {
 		case d.phase == phasePending || d.phase == phasePreflight:
 			set(api.ConditionPreflight, metav1.ConditionFalse, d.reason, d.message)
-		case d.phase == phaseStarting && !meta.IsStatusConditionTrue(s.Conditions, api.ConditionPreflight): // what was found out is known now only
+		case d.phase == phaseStarting && !meta.IsStatusConditionTrue(s.Conditions, api.ConditionPreflight): // the preflight result is known only now
 			set(api.ConditionPreflight, metav1.ConditionTrue, reasonPassed, strings.Join(append([]string{"made by: " + providersText(s.Providers)}, o.check.notes...), "; "))
-		case meta.FindStatusCondition(s.Conditions, api.ConditionPreflight) == nil: // aborted before it was looked at
+		case meta.FindStatusCondition(s.Conditions, api.ConditionPreflight) == nil: // aborted before the preflight
 			set(api.ConditionPreflight, metav1.ConditionFalse, d.reason, d.message)
 		}
 	}
@@ -65,7 +65,7 @@ func providersText(list []api.DrillProvider) string {
 	return strings.Join(words, ", ")
 }
 
-// recovered says whether a fault of the drill is in place, and what keeps one from being taken back.
+// recovered reports whether a fault of the drill is in place, and what blocks its recovery.
 func recovered(o *observation) (metav1.ConditionStatus, string, string) {
 	s := &o.drill.Status
 	if s.Ending != nil || o.drill.DeletionTimestamp != nil {
@@ -85,15 +85,15 @@ func recovered(o *observation) (metav1.ConditionStatus, string, string) {
 		return metav1.ConditionFalse, reasonFaultActive, "in place: " + strings.Join(in, ", ")
 	}
 	if o.step.faultErr != nil {
-		return metav1.ConditionFalse, reasonFaultsUnknown, fmt.Sprintf("whether %s is taken back cannot be told: %v; it is tried again, at least once a minute", step.Fault, o.step.faultErr)
+		return metav1.ConditionFalse, reasonFaultsUnknown, fmt.Sprintf("the state of the recovery of %s is unknown: %v; it is retried at least once a minute", step.Fault, o.step.faultErr)
 	}
 	if o.step.fault.Phase == inject.Gone {
 		return metav1.ConditionTrue, reasonNoFault, "no fault of this drill is in place"
 	}
-	return metav1.ConditionFalse, reasonFaultsRemain, fmt.Sprintf("%s was asked to take %s back and has not: %s; it is tried again, at least once a minute", step.Provider, step.Fault, o.step.fault.Message)
+	return metav1.ConditionFalse, reasonFaultsRemain, fmt.Sprintf("%s has not recovered %s yet: %s; it is retried at least once a minute", step.Provider, step.Fault, o.step.fault.Message)
 }
 
-// recoveredAtEnd goes by what the providers still hold.
+// recoveredAtEnd uses what the providers still hold.
 func recoveredAtEnd(o *observation) (metav1.ConditionStatus, string, string) {
 	l := o.left
 	began := o.now
@@ -108,13 +108,13 @@ func recoveredAtEnd(o *observation) (metav1.ConditionStatus, string, string) {
 	case l.none():
 		return metav1.ConditionTrue, reasonNoFault, "no fault of this drill is in place"
 	case !l.asked:
-		return metav1.ConditionFalse, reasonFaultActive, "what is in place is being taken back"
+		return metav1.ConditionFalse, reasonFaultActive, "faults in place are being recovered"
 	case l.unknown != "":
-		return metav1.ConditionFalse, reasonFaultsUnknown, "whether everything is taken back cannot be told: " + l.unknown + "; it is tried again, at least once a minute"
+		return metav1.ConditionFalse, reasonFaultsUnknown, "the state of the recovery is unknown: " + l.unknown + "; it is retried at least once a minute"
 	case waited < recoverWarn:
-		return metav1.ConditionFalse, reasonFaultActive, "being taken back: " + strings.Join(l.names, ", ")
+		return metav1.ConditionFalse, reasonFaultActive, "being recovered: " + strings.Join(l.names, ", ")
 	}
-	return metav1.ConditionFalse, reasonFaultsRemain, fmt.Sprintf("still there %s after they were asked to go: %s; it is tried again, at least once a minute",
+	return metav1.ConditionFalse, reasonFaultsRemain, fmt.Sprintf("still present %s after their removal was requested: %s; it is retried at least once a minute",
 		recoverWarn, strings.Join(l.names, ", "))
 }
 

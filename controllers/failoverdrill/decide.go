@@ -17,27 +17,27 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// observation is everything that decide knows.
+// observation is the input of decide.
 type observation struct {
 	drill *api.FailoverDrill
 	now   time.Time
 	grid  *api.OrderGrid // nil: there is none
-	// other is the drill that has the grid now; empty: none has.
+	// other is the drill that has the grid now; empty if there is none.
 	other string
-	// plan of the drill; planErr says why there is none.
+	// plan of the drill; planErr is why there is none.
 	plan    []plan.Step
 	planErr error
 	check   preflight
 	job     *batchv1.Job // nil: not created, or cleaned up
 	pod     *corev1.Pod  // of the recorder; nil: there is none
-	// recorder is what it said now; while that is nil, silent is how long it has not said anything.
+	// recorder is its present status; while that is nil, silent is how long it has not answered.
 	recorder *recorder.State
 	silent   time.Duration
 	step     sight
 	left     leftovers
 }
 
-// sight is what is seen of the step under way.
+// sight is what is observed of the step under way.
 type sight struct {
 	fault    inject.State
 	faultErr error // the provider did not answer
@@ -50,7 +50,7 @@ type sight struct {
 type leftovers struct {
 	asked bool
 	names []string
-	// unknown says which provider could not be asked, and why.
+	// unknown is the provider that could not be asked, and why.
 	unknown string
 }
 
@@ -62,38 +62,38 @@ type action int
 const (
 	doNothing    action = iota
 	doDraw              // draw the seed
-	doGuard             // put the finalizer on
-	doRelease           // take the finalizer off
+	doGuard             // add the finalizer
+	doRelease           // remove the finalizer
 	doClaim             // take the grid, unless another drill was faster
-	doLaunch            // create what the recorder needs, its Job last
+	doLaunch            // create the recorder's objects, its Job last
 	doBegin             // begin the next step
-	doPrepare           // resolve the step's targets and look at them before the fault
-	doInject            // tell the recorder, ask for the fault
-	doInjected          // tell the recorder that it is there
-	doRecover           // ask to take it back
-	doRecovered         // tell the recorder that it is gone
-	doAbandon           // tell the recorder that the step failed
-	doRecoverAll        // take everything of the drill back
-	doFinish            // tell the recorder to judge
+	doPrepare           // resolve the step's targets and take the baseline
+	doInject            // notify the recorder, request the fault
+	doInjected          // notify the recorder that it is in place
+	doRecover           // request its recovery
+	doRecovered         // notify the recorder that it is gone
+	doAbandon           // notify the recorder that the step failed
+	doRecoverAll        // recover everything of the drill
+	doFinish            // have the recorder judge
 	doCollect           // fetch the certificate
-	doStop              // the drill is over: end the recorder that has nothing to show
+	doStop              // the drill is over: end a recorder without a result
 )
 
-// decision is what comes next and what status says.
+// decision is the next action and the resulting status.
 type decision struct {
 	do    action
 	phase phase
-	// reason and message of the condition that goes with the phase.
+	// reason and message of the condition of the phase.
 	reason, message string
-	// step is what becomes of the step under way; nil leaves it.
+	// step is the change of the step under way; nil leaves it.
 	step *stepChange
-	// ending is set when it has just been decided how the drill ends.
+	// ending is set when the end of the drill has just been decided.
 	ending *api.DrillEnding
-	// again is when to look again; 0 leaves it to watches.
+	// again is when to reconcile again; 0 leaves it to watches.
 	again time.Duration
 }
 
-// stepChange is what becomes of the step under way. Empty fields leave what there is.
+// stepChange is the change of the step under way. Empty fields leave their values.
 type stepChange struct {
 	state   api.DrillStepState
 	outcome api.DrillStepOutcome
@@ -102,8 +102,8 @@ type stepChange struct {
 	seen    string // what the witness saw
 }
 
-// decide says what comes next. It is the only place that does, reads nothing but o, and changes nothing: an operator
-// that starts anew comes to the same decision from status and the world.
+// decide returns what comes next. It is the only place that does, reads nothing but o, and changes nothing: a restarted
+// operator comes to the same decision from status and the cluster.
 func decide(o *observation) decision {
 	d, s := o.drill, &o.drill.Status
 	at := phaseOf(s)
@@ -117,7 +117,7 @@ func decide(o *observation) decision {
 	case d.Spec.State == api.DrillAbort:
 		return end(o, api.OutcomeAborted, reasonAborted, "spec.state is Abort")
 	case s.Seed == 0:
-		return decision{do: doDraw, phase: phasePending, reason: reasonChecking, message: "not looked at yet", again: pollFast}
+		return decision{do: doDraw, phase: phasePending, reason: reasonChecking, message: "not observed yet", again: pollFast}
 	}
 	switch at {
 	case phaseStarting, phaseBaseline, phaseStep:
@@ -132,8 +132,8 @@ func decide(o *observation) decision {
 	return decideBeforeStart(o)
 }
 
-// decideBeforeStart: whether the drill may begin. Everything that stands in its way is said at once, and it is looked
-// at again until nothing does: a fault that could only be half made is never begun.
+// decideBeforeStart decides whether the drill may begin. It reports all obstacles at once and checks again until there
+// are none, so that no fault is begun that cannot be completed.
 func decideBeforeStart(o *observation) decision {
 	switch {
 	case o.grid == nil:
@@ -148,7 +148,7 @@ func decideBeforeStart(o *observation) decision {
 	case o.check.asking != "":
 		return decision{phase: phasePreflight, reason: reasonChecking, message: o.check.asking, again: pollTrial}
 	}
-	if !guarded(o.drill) { // before there is anything to take back, and only where that may be done
+	if !guarded(o.drill) { // before anything needs recovery, and only where drills are allowed
 		return decision{do: doGuard, phase: phasePreflight, reason: reasonChecking, message: "everything is there", again: pollFast}
 	}
 	return decision{do: doClaim, phase: phaseStarting, reason: reasonStarting, message: "starting the recorder", again: pollFast}
@@ -171,13 +171,13 @@ func decideStarting(o *observation) decision {
 		return decision{do: doBegin, phase: phaseBaseline, reason: reasonBaseline, again: pollStep,
 			message: fmt.Sprintf("orders flow to %d partitions; waiting for a calm time to compare with", len(o.recorder.Partitions))}
 	case waited > startLimit:
-		return end(o, api.OutcomeFailed, reasonRecorderFailed, fmt.Sprintf("the recorder does not run after %s%s%s", startLimit, messages.PodTrouble(o.pod), messages.JobFailure(o.job)))
+		return end(o, api.OutcomeFailed, reasonRecorderFailed, fmt.Sprintf("the recorder is not running after %s%s%s", startLimit, messages.PodTrouble(o.pod), messages.JobFailure(o.job)))
 	}
 	starting.message = "waiting for the recorder" + messages.PodTrouble(o.pod)
 	return starting
 }
 
-// broken: what makes going on pointless. The faults are taken back all the same.
+// broken returns why the drill cannot go on. The faults are recovered regardless.
 func broken(o *observation, at phase) (reason, message string) {
 	run := recorderOf(o.drill)
 	switch {
@@ -185,7 +185,7 @@ func broken(o *observation, at phase) (reason, message string) {
 		return reasonGridGone, fmt.Sprintf("OrderGrid %s was deleted during the drill", o.drill.Spec.GridRef.Name)
 	case meta.IsStatusConditionTrue(o.grid.Status.Conditions, api.ConditionDataLossSuspected):
 		c := meta.FindStatusCondition(o.grid.Status.Conditions, api.ConditionDataLossSuspected)
-		return reasonDataLoss, fmt.Sprintf("OrderGrid %s waits for a person, because orders may be lost: %s", o.grid.Name, c.Message)
+		return reasonDataLoss, fmt.Sprintf("OrderGrid %s waits for a decision about suspected data loss: %s", o.grid.Name, c.Message)
 	case o.planErr != nil:
 		return reasonPlanInvalid, o.planErr.Error()
 	case o.job == nil && at != phaseStarting:
@@ -206,7 +206,7 @@ func broken(o *observation, at phase) (reason, message string) {
 	return "", ""
 }
 
-// end begins the end: what is in place is taken back, then the recorder judges what it has seen.
+// end begins the end: faults are recovered, then the recorder judges.
 func end(o *observation, outcome api.DrillOutcome, reason, message string) decision {
 	d := decision{phase: phaseRecovering, reason: reasonRecovering, message: message, again: pollFast,
 		ending: &api.DrillEnding{Outcome: outcome, Reason: reason, Message: brief(message)}}
@@ -219,8 +219,8 @@ func end(o *observation, outcome api.DrillOutcome, reason, message string) decis
 	return d
 }
 
-// decideEnding: nothing may be left before anything else is done, however long that takes. Then the recorder judges,
-// if it is there, whatever the end.
+// decideEnding: all faults must be recovered first, however long that takes. Then the recorder judges, if it is
+// running, whatever the outcome.
 func decideEnding(o *observation) decision {
 	s := &o.drill.Status
 	e := s.Ending
@@ -233,7 +233,7 @@ func decideEnding(o *observation) decision {
 	r := o.recorder
 	switch {
 	case s.StartTime == nil || recorderDead(o) || r == nil && o.silent > silenceLimit:
-		return over // there is nothing to judge, or nobody who could
+		return over // there is nothing to judge, or no recorder to judge it
 	case r == nil:
 		return finishing
 	case r.Phase == recorder.Done:
@@ -252,7 +252,7 @@ func decideEnding(o *observation) decision {
 	return finishing
 }
 
-// notJudged: the reason why a drill failed otherwise is worth more than that it was not judged either.
+// notJudged keeps an earlier reason of failure: it is more important than the missing judgement.
 func notJudged(d decision, e *api.DrillEnding, message string) decision {
 	if e.Outcome == api.OutcomeComplete {
 		d.reason, d.message = reasonNotJudged, message
@@ -260,23 +260,23 @@ func notJudged(d decision, e *api.DrillEnding, message string) decision {
 	return d
 }
 
-// decideDeleted: the finalizer goes when nothing is left.
+// decideDeleted removes the finalizer when nothing is left.
 func decideDeleted(o *observation) decision {
 	if !guarded(o.drill) {
 		return decision{do: doNothing, phase: phaseOf(&o.drill.Status)}
 	}
-	if over(o.drill) || o.left.none() { // it was not over before nothing was left
+	if over(o.drill) || o.left.none() { // it was not over while anything was left
 		return decision{do: doRelease, phase: phaseOf(&o.drill.Status)}
 	}
 	return decision{do: doRecoverAll, phase: phaseRecovering, reason: reasonRecovering, message: "the FailoverDrill is being deleted",
 		again: backOff(o.now.Sub(o.drill.DeletionTimestamp.Time))}
 }
 
-// recorderDead: it cannot answer any more.
+// recorderDead: it can no longer answer.
 func recorderDead(o *observation) bool {
 	return o.job == nil || runs.Failed(o.job) || o.pod == nil || podEnded(o.pod) ||
 		recorderOf(o.drill).PodUID != "" && string(o.pod.UID) != recorderOf(o.drill).PodUID
 }
 
-// backOff waits a quarter of what was waited so far.
+// backOff waits a quarter of the time waited so far.
 func backOff(waited time.Duration) time.Duration { return min(max(waited/4, pollFast), pollLongest) }

@@ -62,7 +62,7 @@ func (o *observation) add(fault string, kind api.DrillFaultType, state api.Drill
 }
 
 func fault(p inject.Phase) func(*observation) {
-	return func(o *observation) { o.step.fault = inject.State{Phase: p, Message: "said so"} }
+	return func(o *observation) { o.step.fault = inject.State{Phase: p, Message: "refused"} }
 }
 
 func since1s(o *observation) {
@@ -102,7 +102,7 @@ func TestDecideStep(t *testing.T) {
 		name string
 		o    *observation
 		do   action
-		// state the step goes to; empty: it stays. outcome and reason of the end of the drill, if it comes to one.
+		// state the step enters; empty: it stays. outcome and reason of the end of the drill, if it ends.
 		state   api.DrillStepState
 		outcome api.DrillStepOutcome
 		ends    string
@@ -116,12 +116,12 @@ func TestDecideStep(t *testing.T) {
 		{"waiting, not redundant, allowed", under(api.StepWaiting, notRedundant, long, allow), doNothing, api.StepCalm, "", "", ""},
 		{"calm", under(api.StepCalm), doPrepare, api.StepInjecting, "", "", ""},
 		{"not calm yet", under(api.StepCalm, func(o *observation) { o.recorder.Calm = 4 * time.Second }), doNothing, "", "", "", "calm time"},
-		{"never calm", under(api.StepCalm, func(o *observation) { o.recorder.Calm = 4 * time.Second }, long), doNothing, api.StepDone, api.StepFailed, reasonNotCalm, "Is the machine busy"},
+		{"never calm", under(api.StepCalm, func(o *observation) { o.recorder.Calm = 4 * time.Second }, long), doNothing, api.StepDone, api.StepFailed, reasonNotCalm, "Is the machine overloaded"},
 		{"calm lost its copies", under(api.StepCalm, notRedundant), doNothing, "", "", "", "calm time"},
 		{"calm without copies, allowed", under(api.StepCalm, notRedundant, allow), doPrepare, api.StepInjecting, "", "", ""},
 		{"injecting, not asked for", under(api.StepInjecting, fault(inject.Gone), since1s), doInject, "", "", "", ""},
 		{"injecting, not asked for, recorder silent", under(api.StepInjecting, fault(inject.Gone), since1s, silent), doNothing, "", "", "", "waits for the recorder"},
-		{"injecting, never asked for, stale", under(api.StepInjecting, fault(inject.Gone)), doNothing, api.StepWaiting, "", "", "begins again"},
+		{"injecting, never asked for, stale", under(api.StepInjecting, fault(inject.Gone)), doNothing, api.StepWaiting, "", "", "is restarted"},
 		{"injecting, never asked for, for the third time", under(api.StepInjecting, fault(inject.Gone), func(o *observation) { current(o.drill).Attempts = 3 }), doNothing, api.StepRecovering, api.StepFailed, "", ""},
 		{"injecting, over already, and seen", under(api.StepInjecting, ended("the API server did not answer")), doInjected, api.StepWitnessing, "", "", ""},
 		{"injecting, over already, and not seen", under(api.StepInjecting, ended("")), doNothing, api.StepRecovering, api.StepFailed, "", ""},
@@ -131,16 +131,16 @@ func TestDecideStep(t *testing.T) {
 		{"injecting, pending for too long", under(api.StepInjecting, fault(inject.Pending), long), doNothing, api.StepRecovering, api.StepFailed, "", "could not be injected"},
 		{"injecting, there", under(api.StepInjecting, fault(inject.Injected)), doInjected, api.StepWitnessing, "", "", ""},
 		{"injecting, failed", under(api.StepInjecting, fault(inject.Failed)), doNothing, api.StepRecovering, api.StepFailed, "", ""},
-		{"injecting, being taken back", under(api.StepInjecting, fault(inject.Recovering)), doNothing, api.StepRecovering, api.StepFailed, "", ""},
+		{"injecting, being recovered", under(api.StepInjecting, fault(inject.Recovering)), doNothing, api.StepRecovering, api.StepFailed, "", ""},
 		{"injecting, provider silent", under(api.StepInjecting, broken), doNothing, "", "", "", ""},
 		{"injecting, provider silent for too long", under(api.StepInjecting, broken, long), doNothing, api.StepRecovering, api.StepFailed, "", ""},
 		{"witnessing, seen", under(api.StepWitnessing, seen), doNothing, api.StepHolding, "", "", ""},
 		{"witnessing, not yet", under(api.StepWitnessing, since1s), doNothing, "", "", "", ""},
 		{"witnessing, not in time", under(api.StepWitnessing), doNothing, api.StepHolding, api.StepFailed, "", ""},
-		{"witnessing, taken back by others", under(api.StepWitnessing, second(api.StepWitnessing, time.Second), fault(inject.Gone)), doNothing, api.StepHolding, api.StepFailed, "", ""},
+		{"witnessing, recovered by others", under(api.StepWitnessing, second(api.StepWitnessing, time.Second), fault(inject.Gone)), doNothing, api.StepHolding, api.StepFailed, "", ""},
 		{"holding what is over in a moment", under(api.StepHolding), doNothing, api.StepRecovering, "", "", ""},
 		{"holding, a held one is next", under(api.StepHolding, second(api.StepHolding, time.Second), fault(inject.Injected)), doBegin, "", "", "", "meanwhile is next"},
-		{"holding, taken back by others", under(api.StepHolding, second(api.StepHolding, time.Second), held(api.StepDone), fault(inject.Gone)), doNothing, api.StepRecovering, api.StepFailed, "", ""},
+		{"holding, recovered by others", under(api.StepHolding, second(api.StepHolding, time.Second), held(api.StepDone), fault(inject.Gone)), doNothing, api.StepRecovering, api.StepFailed, "", ""},
 		{"holding, not long enough", under(api.StepHolding, second(api.StepHolding, time.Second), held(api.StepDone), fault(inject.Injected)), doNothing, "", "", "", "is in place"},
 		{"holding, long enough", under(api.StepHolding, second(api.StepHolding, time.Minute), held(api.StepDone), fault(inject.Injected)), doNothing, api.StepRecovering, "", "", ""},
 		{"holding, a held one could not be injected", under(api.StepHolding, second(api.StepHolding, time.Minute), func(o *observation) {
@@ -155,8 +155,8 @@ func TestDecideStep(t *testing.T) {
 		}), doNothing, api.StepRecovering, "", "", ""},
 		{"holding, orders are refused", under(api.StepHolding, wants(api.GridRefusesOrders), record(func(r *recorder.Record) { r.WorstGap = 3 * time.Second })), doNothing, api.StepRecovering, "", "", ""},
 		{"holding, orders are acknowledged", under(api.StepHolding, wants(api.GridRefusesOrders), record(asIs)), doNothing, api.StepRecovering, api.StepMissed, "", ""},
-		{"recovering", under(api.StepRecovering, fault(inject.Injected)), doRecover, "", "", "", "is taken back"},
-		{"recovering, provider silent", under(api.StepRecovering, fault(inject.Gone), broken), doRecover, "", "", "", "is taken back"},
+		{"recovering", under(api.StepRecovering, fault(inject.Injected)), doRecover, "", "", "", "is being recovered"},
+		{"recovering, provider silent", under(api.StepRecovering, fault(inject.Gone), broken), doRecover, "", "", "", "is being recovered"},
 		{"recovering, a day later", under(api.StepRecovering, fault(inject.Recovering), func(o *observation) { o.now = now.Add(24 * time.Hour) }), doRecover, "", "", "", ""},
 		{"recovered", under(api.StepRecovering, fault(inject.Gone)), doRecovered, api.StepSettling, "", "", ""},
 		{"recovered what was never there", under(api.StepRecovering, fault(inject.Gone), func(o *observation) { current(o.drill).InjectedTime = nil }), doAbandon, api.StepDone, "", "", ""},
@@ -168,7 +168,7 @@ func TestDecideStep(t *testing.T) {
 		{"settled too slowly", under(api.StepSettling, expects(100*time.Millisecond), record(func(r *recorder.Record) { r.WorstGap = time.Second })), doNothing, api.StepDone, api.StepMissed, "", ""},
 		{"settled, served is enough", under(api.StepSettling, func(o *observation) { o.plan[1].Start = api.StartServed }, record(func(r *recorder.Record) { r.Over = false })), doNothing, api.StepDone, api.StepPassed, "", ""},
 		{"settling a held one", under(api.StepSettling, second(api.StepHolding, time.Second), held(api.StepSettling)), doNothing, api.StepDone, api.StepPassed, "", ""},
-		{"never settles", under(api.StepSettling, long), doNothing, api.StepDone, api.StepFailed, reasonServiceNotBack, "does not say what is missing"},
+		{"never settles", under(api.StepSettling, long), doNothing, api.StepDone, api.StepFailed, reasonServiceNotBack, "does not report what is missing"},
 		{"never redundant again", under(api.StepSettling, long, record(func(r *recorder.Record) { r.Over = false; r.Redundant = time.Time{}; r.Missing = "p0 has 1 copy" })), doNothing, api.StepDone, api.StepFailed, reasonServiceNotBack, "p0 has 1 copy"},
 		{"after a step that could not be injected", under("", func(o *observation) {
 			s := o.add("kill", api.FaultPodKill, api.StepDone, 0)
@@ -180,7 +180,7 @@ func TestDecideStep(t *testing.T) {
 			o.plan[0].Fault.Expect = &api.DrillExpectation{Injection: api.InjectionRefused}
 		}), doBegin, "", "", "", "fail is next"},
 		{"after the last step", under("", second3), doNothing, "", "", reasonStepsDone, "all 3 steps are done"},
-		{"another plan than the one that began", under(api.StepHolding, func(o *observation) { o.plan[0].Fault.Name = "else" }), doNothing, api.StepDone, api.StepFailed, reasonPlanInvalid, "plans otherwise"},
+		{"another plan than the one that began", under(api.StepHolding, func(o *observation) { o.plan[0].Fault.Name = "else" }), doNothing, api.StepDone, api.StepFailed, reasonPlanInvalid, "plans differently"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := decide(test.o)
@@ -202,13 +202,13 @@ func TestDecideStep(t *testing.T) {
 				t.Errorf("ends with %q, want %q", reason, test.ends)
 			}
 			if d.again <= 0 || d.again > pollLongest {
-				t.Errorf("looks again after %s", d.again)
+				t.Errorf("reconciles again after %s", d.again)
 			}
 		})
 	}
 }
 
-// ended is a fault that its provider has taken back because its time was over.
+// ended is a fault that its provider has recovered because its time was over.
 func ended(seen string) func(*observation) {
 	return func(o *observation) { o.step.fault = inject.State{Phase: inject.Gone, Ended: true, Seen: seen} }
 }
@@ -238,7 +238,7 @@ func second3(o *observation) {
 	}
 }
 
-// TestNothingGoesOnWithout: in every state of a step, what makes the drill pointless ends it.
+// TestNothingGoesOnWithout: in every state of a step, a fatal condition ends the drill.
 func TestNothingGoesOnWithout(t *testing.T) {
 	states := []api.DrillStepState{"", api.StepWaiting, api.StepCalm, api.StepInjecting, api.StepWitnessing, api.StepHolding, api.StepRecovering, api.StepSettling}
 	for name, test := range map[string]struct {
@@ -296,11 +296,11 @@ func TestDecideEnding(t *testing.T) {
 	}{
 		{"something is left", ending(api.OutcomeComplete, recorder.Running, left), doRecoverAll, phaseRecovering, reasonRecovering},
 		{"something is left of an aborted one, and the recorder is dead", ending(api.OutcomeAborted, recorder.Running, func(o *observation) { left(o); o.pod = nil }), doRecoverAll, phaseRecovering, reasonRecovering},
-		{"nobody knows what is left", ending(api.OutcomeComplete, recorder.Running, func(o *observation) { o.left.unknown = "no answer" }), doRecoverAll, phaseRecovering, reasonRecovering},
-		{"nobody was asked", ending(api.OutcomeComplete, recorder.Running, func(o *observation) { o.left.asked = false }), doRecoverAll, phaseRecovering, reasonRecovering},
+		{"it is unknown what is left", ending(api.OutcomeComplete, recorder.Running, func(o *observation) { o.left.unknown = "no answer" }), doRecoverAll, phaseRecovering, reasonRecovering},
+		{"no provider was asked", ending(api.OutcomeComplete, recorder.Running, func(o *observation) { o.left.asked = false }), doRecoverAll, phaseRecovering, reasonRecovering},
 		{"nothing is left", ending(api.OutcomeComplete, recorder.Running, nil), doFinish, phaseFinishing, reasonFinishing},
 		{"the recorder judges", ending(api.OutcomeComplete, recorder.Finishing, nil), doNothing, phaseFinishing, reasonFinishing},
-		{"the recorder judges for ever", ending(api.OutcomeComplete, recorder.Finishing, func(o *observation) { o.now = now.Add(time.Hour) }), doStop, phaseFailed, reasonNotJudged},
+		{"the recorder never finishes judging", ending(api.OutcomeComplete, recorder.Finishing, func(o *observation) { o.now = now.Add(time.Hour) }), doStop, phaseFailed, reasonNotJudged},
 		{"judged", ending(api.OutcomeComplete, recorder.Done, nil), doCollect, phaseComplete, "Why"},
 		{"judged until the abort", ending(api.OutcomeAborted, recorder.Done, nil), doCollect, phaseFailed, "Why"},
 		{"not judged", ending(api.OutcomeComplete, recorder.Failed, nil), doStop, phaseFailed, reasonNotJudged},
@@ -318,7 +318,7 @@ func TestDecideEnding(t *testing.T) {
 	}
 }
 
-// TestDecideDeleted: in whatever phase, deletion takes everything back and nothing else.
+// TestDecideDeleted: in every phase, deletion recovers everything and does nothing else.
 func TestDecideDeleted(t *testing.T) {
 	for _, state := range []api.DrillStepState{"", api.StepCalm, api.StepInjecting, api.StepHolding, api.StepSettling} {
 		for _, reason := range []string{reasonChecking, reasonStarting, reasonStep, reasonRecovering, reasonFinishing} {

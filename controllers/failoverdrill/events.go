@@ -11,8 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// eventsOf tells of what people wait for: what a drill waits for, each fault and its end, and what could not be taken
-// back.
+// eventsOf returns the events of a change: what a drill waits for, each fault and its end, and failed recoveries.
 func eventsOf(before, after *api.FailoverDrill) (events []messages.Event) {
 	normal := func(reason, action, format string, args ...any) {
 		events = append(events, messages.Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...)})

@@ -8,7 +8,7 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// expectDrill is what the drill as a whole is held against.
+// expectDrill is the expectations of the whole drill.
 func expectDrill(spec *api.FailoverDrillSpec) recorder.Expect {
 	s := &spec.SteadyState
 	e := recorder.Expect{RedundantWithin: s.RedundantWithin.Duration, FailedOrders: string(s.FailedOrders), Loss: recorder.LossNever}
@@ -19,11 +19,11 @@ func expectDrill(spec *api.FailoverDrillSpec) recorder.Expect {
 	return e
 }
 
-// expectOf is what a step is held against: the drill's, with what its fault has of its own.
+// expectOf is the expectations of a step: the drill's, overridden by those of its fault.
 func expectOf(o *observation, p *plan.Step) recorder.Expect {
 	e := expectDrill(&o.drill.Spec)
 	if o.drill.Spec.Safety.LastCopy == api.LastCopyTake && takesCopies(p.Fault.Type) {
-		e.Loss = recorder.LossWarned // it may take a last copy on purpose, and the grid has to say so before
+		e.Loss = recorder.LossWarned // it may take a last copy on purpose, and the grid must warn before
 	}
 	if own := p.Fault.Expect; own != nil {
 		replace(&e, own.Outage, own.P99)

@@ -11,8 +11,8 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// TestExpectOf: what a fault asks for stands before what the drill asks for, and the limits of the steady state are
-// those of the time without a fault.
+// TestExpectOf: the expectations of a fault override those of the drill, and the limits of the steady state apply to
+// the time without a fault.
 func TestExpectOf(t *testing.T) {
 	d := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	o := &observation{drill: &api.FailoverDrill{Spec: api.FailoverDrillSpec{

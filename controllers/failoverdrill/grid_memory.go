@@ -17,25 +17,25 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// Memories knows what grid nodes have for orders; who does not answer is left out.
+// Memories returns what grid nodes have for orders; nodes that do not answer are left out.
 type Memories interface {
 	Memory(ctx context.Context, pods []corev1.Pod) map[string]witness.Memory
 }
 
-// orderBytes is what an order of a drill takes in each grid node of its shard, at most.
+// orderBytes is the memory of an order of a drill in each grid node of its shard, at most.
 const orderBytes = fixorder.Size + store.PerOrder
 
-// memoryCheck compares the orders of a drill with what is left of its grid's memory. Where that cannot be known it says
-// nothing: what several shards get depends on where the recorder finds their partitions, and a grid that frees what is
-// downstream has room again while the drill runs.
+// memoryCheck compares the orders of a drill with the memory left in its grid. It reports nothing where that is
+// unknown: the share of several shards depends on where the recorder finds their partitions, and a grid that frees
+// downstream orders gains memory while the drill runs.
 func (c *preflight) memoryCheck(ctx context.Context, o *observation, pods []corev1.Pod, asked Memories) {
 	if asked == nil || o.grid.Spec.Shards > 1 || o.grid.Spec.Retention.Policy == api.RetentionFreeDownstream {
 		return
 	}
-	said := asked.Memory(ctx, pods)
+	memory := asked.Memory(ctx, pods)
 	pod, left := "", int64(0)
-	for _, name := range slices.Sorted(maps.Keys(said)) {
-		if m := said[name]; m.Limit > 0 && (pod == "" || m.Limit-m.Used < left) {
+	for _, name := range slices.Sorted(maps.Keys(memory)) {
+		if m := memory[name]; m.Limit > 0 && (pod == "" || m.Limit-m.Used < left) {
 			pod, left = name, max(m.Limit-m.Used, 0)
 		}
 	}
@@ -49,20 +49,20 @@ func (c *preflight) memoryCheck(ctx context.Context, o *observation, pods []core
 	}
 	figures := func(orders int64) string {
 		return fmt.Sprintf("%d orders at %d/s take about %s in each grid node, and %s has %s left of %s for orders, which is enough for %d",
-			orders, rate, mebibytes(orders*orderBytes), pod, mebibytes(left), mebibytes(said[pod].Limit), fit)
+			orders, rate, mebibytes(orders*orderBytes), pod, mebibytes(left), mebibytes(memory[pod].Limit), fit)
 	}
 	remedy := "raise spec.memory of the grid, let it free what is downstream (spec.retention.policy: FreeDownstream), or lower spec.traffic.ratePerProbe, spec.repetitions or the durations of the faults"
 	switch {
 	case least <= fit:
-		c.notes = append(c.notes, fmt.Sprintf("memory may run short: if steps take as long as they often do, %s; then orders are refused. Should that not be, %s", figures(expected), remedy))
+		c.notes = append(c.notes, fmt.Sprintf("memory may run short: if steps take as long as they often do, %s; then orders are refused. To avoid that, %s", figures(expected), remedy))
 	case o.drill.Spec.Safety.WhenMemoryShort == api.MemoryShortAllow:
 		c.notes = append(c.notes, fmt.Sprintf("memory will run short, which spec.safety.whenMemoryShort allows: at least %s; then orders are refused", figures(least)))
 	default:
-		c.add(reasonGridTooSmall, "OrderGrid %s would be full before the drill ends: at least %s; %s; or set spec.safety.whenMemoryShort: Allow to see how it refuses orders", o.grid.Name, figures(least), remedy)
+		c.add(reasonGridTooSmall, "OrderGrid %s would be full before the drill ends: at least %s; %s; or set spec.safety.whenMemoryShort: Allow to test how it refuses orders", o.grid.Name, figures(least), remedy)
 	}
 }
 
-// leastTime is how long orders flow if nothing takes longer than it has to.
+// leastTime is how long orders flow at the least.
 func leastTime(d *api.FailoverDrill, steps []plan.Step) (t time.Duration) {
 	for i := range steps {
 		t += steps[i].After + steps[i].Duration + d.Spec.SteadyState.Calm.Duration + d.Spec.SteadyState.Settle.Duration
@@ -72,7 +72,7 @@ func leastTime(d *api.FailoverDrill, steps []plan.Step) (t time.Duration) {
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// mebibytes is an amount of memory as Kubernetes writes it, in whole Mi.
+// mebibytes formats an amount of memory as Kubernetes does, in whole Mi.
 func mebibytes(bytes int64) string {
 	return resource.NewQuantity(bytes>>20<<20, resource.BinarySI).String()
 }

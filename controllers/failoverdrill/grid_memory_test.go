@@ -63,8 +63,8 @@ func memoryBench(t *testing.T, net string) (b *bench, used *atomic.Int64) {
 	return b, used
 }
 
-// TestGridTooSmall: a drill does not begin on a grid that would be full before its end, says with figures why and what to do,
-// and begins by itself once there is room.
+// TestGridTooSmall: a drill does not begin on a grid that would be full before its end, reports figures and remedy, and
+// begins by itself once there is room.
 func TestGridTooSmall(t *testing.T) {
 	b, used := memoryBench(t, "127.78.0")
 	used.Store(344 * mib)
@@ -73,7 +73,7 @@ func TestGridTooSmall(t *testing.T) {
 		c := meta.FindStatusCondition(d.Status.Conditions, api.ConditionPreflight)
 		return c != nil && c.Reason != reasonChecking
 	})
-	// 63 s at 2,000/s are the least.
+	// At least 63 s at 2,000/s.
 	b.want(d, api.ConditionPreflight, metav1.ConditionFalse, "GridTooSmall", "OrderGrid rtd would be full before the drill ends: at least 126000 orders at 2000/s take about 48Mi in each grid node, "+
 		"and rtd-s0-0 has 40Mi left of 384Mi for orders, which is enough for 104596; raise spec.memory")
 	b.want(d, api.ConditionPreflight, metav1.ConditionFalse, "GridTooSmall", "spec.safety.whenMemoryShort: Allow")
@@ -89,7 +89,7 @@ func TestGridTooSmall(t *testing.T) {
 	b.want(d, api.ConditionPreflight, metav1.ConditionTrue, "Passed", "memory may run short")
 }
 
-// TestMemoryShortAllowed: it begins where it may.
+// TestMemoryShortAllowed: it begins where allowed.
 func TestMemoryShortAllowed(t *testing.T) {
 	b, used := memoryBench(t, "127.78.1")
 	used.Store(384 * mib)
@@ -104,7 +104,7 @@ type memories map[string]witness.Memory
 
 func (m memories) Memory(context.Context, []corev1.Pod) map[string]witness.Memory { return m }
 
-// TestMemoryCheck: the node with the least room counts, and what cannot be known is not said.
+// TestMemoryCheck: the node with the least room counts, and unknown figures are not reported.
 func TestMemoryCheck(t *testing.T) {
 	const least, most = 1000 * 100, 1000 * (100 + 60 + 30) // orders: with the minute around, and the wait
 	room := func(orders int64) witness.Memory {
@@ -121,9 +121,9 @@ func TestMemoryCheck(t *testing.T) {
 		"just enough for the least":   {asked: memories{"a": room(least), "b": plenty}, want: "noted"},
 		"too little on one":           {asked: memories{"a": plenty, "b": room(least - 1)}, want: "refused"},
 		"full":                        {asked: memories{"a": {Used: 9 * mib, Limit: 8 * mib}}, want: "refused"},
-		"nobody asks":                 {},
-		"nobody answers":              {asked: memories{}},
-		"a node that does not tell":   {asked: memories{"a": {}}},
+		"no memories":                 {},
+		"no answer":                   {asked: memories{}},
+		"a node that does not answer": {asked: memories{"a": {}}},
 		"it frees":                    {asked: memories{"a": room(1)}, change: func(g *api.OrderGrid) { g.Spec.Retention.Policy = api.RetentionFreeDownstream }},
 		"several shards":              {asked: memories{"a": room(1)}, change: func(g *api.OrderGrid) { g.Spec.Shards = 2 }},
 	} {

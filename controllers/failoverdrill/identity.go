@@ -29,15 +29,16 @@ import (
 // MetricsSecret names the Secret in the operator's namespace with which Prometheus reads the metrics of recorders.
 const MetricsSecret = "ordergrid-drill-metrics"
 
-// always is how long the certificates of drills hold: as long as the operator's key. A drill sets clocks wrong.
+// always is the validity of drill certificates: as long as the operator's key. A drill shifts clocks.
 var always = pki.Period{From: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
 
-// authority vouches for recorders, and for who reads their metrics. It is made of the operator's key, as tokens are.
+// authority signs for recorders, and for readers of their metrics. It is derived from the operator's key, as tokens
+// are.
 func authority(key []byte) (*pki.Authority, error) {
 	for n := byte(0); ; n++ {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte{'a', 'u', 't', 'h', 'o', 'r', 'i', 't', 'y', '/', n})
-		// One number in four billion is none of the curve's.
+		// One number in four billion is outside the curve's range.
 		if signing, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), mac.Sum(nil)); err == nil {
 			return pki.Of(signing, pkix.Name{CommonName: KeySecret}, always)
 		}
@@ -67,15 +68,15 @@ func trusting(d *api.FailoverDrill, key []byte) (*tls.Config, error) {
 	return recorder.Trusting(a.PEM, string(d.UID))
 }
 
-// Start keeps the Secret by which Prometheus reads the metrics of recorders, for a PodMonitor that is there before the first
-// drill. It tries until it is done, and returns.
+// Start keeps the Secret with which Prometheus reads the metrics of recorders, for a PodMonitor that exists before the
+// first drill. It retries until it succeeds, and returns.
 func (k StoredKey) Start(ctx context.Context) error {
 	for {
 		err := k.keepMetricsSecret(ctx)
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		ctrl.Log.WithName("drills").Error(err, "the Secret by which Prometheus reads the metrics of recorders could not be kept; tried again in 10 s")
+		ctrl.Log.WithName("drills").Error(err, "the Secret by which Prometheus reads the metrics of recorders could not be written; retried in 10 s")
 		select {
 		case <-ctx.Done():
 		case <-time.After(10 * time.Second):
@@ -83,10 +84,10 @@ func (k StoredKey) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection says that one of several operators keeps it.
+// NeedLeaderElection: one of several operators keeps it.
 func (k StoredKey) NeedLeaderElection() bool { return true }
 
-// keepMetricsSecret writes it where it is not there, or another key's.
+// keepMetricsSecret writes it where it is missing, or of another key.
 func (k StoredKey) keepMetricsSecret(ctx context.Context) error {
 	key, err := k.Key(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (k StoredKey) keepMetricsSecret(ctx context.Context) error {
 	return nil
 }
 
-// links are the clients of recorders, kept so that a recorder computes one handshake, and not one at each look.
+// links caches the clients of recorders, so that a recorder computes one handshake, not one per reconcile.
 type links struct {
 	mu sync.Mutex
 	of map[types.UID]link
@@ -136,7 +137,7 @@ type link struct {
 	client     *recorder.Client
 }
 
-// get is the client of the recorder of a drill at a URL.
+// get returns the client of a drill's recorder at a URL.
 func (l *links) get(d *api.FailoverDrill, url string, key []byte) (*recorder.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// TestAuthorityIsMadeAnew: another process of the operator with the same key vouches for the same recorders, and one with
+// TestAuthorityIsMadeAnew: another process of the operator with the same key trusts the same recorders, and one with
 // another key does not; a certificate is for one drill, and not for reading metrics.
 func TestAuthorityIsMadeAnew(t *testing.T) {
 	key, other := bytes.Repeat([]byte{1}, keyBytes), bytes.Repeat([]byte{2}, keyBytes)
@@ -79,18 +79,18 @@ func TestMetricsSecret(t *testing.T) {
 			t.Errorf("%s: %v", cert.Subject, err)
 		}
 		if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err == nil {
-			t.Error("Prometheus can play a recorder")
+			t.Error("the metrics certificate is accepted for a recorder")
 		}
 		return cert
 	}
 	first := read()
 	if again := read(); !again.Equal(first) {
-		t.Error("the certificate is another although the key is the same")
+		t.Error("the certificate changed although the key is the same")
 	}
 	if err := b.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: KeySecret}}); err != nil {
 		t.Fatal(err)
 	}
 	if then := read(); then.Equal(first) {
-		t.Error("the certificate is of a key that is gone")
+		t.Error("the certificate is of the old key")
 	}
 }

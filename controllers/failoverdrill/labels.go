@@ -23,12 +23,12 @@ func drillMeta(d *api.FailoverDrill, name string) metav1.ObjectMeta {
 
 func recorderName(d *api.FailoverDrill) string { return api.RecorderName(d.Name) }
 
-// drillOf is the drill in the words of the injectors.
+// drillOf is the drill for the injectors.
 func drillOf(d *api.FailoverDrill) inject.Drill {
 	return inject.Drill{Namespace: d.Namespace, Name: d.Name, UID: d.UID}
 }
 
-// recorderOf is what status says of the recorder.
+// recorderOf is the recorder in status.
 func recorderOf(d *api.FailoverDrill) api.DrillRecorder {
 	if d.Status.Recorder == nil {
 		return api.DrillRecorder{}
@@ -36,7 +36,7 @@ func recorderOf(d *api.FailoverDrill) api.DrillRecorder {
 	return *d.Status.Recorder
 }
 
-// targetOf keeps of a pod what an operator that starts anew needs of it.
+// targetOf keeps of a pod what a restarted operator needs of it.
 func targetOf(p *corev1.Pod) api.DrillTargetPod {
 	return api.DrillTargetPod{Name: p.Name, UID: string(p.UID), IP: p.Status.PodIP, Node: p.Spec.NodeName}
 }

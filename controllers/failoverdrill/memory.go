@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
 
-// heard is when recorders answered last. An operator that starts anew gives each a new chance.
+// heard is when recorders answered last. A restarted operator gives each a new deadline.
 type heard struct {
 	mu sync.Mutex
 	at map[types.UID]time.Time
@@ -47,7 +47,7 @@ func (h *heard) forget(id types.UID) {
 	delete(h.at, id)
 }
 
-// plans of the drills that are not over: one of a thousand repetitions is not made anew at each look.
+// plans caches the plans of drills that are not over: one of a thousand repetitions is not made at every reconcile.
 type plans struct {
 	mu    sync.Mutex
 	known map[types.UID]known
@@ -59,7 +59,7 @@ type known struct {
 	steps []plan.Step
 }
 
-// planKey is what a plan depends on that can change: spec cannot, and what is skipped is decided once.
+// planKey is the variable input of a plan: the spec is immutable, and skipped faults are decided once.
 type planKey struct {
 	seed    int64
 	skipped int

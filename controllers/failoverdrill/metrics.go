@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 )
 
-// gauge is one of a FailoverDrill, with labels beside those that tell which.
+// gauge is a gauge of a FailoverDrill, with labels in addition to its identity.
 func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"namespace", "drill", "grid"}, labels...))
 }
@@ -32,16 +32,16 @@ var (
 	}, []string{"namespace", "grid", "type", "outcome"})
 
 	activeGauge = gauge("ordergrid_drill_fault_active",
-		"1 from the injection of a fault of a FailoverDrill until it is taken back; absent otherwise.", "fault", "type")
+		"1 from the injection of a fault of a FailoverDrill until it is recovered; absent otherwise.", "fault", "type")
 
 	remainGauge = gauge("ordergrid_drill_faults_remain",
-		"1 while faults of a FailoverDrill are in place, or may be, that should have been taken back: condition Recovered says what to do. 0 otherwise.")
+		"1 while faults of a FailoverDrill are in place, or may be, that should have been recovered: condition Recovered has the remedy. 0 otherwise.")
 
 	verdictGauge = gauge("ordergrid_drill_verdict",
 		"1 for the verdict of a FailoverDrill that has ended, 0 for the others.", "suite", "verdict")
 
 	ordersGauge = gauge("ordergrid_drill_orders",
-		"Orders in the certificate of a FailoverDrill, by what became of them: created, acknowledged, rejected, unknown, lost, missing (not lost, and not everywhere they should be), duplicated, out_of_order; gap counts sequence numbers.", "result")
+		"Orders in the certificate of a FailoverDrill, by outcome: created, acknowledged, rejected, unknown, lost, missing (not lost, and not everywhere they should be), duplicated, out_of_order; gap counts sequence numbers.", "result")
 
 	outageGauge = gauge("ordergrid_drill_outage_seconds",
 		"Outage of a client session per fault, in the certificate of a FailoverDrill, by statistic over its steps: p50, p99, max.", "statistic")
@@ -50,7 +50,7 @@ var (
 		"When a FailoverDrill ended, in seconds since 1970; absent before.")
 )
 
-// atEnd are the gauges of a drill that has ended, perDrill all that go with it.
+// atEnd are the gauges of a drill that has ended, perDrill all gauges of a drill.
 var (
 	atEnd    = []*prometheus.GaugeVec{verdictGauge, ordersGauge, outageGauge, completedGauge}
 	perDrill = append([]*prometheus.GaugeVec{activeGauge, remainGauge}, atEnd...)
@@ -64,7 +64,7 @@ func init() { metrics.Registry.MustRegister(collectors()...) }
 
 var countWrite = apply.CountIn(writesTotal)
 
-// recording keeps two workers from writing series of drills of one name into each other.
+// recording keeps two workers from interleaving the series of drills of one name.
 var recording sync.Mutex
 
 // countSteps counts the steps that have just ended.
@@ -81,11 +81,11 @@ func countSteps(before, after *api.FailoverDrill) {
 // verdicts that have a series each, so that a change of verdict is a change of values.
 var verdicts = []api.DrillVerdict{api.DrillPass, api.DrillMissed, api.DrillInvalid, api.DrillViolated}
 
-// active are the series of ordergrid_drill_fault_active that there are, by drill.
+// active are the existing series of ordergrid_drill_fault_active, by drill.
 var active = map[types.NamespacedName][]prometheus.Labels{}
 
-// record publishes what status of a FailoverDrill says. It is made from status alone, so that an operator that starts
-// anew has it as well. A series that stays is never gone in between: a scrape may come at any time.
+// record publishes the status of a FailoverDrill. It is derived from status alone, so that a restarted operator has it
+// as well. A series that stays is never removed in between: a scrape may come at any time.
 func record(d *api.FailoverDrill) {
 	recording.Lock()
 	defer recording.Unlock()
@@ -114,7 +114,7 @@ func record(d *api.FailoverDrill) {
 		verdictGauge.WithLabelValues(namespace, name, grid, string(d.Spec.Suite), string(v)).Set(is)
 	}
 	if c.SHA256 == "" {
-		return // no certificate was made: its zeros are no figures
+		return // no certificate exists: its zeros are not figures
 	}
 	for result, n := range map[string]int64{
 		"created": c.Created, "acknowledged": c.Acknowledged, "rejected": c.Rejected, "unknown": c.Unknown,

@@ -20,7 +20,7 @@ func registry() *prometheus.Registry {
 	return reg
 }
 
-// certified is a drill that has ended, with a second fault that is still in place: more than there can be.
+// certified is a drill that has ended, with a second fault still in place.
 func certified(name string) *api.FailoverDrill {
 	at := metav1.NewTime(time.Unix(1_700_000_000, 0))
 	micro := metav1.NewMicroTime(at.Time)
@@ -44,7 +44,7 @@ func TestDrillsAreExportedAndForgotten(t *testing.T) {
 	record(d)
 	record(d)
 	want := `
-# HELP ordergrid_drill_fault_active 1 from the injection of a fault of a FailoverDrill until it is taken back; absent otherwise.
+# HELP ordergrid_drill_fault_active 1 from the injection of a fault of a FailoverDrill until it is recovered; absent otherwise.
 # TYPE ordergrid_drill_fault_active gauge
 ordergrid_drill_fault_active{drill="nightly",fault="fail",grid="rtd",namespace="trading",type="PodFailure"} 1
 # HELP ordergrid_drill_outage_seconds Outage of a client session per fault, in the certificate of a FailoverDrill, by statistic over its steps: p50, p99, max.

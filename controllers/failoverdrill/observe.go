@@ -25,15 +25,15 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// askLimit bounds one call to a recorder, an injector or a witness, so that one that hangs holds up nothing else.
+// askLimit bounds one call to a recorder, an injector or a witness, so that a hanging one delays nothing else.
 const askLimit = 5 * time.Second
 
-// guarded: the finalizer is on.
+// guarded reports whether the finalizer is set.
 func guarded(d *api.FailoverDrill) bool {
 	return controllerutil.ContainsFinalizer(d, api.FinalizerFaults)
 }
 
-// observe reads what the phase needs. It replaces spec by the one in which the suite is filled in.
+// observe reads what the phase needs. It replaces spec by the one completed by the suite.
 func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observation, error) {
 	o := &observation{drill: d, now: r.Clock.Now()}
 	var err error
@@ -59,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observ
 	return o, nil
 }
 
-// addPlan fills in what the suite decides, and plans. Without a grid there is only what is under way to take back.
+// addPlan completes the spec and plans. Without a grid only the step under way is recovered.
 func (r *Reconciler) addPlan(o *observation) {
 	d := o.drill
 	key := planKey{seed: d.Status.Seed, skipped: len(d.Status.Skipped)}
@@ -85,14 +85,14 @@ func (r *Reconciler) addPlan(o *observation) {
 	d.Spec.State = state // the one field that changes
 }
 
-// observeRun reads what there is of a drill that has begun.
+// observeRun reads the objects of a drill that has begun.
 func (r *Reconciler) observeRun(ctx context.Context, o *observation, at phase) error {
 	d := o.drill
 	var err error
 	if o.job, err = runs.Find(ctx, r.Client, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
 		return err
 	}
-	if o.job == nil { // a cache may not know yet of what was just created
+	if o.job == nil { // a cache may not have what was just created
 		if o.job, err = runs.Find(ctx, r.Live, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (r *Reconciler) recorderPod(ctx context.Context, o *observation) (*corev1.P
 	return nil, nil
 }
 
-// askRecorder asks the recorder how it is, if it can answer.
+// askRecorder reads the status of the recorder, if it can answer.
 func (r *Reconciler) askRecorder(ctx context.Context, o *observation) {
 	c, err := r.recorder(ctx, o)
 	if err == nil {
@@ -169,7 +169,7 @@ func (r *Reconciler) recorderURL(pod *corev1.Pod) string {
 	return "https://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(recorder.Port))
 }
 
-// look at the fault of the step under way, as far as its state needs it.
+// look observes the fault of the step under way, as far as its state needs it.
 func (r *Reconciler) look(ctx context.Context, o *observation) {
 	s := current(o.drill)
 	if s == nil || int(s.Index) >= len(o.plan) {
@@ -188,7 +188,7 @@ func (r *Reconciler) look(ctx context.Context, o *observation) {
 	}
 	switch s.State {
 	case api.StepWitnessing:
-		f.Said = o.step.fault
+		f.Reported = o.step.fault
 		o.step.look, o.step.lookErr = r.Witness.Look(ctx, f, json.RawMessage(s.Baseline))
 		o.step.record = r.recordOf(ctx, o, s)
 	case api.StepHolding, api.StepSettling:
@@ -196,7 +196,7 @@ func (r *Reconciler) look(ctx context.Context, o *observation) {
 	}
 }
 
-// recordOf is what the recorder knows of a step; nil if it does not answer.
+// recordOf is the recorder's record of a step; nil if it does not answer.
 func (r *Reconciler) recordOf(ctx context.Context, o *observation, s *api.DrillStep) *recorder.Record {
 	if o.recorder == nil {
 		return nil
@@ -221,7 +221,7 @@ func (r *Reconciler) injector(provider string) (inject.Injector, error) {
 	return nil, fmt.Errorf("provider %s is not configured any more; start the operator with it again (chart value drills.executors)", provider)
 }
 
-// providerOf is who was chosen for a type.
+// providerOf is the provider chosen for a type.
 func providerOf(d *api.FailoverDrill, t api.DrillFaultType) string {
 	for _, p := range d.Status.Providers {
 		if p.Type == t {
@@ -232,7 +232,7 @@ func providerOf(d *api.FailoverDrill, t api.DrillFaultType) string {
 }
 
 // concerned are the injectors that may hold something of the drill: those it chose, and those inside the cluster, which
-// may have tried something on the nodes. An executor that was never used need not answer for a drill to end.
+// may have tested nodes. An executor that was never used need not answer for a drill to end.
 func (r *Reconciler) concerned(d *api.FailoverDrill) (list []inject.Injector, missing []string) {
 	used := map[string]bool{}
 	for _, p := range d.Status.Providers {
@@ -249,7 +249,7 @@ func (r *Reconciler) concerned(d *api.FailoverDrill) (list []inject.Injector, mi
 	return list, missing
 }
 
-// leftovers asks everybody concerned what is left of the drill.
+// leftovers asks all injectors concerned what is left of the drill.
 func (r *Reconciler) leftovers(ctx context.Context, o *observation) leftovers {
 	l := leftovers{asked: true}
 	if !guarded(o.drill) || over(o.drill) {
@@ -263,7 +263,8 @@ func (r *Reconciler) leftovers(ctx context.Context, o *observation) leftovers {
 		switch {
 		case err == nil:
 		case apierrors.IsForbidden(err) && o.drill.DeletionTimestamp != nil:
-			// The rights went first, with the namespace. What Kubernetes holds of the drill is owned by it, and goes with it.
+			// The permissions were deleted first, with the namespace. The drill owns its Kubernetes objects, and they
+			// are deleted with it.
 		default:
 			unknown = append(unknown, fmt.Sprintf("%s: %v", in.Provider(), err))
 		}
@@ -273,7 +274,7 @@ func (r *Reconciler) leftovers(ctx context.Context, o *observation) leftovers {
 	return l
 }
 
-// otherDrill is the drill that has the grid of d now, or empties it of faults; empty if there is none.
+// otherDrill is the drill that has the grid of d now, or recovers its faults; empty if there is none.
 func (r *Reconciler) otherDrill(ctx context.Context, d *api.FailoverDrill) (string, error) {
 	var drills api.FailoverDrillList
 	if err := r.Live.List(ctx, &drills, client.InNamespace(d.Namespace)); err != nil {

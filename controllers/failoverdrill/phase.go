@@ -39,47 +39,47 @@ const (
 	reasonFaultsUnknown   = "FaultsUnknown"
 )
 
-// How long the drill waits for what normally takes seconds. Each is long enough for a machine that is busy with
-// something else, and is the end of a drill that would otherwise stand still.
+// Time limits for what normally takes seconds. Each is long enough for a busy machine, and ends a drill that would
+// otherwise hang.
 const (
 	startLimit   = 15 * time.Minute // the recorder's pod: schedule, pull, connect
 	calmLimit    = 15 * time.Minute // redundancy and a calm time before a step
-	stale        = 15 * time.Second // a fault that was resolved and not asked for since is resolved anew
-	injectLimit  = 2 * time.Minute  // from asking for a fault to the provider's word that it is there
-	recoverWarn  = 30 * time.Second // from asking to take it back to the condition that says so
+	stale        = 15 * time.Second // a fault that was resolved and not requested since is resolved anew
+	injectLimit  = 2 * time.Minute  // from the request of a fault until the provider reports it in place
+	recoverWarn  = 30 * time.Second // from the request of its recovery until the condition reports it
 	settleLimit  = 15 * time.Minute // service and redundancy after a fault
 	silenceLimit = time.Minute      // a recorder that does not answer
 	finishLimit  = 30 * time.Minute // reading all logs, judging
 )
 
-// maxAttempts is how often a step is begun that was interrupted before its fault.
+// maxAttempts is how often a step that was interrupted before its fault is begun.
 const maxAttempts = 3
 
-// How soon the drill is looked at again.
+// Intervals between reconciles.
 const (
-	pollFast      = 250 * time.Millisecond // while a fault comes or goes
+	pollFast      = 250 * time.Millisecond // while a fault is injected or recovered
 	pollStep      = time.Second
 	pollPreflight = 10 * time.Second
 	pollTrial     = time.Second
 	pollLongest   = time.Minute
 )
 
-// phase of a drill: what the reason of its condition Running says.
+// phase of a drill: the reason of its condition Running.
 type phase int
 
 const (
-	phasePending    phase = iota // the grid is not there, or another drill has it
-	phasePreflight               // something stands in the way
-	phaseStarting                // the recorder does not run yet
+	phasePending    phase = iota // the grid does not exist, or another drill has it
+	phasePreflight               // a check failed
+	phaseStarting                // the recorder is not running yet
 	phaseBaseline                // the first step waits for a calm time
 	phaseStep                    // a step is under way, or the next is due
-	phaseRecovering              // it has ended; its faults are taken back
+	phaseRecovering              // it has ended; its faults are recovered
 	phaseFinishing               // the recorder judges
 	phaseComplete
 	phaseFailed
 )
 
-// phaseOf reads the phase back from status.
+// phaseOf derives the phase from status.
 func phaseOf(s *api.FailoverDrillStatus) phase {
 	switch {
 	case meta.IsStatusConditionTrue(s.Conditions, api.ConditionComplete):

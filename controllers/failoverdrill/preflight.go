@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
 
-// Reasons of the condition Preflight beside those of the phases.
+// Reasons of the condition Preflight in addition to those of the phases.
 const (
 	reasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	reasonGridNotReady        = "GridNotReady"
@@ -31,13 +31,13 @@ const (
 // AllNamespaces in the list of namespaces lets drills run everywhere.
 const AllNamespaces = allow.AllNamespaces
 
-// CheckFaultType says what is wrong with an entry of what drills may do to others than their grid.
+// CheckFaultType validates an entry of the faults that an administrator allows beyond the grid.
 func CheckFaultType(entry string) error {
 	beyond := api.DrillFaultsBeyondGrid()
 	if slices.Contains(beyond, api.DrillFaultType(entry)) {
 		return nil
 	}
-	return fmt.Errorf("%q is no type of fault that has to be allowed; these are %s, and all others hit the grid alone", entry, typeNames(beyond))
+	return fmt.Errorf("%q is not a type of fault that has to be allowed; these are %s, and all others affect the grid alone", entry, typeNames(beyond))
 }
 
 func typeNames(types []api.DrillFaultType) string {
@@ -48,18 +48,18 @@ func typeNames(types []api.DrillFaultType) string {
 	return strings.Join(list, ", ")
 }
 
-// problem is something that stands in the way of a drill, with its remedy.
+// problem is an obstacle to a drill, with its remedy.
 type problem struct{ reason, message string }
 
-// preflight is what was found out before a drill begins.
+// preflight is the result of the checks before a drill begins.
 type preflight struct {
 	problems []problem
-	// asking says what is still being found out.
+	// asking is what is still being checked.
 	asking    string
 	providers []api.DrillProvider
-	// skipped are the faults that are left out, because nobody here can make them and the drill allows that.
+	// skipped are the faults that are left out, because no provider supports them and the drill allows that.
 	skipped []api.DrillSkipped
-	// notes are what a person should know who lets the drill run.
+	// notes are hints for the user who runs the drill.
 	notes []string
 }
 
@@ -67,10 +67,10 @@ func (c *preflight) add(reason, format string, args ...any) {
 	c.problems = append(c.problems, problem{reason, fmt.Sprintf(format, args...)})
 }
 
-// reason of the first problem: the checks are in the order in which a person would go about them.
+// reason of the first problem: the checks are in the order in which a user would fix them.
 func (c *preflight) reason() string { return c.problems[0].reason }
 
-// message has all problems, so that nobody has to mend one to see the next.
+// message has all problems, so that they can be fixed at once.
 func (c *preflight) message() string {
 	if len(c.problems) == 1 {
 		return c.problems[0].message
@@ -82,8 +82,8 @@ func (c *preflight) message() string {
 	return strings.Join(list, ". ")
 }
 
-// check looks for everything that stands in the way. Whether a fault can be made may have to be tried on the nodes, which
-// is not done where no drill may run.
+// check finds all obstacles. Whether a fault is supported may have to be tested on the nodes, which is not done where
+// no drill may run.
 func check(ctx context.Context, o *observation, pods []corev1.Pod, rules *Defaults, injectors []inject.Injector, asked Memories) (c preflight) {
 	namespaces := rules.Namespaces
 	if d := o.drill; !slices.Contains(namespaces, d.Namespace) && !slices.Contains(namespaces, AllNamespaces) {
@@ -106,7 +106,7 @@ func check(ctx context.Context, o *observation, pods []corev1.Pod, rules *Defaul
 	return possible
 }
 
-// checkFaults holds each fault against the grid as it is.
+// checkFaults compares each fault with the grid.
 func (c *preflight) checkFaults(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) {
 	done := map[string]bool{}
 	for i := range steps {
@@ -117,7 +117,7 @@ func (c *preflight) checkFaults(d *api.FailoverDrill, grid *api.OrderGrid, steps
 	}
 }
 
-// checkConditions: a grid in trouble is not broken further.
+// checkConditions: a degraded grid is not disturbed further.
 func (c *preflight) checkConditions(d *api.FailoverDrill, grid *api.OrderGrid) {
 	for _, kind := range []string{api.ConditionAvailable, api.ConditionRedundant, api.ConditionDataLossSuspected, api.ConditionConfigurationRegressed} {
 		want := metav1.ConditionTrue
@@ -131,7 +131,7 @@ func (c *preflight) checkConditions(d *api.FailoverDrill, grid *api.OrderGrid) {
 		if found == nil && want == metav1.ConditionFalse || found != nil && found.Status == want {
 			continue
 		}
-		text := "its status is not known yet"
+		text := "it has no status yet"
 		if found != nil {
 			text = found.Message
 		}
@@ -139,7 +139,7 @@ func (c *preflight) checkConditions(d *api.FailoverDrill, grid *api.OrderGrid) {
 	}
 }
 
-// checkFault: whether the grid is one the fault means something for.
+// checkFault checks that the fault is meaningful for the grid.
 func (c *preflight) checkFault(d *api.FailoverDrill, grid *api.OrderGrid, p *plan.Step) {
 	f := &p.Fault
 	switch {
@@ -150,11 +150,11 @@ func (c *preflight) checkFault(d *api.FailoverDrill, grid *api.OrderGrid, p *pla
 	case f.Expect != nil && f.Expect.Grid == api.GridRefusesOrders && grid.Spec.MinInSync < 2 && f.Start != api.StartHeld:
 		c.add(reasonGridMismatch, "fault %s expects that orders are refused when copies are missing, and OrderGrid %s has minInSync: %d, with which one copy is enough; set it to 2, or leave out expect.grid", f.Name, grid.Name, grid.Spec.MinInSync)
 	case (f.Type == api.FaultIODelay || f.Type == api.FaultIOError) && len(grid.Sinks()) == 0:
-		c.add(reasonGridMismatch, "fault %s (%s) is about the files of a sink, and OrderGrid %s has none; name a grid with a sink of type File", f.Name, f.Type, grid.Name)
+		c.add(reasonGridMismatch, "fault %s (%s) concerns the files of a sink, and OrderGrid %s has none; name a grid with a sink of type File", f.Name, f.Type, grid.Name)
 	}
 }
 
-// needsBackup: without a second copy the fault has nobody to hit, or nobody at the other end.
+// needsBackup: without a second copy the fault has no target, or no other end.
 func needsBackup(p *plan.Step) bool {
 	f := &p.Fault
 	switch r := role(p); {
@@ -166,7 +166,7 @@ func needsBackup(p *plan.Step) bool {
 	return strings.HasPrefix(string(f.Type), "Network") && (f.Target == nil || f.Target.Peer == "" || f.Target.Peer == api.PeerCopies)
 }
 
-// checkNodes: a fault of a machine concerns every shard with a pod on it.
+// checkNodes: a fault of a machine affects every shard with a pod on it.
 func (c *preflight) checkNodes(d *api.FailoverDrill, steps []plan.Step, pods []corev1.Pod) {
 	limit := max(d.Spec.Safety.MaxShards, 1)
 	shards := map[string]map[string]bool{}
@@ -190,8 +190,8 @@ func (c *preflight) checkNodes(d *api.FailoverDrill, steps []plan.Step, pods []c
 	}
 }
 
-// checkProviders chooses who makes each type of fault: the first injector that can on every node concerned. One that an
-// administrator does not allow in the namespace, nobody makes.
+// checkProviders chooses the provider of each type of fault: the first injector that supports it on every node
+// concerned. A type that an administrator does not allow in the namespace has none.
 func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []corev1.Pod, allowed allow.List, injectors []inject.Injector) {
 	spec := &o.drill.Spec
 	scope := &inject.Scope{Drill: drillOf(o.drill), Grid: o.grid, Nodes: nodesOf(pods), Faults: spec.Faults}
@@ -224,7 +224,7 @@ func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []c
 				}
 			}
 		default:
-			c.add(reason, "faults of type %s cannot be made: %s; mend that, or leave them out with spec.unsupportedFaults: Skip", t, why)
+			c.add(reason, "faults of type %s cannot be made: %s; fix that, or leave them out with spec.unsupportedFaults: Skip", t, why)
 		}
 	}
 	if c.asking != "" || len(unsupported) == 0 {
@@ -236,12 +236,12 @@ func (c *preflight) checkProviders(ctx context.Context, o *observation, pods []c
 	}
 }
 
-// notAllowed says why a type of fault is not for drills of a namespace; empty if it is.
+// notAllowed returns why a type of fault is not allowed in a namespace; empty if it is.
 func notAllowed(t api.DrillFaultType, namespace string, allowed allow.List) string {
 	if !slices.Contains(api.DrillFaultsBeyondGrid(), t) || slices.Contains(allowed.In(namespace), string(t)) {
 		return ""
 	}
-	return fmt.Sprintf("it hurts others than the grid (%s), and an administrator has to allow it, by the value drills.allow of the operator's chart", allowed.Sentence(namespace))
+	return fmt.Sprintf("it affects more than the grid (%s), and an administrator has to allow it, by the value drills.allow of the operator's chart", allowed.Sentence(namespace))
 }
 
 func typesOf(faults []api.DrillFault) (types []api.DrillFaultType) {
@@ -254,8 +254,8 @@ func typesOf(faults []api.DrillFault) (types []api.DrillFaultType) {
 	return types
 }
 
-// choose takes the first injector that says yes; while one before it is being asked, nothing is chosen. It
-// says why no one can.
+// choose returns the first injector that answers Yes; while an earlier one answers Asking, none is chosen. If all
+// answer No it returns why.
 func (c *preflight) choose(t api.DrillFaultType, injectors []inject.Injector, answers []map[api.DrillFaultType]inject.Answer) string {
 	var why []string
 	for i, in := range injectors {
@@ -273,7 +273,7 @@ func (c *preflight) choose(t api.DrillFaultType, injectors []inject.Injector, an
 		}
 	}
 	if len(why) == 0 {
-		return "no provider knows it; start the operator with an executor that offers it (chart value drills.executors)"
+		return "no provider supports it; start the operator with an executor that offers it (chart value drills.executors)"
 	}
 	return strings.Join(why, "; ")
 }

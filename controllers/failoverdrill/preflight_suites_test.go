@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 )
 
-// TestSuitesFitAPair: nothing about an ordinary pair stands in the way of any suite.
+// TestSuitesFitAPair: an ordinary pair meets the requirements of every suite.
 func TestSuitesFitAPair(t *testing.T) {
 	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Shards: 1, Partitions: 8, Replicas: 2, MinInSync: 1}}
 	for _, s := range suites.All() {

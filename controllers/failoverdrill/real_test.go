@@ -20,7 +20,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// TestRealRecorder: a drill with the real recorder on a real grid of processes. Whom Chaos Mesh is told to kill is killed.
+// TestRealRecorder: a drill with the real recorder on a real grid of processes. The process of a pod that Chaos Mesh
+// would kill is killed.
 func TestRealRecorder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts a grid: run it without -short")

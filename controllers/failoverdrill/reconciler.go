@@ -1,8 +1,8 @@
-// Package failoverdrill reconciles FailoverDrills: it lets a recorder send orders to a grid, breaks the grid on purpose
-// step by step, takes back what it broke whatever happens, and puts what the recorder certifies into status.
+// Package failoverdrill reconciles FailoverDrills: it lets a recorder send orders to a grid, injects faults into the
+// grid step by step, recovers them whatever happens, and copies the recorder's certificate into status.
 //
-// Nothing about a drill is kept in the operator. Status says of every step how far it is, and is written before a fault
-// is asked for, so that no fault is ever made that an operator that starts anew would not know of.
+// The operator keeps no state of a drill. Status has the state of every step, and is written before a fault is
+// requested, so that a restarted operator knows of every fault that was made.
 package failoverdrill
 
 import (
@@ -32,10 +32,10 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/runs"
 )
 
-// conflictRetry is when to look again after somebody else has written.
+// conflictRetry is when to reconcile again after a conflict.
 const conflictRetry = 200 * time.Millisecond
 
-// Defaults are what a FailoverDrill gets that does not say otherwise; the operator's command line sets them.
+// Defaults of FailoverDrills, set by the operator's flags.
 type Defaults struct {
 	// Image of the recorder, which is the probe's.
 	Image string
@@ -43,8 +43,8 @@ type Defaults struct {
 	ImagePullPolicy corev1.PullPolicy
 	// Namespaces in which drills may run; none: nowhere, AllNamespaces: everywhere.
 	Namespaces []string
-	// Allowed are, by namespace, the types of faults that drills may make there although they hurt others than the grid; see
-	// CheckFaultType.
+	// Allowed are, by namespace, the types of faults that drills may make there although they affect more than the
+	// grid; see CheckFaultType.
 	Allowed allow.List
 }
 
@@ -52,34 +52,35 @@ type Defaults struct {
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server. While a drill is under way everything that decides about a fault is read from it.
+	// Live reads from the API server. While a drill is under way all input of decisions about a fault is read from it.
 	Live client.Reader
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock for times in status.
 	Clock clock.PassiveClock
-	// Injectors make the faults, in order of preference.
+	// Injectors, in order of preference.
 	Injectors []inject.Injector
-	// Witness shows that they have hit.
+	// Witness observes the faults.
 	Witness witness.Witness
-	// Memories knows what room grids have for the orders of drills; nil: nobody does.
+	// Memories returns the memory that grids have for the orders of drills; nil: unknown.
 	Memories Memories
 	// Keys makes the tokens of recorders.
 	Keys Keys
-	// RecorderURL says where the recorder in a pod answers; nil: at the pod's address.
+	// RecorderURL returns the URL of the recorder in a pod; nil: the pod's address.
 	RecorderURL func(pod *corev1.Pod) string
-	// Versions of what takes part, for the certificate.
+	// Versions of the components, for the certificate.
 	Versions func(ctx context.Context) map[string]string
-	// Defaults for fields left out.
+	// Defaults of omitted fields.
 	Defaults Defaults
 
-	claim sync.Mutex // held from looking for other drills on a grid until status says that this one has it
+	claim sync.Mutex // held from the check for other drills on a grid until status has the claim
 	heard heard
 	plans plans
 	links links
 }
 
-// SetupWithManager registers the controller and what wakes it. Kinds of Chaos Mesh are not watched: they may not be there.
+// SetupWithManager registers the controller and its watches. Kinds of Chaos Mesh are not watched: they may not be
+// installed.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("failoverdrill").
@@ -92,16 +93,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Complete(r)
 }
 
-// over: nothing is done any more.
+// over: the drill has ended.
 func over(d *api.FailoverDrill) bool {
 	at := phaseOf(&d.Status)
 	return at == phaseComplete || at == phaseFailed
 }
 
-// Reconcile observes the drill, decides what comes next, does that, and writes status.
+// Reconcile observes the drill, decides what comes next, carries it out, and writes status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	d := &api.FailoverDrill{}
-	// Not from the cache: a status that is behind would have a step done twice.
+	// Not from the cache: an old status would repeat a step.
 	if err := r.Live.Get(ctx, req.NamespacedName, d); err != nil {
 		if apierrors.IsNotFound(err) {
 			forget(req.NamespacedName)
@@ -134,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if actErr != nil {
-		next.step, next.ending = nil, nil // it is tried again
+		next.step, next.ending = nil, nil // it is retried
 		if next.phase == phaseComplete || next.phase == phaseFailed {
 			next.phase, next.reason = phaseFinishing, reasonFinishing
 		}
@@ -153,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: next.again}, nil
 }
 
-// dismiss forgets what is kept of a drill that is over.
+// dismiss drops the cached state of a drill that is over.
 func (r *Reconciler) dismiss(d *api.FailoverDrill) {
 	r.heard.forget(d.UID)
 	r.plans.forget(d.UID)
@@ -164,12 +165,12 @@ func (r *Reconciler) applier() *apply.Applier {
 	return &apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
 }
 
-// writeStatus writes status if it has changed, and tells of what people wait for.
+// writeStatus writes status if it has changed, and sends events.
 func (r *Reconciler) writeStatus(ctx context.Context, before, d *api.FailoverDrill) error {
 	if equality.Semantic.DeepEqual(before.Status, d.Status) {
 		return nil
 	}
-	after := d.DeepCopy() // what the patch answers has spec as it is stored, without the suite's part
+	after := d.DeepCopy() // the response to the patch has the stored spec, without the suite's part
 	if err := apply.Status(ctx, r.Client, before, d); err != nil {
 		return err
 	}

@@ -26,11 +26,11 @@ const (
 	dataVolume = "history"
 	dataMount  = "/history"
 
-	// identityVolume has what the recorder serves with.
+	// identityVolume has the recorder's certificate and key.
 	identityVolume = "identity"
 	identityMount  = "/etc/ordergrid/recorder"
 
-	// patience with one copy or sink that does not answer at the end; finishLimit bounds all of them.
+	// patience bounds the wait for one copy or sink that does not answer at the end; finishLimit bounds all of them.
 	patience = 2 * time.Minute
 )
 
@@ -44,19 +44,19 @@ func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, t
 
 func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) corev1.PodSpec {
 	spec := runs.Pod(recorderContainer(d, grid, steps, defaults), d.Spec.Traffic.Placement)
-	spec.AutomountServiceAccountToken = ptr.To(false) // it never talks to the API server
+	spec.AutomountServiceAccountToken = ptr.To(false) // it does not use the API server
 	spec.SecurityContext = restricted.PodWithVolumes()
 	spec.Affinity = awayFromGrid(d, steps, taken)
 	spec.Volumes = []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, *certificates.Volume(identityVolume, recorderName(d))}
 	return spec
 }
 
-// awayFromGrid keeps the recorder from the machines of the grid where there is room; always, when the drill breaks
-// machines: the ledger has to outlive them. Then it is by the names of the machines that are taken when it starts: a rule
-// about pods would hold in both directions, and keep the grid's replacements from the recorder's machine.
+// awayFromGrid keeps the recorder off the machines of the grid where possible; always, when the drill breaks machines:
+// the ledger has to survive them. Then it excludes the machines in use at its start by name: pod anti-affinity would be
+// symmetric, and keep the grid's replacements off the recorder's machine.
 func awayFromGrid(d *api.FailoverDrill, steps []plan.Step, taken []string) *corev1.Affinity {
 	if len(taken) > 0 && slices.ContainsFunc(steps, func(p plan.Step) bool { return breaksMachine(p.Fault.Type) }) {
-		var elsewhere []corev1.NodeSelectorRequirement // a requirement about a field takes one value
+		var elsewhere []corev1.NodeSelectorRequirement // a requirement about a field has one value
 		for _, node := range taken {
 			elsewhere = append(elsewhere, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
 		}
@@ -116,8 +116,8 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 	return args
 }
 
-// noSink says why nothing downstream can be compared: an EmptyDir goes with its pod, and the pod that comes after it does
-// not write again what was in it.
+// noSink returns why the sink cannot be compared: an EmptyDir is deleted with its pod, and the next pod does not write
+// its content again.
 func noSink(grid *api.OrderGrid, steps []plan.Step) string {
 	sink := grid.ReadableSink()
 	if sink == nil || sink.OutlivesPods() {
@@ -129,7 +129,7 @@ func noSink(grid *api.OrderGrid, steps []plan.Step) string {
 	return ""
 }
 
-// replacesPods are the faults after which another pod is there, not only another process.
+// replacesPods are the faults that replace pods, not only processes.
 func replacesPods(t api.DrillFaultType) bool {
 	return t == api.FaultPodKill || t == api.FaultPodDelete || t == api.FaultRollingUpdate || t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
 }

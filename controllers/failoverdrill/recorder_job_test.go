@@ -15,7 +15,7 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// TestRecorderArguments: the program takes the command line it is given, word for word.
+// TestRecorderArguments: the program accepts its command line.
 func TestRecorderArguments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds order-probe: run it without -short")
@@ -35,22 +35,22 @@ func TestRecorderArguments(t *testing.T) {
 	grid.Spec.Sinks = []api.SinkSpec{{Name: "audit", Type: api.SinkFile}}
 	steps := []plan.Step{{Fault: api.DrillFault{Name: "kill", Type: api.FaultContainerKill}}}
 	if line := strings.Join(recorderArgs(d, grid, steps), " "); strings.Contains(line, "--no-sink") {
-		t.Errorf("the files of a container outlive it, and are not to be looked at: %s", line)
+		t.Errorf("the files of a container outlive it, but are not compared: %s", line)
 	}
 	steps = append(steps, plan.Step{Fault: api.DrillFault{Name: "delete", Type: api.FaultPodDelete}})
 	args := recorderArgs(d, grid, steps)
 	if line := strings.Join(args, " "); !strings.Contains(line, "--no-sink the files of sink audit are on EmptyDir volumes, which go with the pods that delete replaces") {
-		t.Errorf("the files of deleted pods are gone, and are to be looked at: %s", line)
+		t.Errorf("the files of deleted pods are gone, but are compared: %s", line)
 	}
 	if line := strings.Join(args, " "); !strings.Contains(line, "--endpoint rtd-client.trading.svc:7400 --grid rtd --replicas 2") || !strings.Contains(line, "--rate 3000") {
 		t.Errorf("arguments %s", line)
 	}
-	if out, err := exec.CommandContext(t.Context(), program, append(args, "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "Be the recorder") {
+	if out, err := exec.CommandContext(t.Context(), program, append(args, "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "Run the recorder") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// TestRecorderPod: it has no rights, is never replaced, and keeps away from machines that a drill breaks.
+// TestRecorderPod: it has no permissions, is never replaced, and avoids machines that a drill breaks.
 func TestRecorderPod(t *testing.T) {
 	o := under("")
 	grid := &api.OrderGrid{}
@@ -65,10 +65,10 @@ func TestRecorderPod(t *testing.T) {
 		t.Errorf("%+v", c.Env)
 	}
 	if v := pod.Volumes[1]; v.Projected.Sources[0].Secret.Name != "nightly-recorder" || c.VolumeMounts[1].Name != v.Name || !slices.Contains(c.Args, c.VolumeMounts[1].MountPath+"/tls.key") {
-		t.Errorf("it has nothing to show who it is by: %+v, %+v, %v", pod.Volumes, c.VolumeMounts, c.Args)
+		t.Errorf("it has no credentials: %+v, %+v, %v", pod.Volumes, c.VolumeMounts, c.Args)
 	}
 	if pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		t.Error("it has to keep away although no machine is broken")
+		t.Error("it must avoid machines although none is broken")
 	}
 	grid.Spec.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "ib"}, Interface: "fabric0"}
 	if recorderJob(o.drill, grid, o.plan, nil, testDefaults).Spec.Template.Annotations[api.AnnotationNetworks] == "" {
@@ -80,6 +80,6 @@ func TestRecorderPod(t *testing.T) {
 		t.Errorf("a machine is powered off, and the recorder may be on it: %+v", a)
 	}
 	if a.PodAntiAffinity != nil {
-		t.Error("the recorder keeps what replaces a pod of the grid from its own machine")
+		t.Error("the recorder keeps replacement pods of the grid off its machine")
 	}
 }

@@ -13,13 +13,13 @@ import (
 const (
 	// leastMemory of a recorder: a drill of one step may wait long for its grid.
 	leastMemory = 512 << 20
-	// around is the time before the first step and after the last, in which orders flow as well.
+	// around is the time before the first step and after the last, in which orders flow too.
 	around = time.Minute
 )
 
-// recorderMemory is what a recorder gets that does not say otherwise, as request and as limit: its ledger cannot be had
-// again, so it must neither be evicted from a machine that is short of memory nor take what others need. It has room for
-// every order of the drill when each step takes its own times and a quarter of the time the grid has to be redundant again.
+// recorderMemory is the default memory of a recorder, as request and as limit: its ledger cannot be recovered, so it
+// must neither be evicted under memory pressure nor use memory of others. It has room for every order of the drill when
+// each step takes its own times and a quarter of the time the grid has to be redundant again.
 func recorderMemory(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) (bytes int64) {
 	return max(leastMemory, room.Memory(expectedOrders(d, steps), int(grid.Spec.Replicas)))
 }

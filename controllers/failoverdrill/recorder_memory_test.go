@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/room"
 )
 
-// TestRecorderMemory: a recorder has room for the orders of its drill, as much is kept for it, and it takes no more.
+// TestRecorderMemory: a recorder has room for the orders of its drill, requests that much, and uses no more.
 func TestRecorderMemory(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -34,7 +34,7 @@ func TestRecorderMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			if spec.Traffic.Probes == 0 {
-				spec.Traffic.Probes = 2 // as the API server fills it in
+				spec.Traffic.Probes = 2 // as defaulted by the API server
 			}
 			spec.SteadyState.Calm, spec.SteadyState.Settle, spec.SteadyState.RedundantWithin = in(5*time.Second), in(3*time.Second), in(2*time.Minute)
 			steps, err := plan.Steps(spec, plan.Shape{Shards: 1, Replicas: 2, Partitions: 2}, 1)
@@ -45,7 +45,7 @@ func TestRecorderMemory(t *testing.T) {
 			r := recorderContainer(&api.FailoverDrill{Spec: *spec}, grid, steps, testDefaults).Resources
 			limit, request := r.Limits[corev1.ResourceMemory], r.Requests[corev1.ResourceMemory]
 			if limit.Cmp(request) != 0 {
-				t.Errorf("limit %s, request %s: the ledger has to be kept room for", limit.String(), request.String())
+				t.Errorf("limit %s, request %s: want the ledger's memory reserved", limit.String(), request.String())
 			}
 			if n := room.Orders(limit.Value(), 2); n < test.orders {
 				t.Errorf("limit %s has room for %d orders, and a run of it created %d", limit.String(), n, test.orders)
@@ -59,7 +59,7 @@ func TestRecorderMemory(t *testing.T) {
 
 func in(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 
-// TestRecorderMemoryIsTheUsers: whoever says what the recorder gets is believed.
+// TestRecorderMemoryIsTheUsers: user-defined resources are not changed.
 func TestRecorderMemoryIsTheUsers(t *testing.T) {
 	d := under("").drill
 	own := corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}}

@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
 
-// fakeRecorder answers as a recorder does whose grid comes back a second after each fault.
+// fakeRecorder answers like a recorder whose grid recovers a second after each fault.
 type fakeRecorder struct {
 	b         *bench
 	url       string
@@ -29,7 +29,7 @@ type fakeRecorder struct {
 	disturbed time.Time
 	noCopies  bool // the grid does not become redundant
 	steps     map[int]*recorder.Record
-	told      []string
+	reported  []string
 	finish    *recorder.Finish
 }
 
@@ -69,9 +69,9 @@ func (f *fakeRecorder) set(change func()) {
 	change()
 }
 
-// again is another recorder, for another drill.
+// again is the recorder of another drill.
 func (f *fakeRecorder) again() {
-	f.token, f.phase, f.steps, f.told, f.finish = "", recorder.Running, map[int]*recorder.Record{}, nil, nil
+	f.token, f.phase, f.steps, f.reported, f.finish = "", recorder.Running, map[int]*recorder.Record{}, nil, nil
 }
 
 const comesBack = time.Second
@@ -139,12 +139,12 @@ func (f *fakeRecorder) step(w http.ResponseWriter, r *http.Request, now time.Tim
 		rec = &recorder.Record{Index: index, From: now}
 		f.steps[index] = rec
 		_ = json.NewDecoder(r.Body).Decode(&rec.Step)
-		f.told = append(f.told, fmt.Sprintf("%d begin %s", index, rec.What))
+		f.reported = append(f.reported, fmt.Sprintf("%d begin %s", index, rec.What))
 	}
 	if event != "" {
 		var n recorder.Note
 		_ = json.NewDecoder(r.Body).Decode(&n)
-		f.told = append(f.told, fmt.Sprintf("%d %s %s", index, event, n.Witness.State))
+		f.reported = append(f.reported, fmt.Sprintf("%d %s %s", index, event, n.Witness.State))
 		rec.Witness = n.Witness
 		switch recorder.Event(event) {
 		case recorder.Injected:

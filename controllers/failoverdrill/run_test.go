@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 	s := b.untilStep(d, 0, api.StepInjecting)
 	b.want(d, api.ConditionPreflight, metav1.ConditionTrue, "Passed", "PodKill by ChaosMesh")
 	if len(s.Targets) != 1 || s.Targets[0].UID == "" || s.Baseline == "" || len(b.mesh.objects()) != 0 {
-		t.Errorf("status has to know of the fault before it is made: %+v, %d objects", s, len(b.mesh.objects()))
+		t.Errorf("status must have the fault before it is made: %+v, %d objects", s, len(b.mesh.objects()))
 	}
 	b.want(d, api.ConditionRecovered, metav1.ConditionFalse, "FaultActive", "kill (step 0, by ChaosMesh)")
 	b.untilStep(d, 1, api.StepHolding)

@@ -23,13 +23,13 @@ const (
 	tokenKey = "token"
 	// keyBytes of the operator's key.
 	keyBytes = 32
-	// KeySecret names the Secret in the operator's namespace with the key from which tokens and certificates of all recorders are
-	// made.
+	// KeySecret names the Secret in the operator's namespace with the key from which tokens and certificates of all
+	// recorders are derived.
 	KeySecret = "ordergrid-drill-key"
 )
 
-// Keys gives the key from which the tokens of recorders and their authority are made. The operator makes them anew from it
-// whenever it needs one, so that it has to read no Secret but its own.
+// Keys returns the key from which the tokens of recorders and their authority are derived. The operator derives them
+// when needed, so that it has to read no Secret but its own.
 type Keys interface {
 	Key(ctx context.Context) ([]byte, error)
 }
@@ -68,7 +68,7 @@ func (k StoredKey) Key(ctx context.Context) ([]byte, error) {
 			return nil, fmt.Errorf("create Secret %s: %w", name, err)
 		}
 	}
-	return nil, fmt.Errorf("the Secret %s comes and goes", name)
+	return nil, fmt.Errorf("the Secret %s is repeatedly created and deleted", name)
 }
 
 // token of a drill's recorder.
@@ -78,7 +78,7 @@ func token(key []byte, d *api.FailoverDrill) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// secret hands token and certificate to the recorder, and to people who may read it.
+// secret passes token and certificate to the recorder, and to users who may read it.
 func secret(d *api.FailoverDrill, key []byte) (*corev1.Secret, error) {
 	gvk := api.GroupVersion.WithKind("FailoverDrill")
 	m := drillMeta(d, recorderName(d))

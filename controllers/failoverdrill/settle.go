@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// shownLimit is how long what the grid has to show may take: its condition is the operator's, which may be busy.
+	// shownLimit bounds the wait for the expected state of the grid: its condition is set by the operator, which may be
+	// busy.
 	shownLimit = 30 * time.Second
-	// silentFor is how long nothing may be acknowledged until that counts as refusing orders.
+	// silentFor is the time without acknowledgements that counts as refusing orders.
 	silentFor = 2 * time.Second
 )
 
-// decideHolding: until its time is over, and the steps that happen meanwhile are.
+// decideHolding waits until its time is over, and that of the steps that happen meanwhile.
 func decideHolding(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	lasted := age(o, s.InjectedTime)
 	if nextIs(o, api.StartHeld) && unfit(o) == nil {
@@ -28,7 +29,7 @@ func decideHolding(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	switch {
 	case lasted < p.Duration && goneEarly(o, p):
 		return going(o, p, doNothing, &stepChange{state: api.StepRecovering, outcome: api.StepFailed,
-			message: fmt.Sprintf("the fault was over after %s, and not by this drill: %s", rounded(lasted), o.step.fault.Message)}, "is taken back")
+			message: fmt.Sprintf("the fault was recovered after %s, and not by this drill: %s", rounded(lasted), o.step.fault.Message)}, "is being recovered")
 	case lasted < p.Duration && !timeOver(o):
 		d := going(o, p, doNothing, nil, "is in place")
 		d.again = min(pollStep, p.Duration-lasted)
@@ -37,16 +38,16 @@ func decideHolding(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		if lasted < max(p.Duration, shownLimit) {
 			return going(o, p, doNothing, nil, "is in place")
 		}
-		return going(o, p, doNothing, &stepChange{state: api.StepRecovering, outcome: api.StepMissed, message: notShown(p, lasted)}, "is taken back")
+		return going(o, p, doNothing, &stepChange{state: api.StepRecovering, outcome: api.StepMissed, message: notShown(p, lasted)}, "is being recovered")
 	}
 	c := to(api.StepRecovering)
 	if late := lasted - heldTime(o.plan, int(s.Index)); p.Duration > 0 && late > stale && s.Message == "" {
 		c.message = fmt.Sprintf("held for %s, not %s: the operator did not run, or could not reach the API server", rounded(lasted), p.Duration)
 	}
-	return going(o, p, doNothing, c, "is taken back")
+	return going(o, p, doNothing, c, "is being recovered")
 }
 
-// heldTime is how long a fault is in place at most: its own time, and that of the steps held by it.
+// heldTime is how long a fault is in place at most: its own time, and that of the steps that it holds.
 func heldTime(steps []plan.Step, index int) time.Duration {
 	total := steps[index].Duration
 	for i := index + 1; i < len(steps) && steps[i].Start == api.StartHeld; i++ {
@@ -55,7 +56,7 @@ func heldTime(steps []plan.Step, index int) time.Duration {
 	return total
 }
 
-// shown: the grid shows what the fault wants of it.
+// shown reports whether the grid has the state that the fault expects.
 func shown(o *observation, p *plan.Step) bool {
 	if p.Fault.Expect == nil {
 		return true
@@ -76,11 +77,11 @@ func notShown(p *plan.Step, lasted time.Duration) string {
 	return fmt.Sprintf("within %s the condition Redundant of the OrderGrid was not False; expected was this warning", rounded(lasted))
 }
 
-// decideRecovering: until the provider says that nothing is left, however long that takes. The condition Recovered says
-// what stands in the way.
+// decideRecovering waits until the provider reports that nothing is left, however long that takes. The condition
+// Recovered has what blocks it.
 func decideRecovering(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	if o.step.faultErr != nil || o.step.fault.Phase != inject.Gone {
-		d := going(o, p, doRecover, nil, "is taken back")
+		d := going(o, p, doRecover, nil, "is being recovered")
 		d.again = backOff(age(o, s.StateTime))
 		return d
 	}
@@ -90,9 +91,9 @@ func decideRecovering(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	return going(o, p, doRecovered, to(api.StepSettling), "waits for service and all copies")
 }
 
-// decideSettling: service and redundancy after the fault, as the recorder sees them, and a while of watching. A step
-// that happened while another fault was held, or that is followed by one that does not wait for all copies, need not
-// see them.
+// decideSettling waits for service and redundancy after the fault, as seen by the recorder, and for the settle time. It
+// skips a step that happened while another fault was held, or that is followed by one that does not wait for all
+// copies.
 func decideSettling(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	r := o.step.record
 	waited := age(o, s.StateTime)
@@ -107,7 +108,7 @@ func decideSettling(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case waited <= max(settleLimit, 2*redundantWithin(o.drill))+settle:
 		return still(o, p, "waits for service and all copies"+refusal(o))
 	}
-	missing := "the recorder does not say what is missing"
+	missing := "the recorder does not report what is missing"
 	switch {
 	case r == nil:
 	case r.Served.IsZero():
@@ -117,11 +118,11 @@ func decideSettling(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	default:
 		missing = fmt.Sprintf("there is no calm time of %s", settle)
 	}
-	return end(o, api.OutcomeFailed, reasonServiceNotBack, fmt.Sprintf("step %d (%s): %s after the fault was taken back the grid is not as before: %s%s", s.Index, s.Fault, rounded(waited), missing, refusal(o)))
+	return end(o, api.OutcomeFailed, reasonServiceNotBack, fmt.Sprintf("step %d (%s): %s after the recovery of the fault the grid is not as before: %s%s", s.Index, s.Fault, rounded(waited), missing, refusal(o)))
 }
 
-// refusal is what the grid last said when it refused an order of the drill, if it did a moment ago: a grid that is full
-// has all its copies and serves nobody.
+// refusal is the grid's last refusal of an order of the drill, if it is recent: a grid that is full has all its copies
+// but accepts no orders.
 func refusal(o *observation) string {
 	if o.recorder == nil || o.recorder.Refusal == "" {
 		return ""
@@ -129,7 +130,7 @@ func refusal(o *observation) string {
 	return "; the grid refuses orders: " + o.recorder.Refusal
 }
 
-// settled judges a step against what is expected of it. The certificate judges again, from the whole history.
+// settled compares a step with its expectations. The certificate judges again, from the whole history.
 func settled(o *observation, s *api.DrillStep, r *recorder.Record, p *plan.Step) *stepChange {
 	c := to(api.StepDone)
 	if s.Outcome != "" {

@@ -10,7 +10,7 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// apply puts a decision into status.
+// apply copies a decision into status.
 func (r *Reconciler) apply(o *observation, d *decision) {
 	s := &o.drill.Status
 	if step := current(o.drill); step != nil && d.step != nil {
@@ -45,7 +45,7 @@ func (r *Reconciler) apply(o *observation, d *decision) {
 	setConditions(o, d)
 }
 
-// enter moves a step on, with what is known at that moment.
+// enter changes the state of a step.
 func enter(o *observation, step *api.DrillStep, c *stepChange) {
 	now := metav1.NewMicroTime(o.now)
 	was := step.State
@@ -67,11 +67,11 @@ func enter(o *observation, step *api.DrillStep, c *stepChange) {
 		if step.Outcome == api.StepFailed {
 			o.drill.Status.FailedSteps++
 		}
-		step.Baseline = "" // nobody looks at it any more, and it is large
+		step.Baseline = "" // no longer used, and large
 	}
 }
 
-// change puts into a step what a decision says of it.
+// change applies a decision to a step.
 func change(step *api.DrillStep, c *stepChange, now time.Time) {
 	if c == nil {
 		return

@@ -29,20 +29,20 @@ func next(d *api.FailoverDrill) int {
 	return 0
 }
 
-// nextIs says whether the next step starts so.
+// nextIs reports whether the next step has this start.
 func nextIs(o *observation, start api.DrillStart) bool {
 	at := next(o.drill)
 	return at < len(o.plan) && o.plan[at].Start == start
 }
 
-// decideStep: what comes next in the step under way, or after it.
+// decideStep decides what comes next in the step under way, or after it.
 func decideStep(o *observation) decision {
 	s := current(o.drill)
 	if s == nil {
 		return between(o)
 	}
 	if int(s.Index) >= len(o.plan) || o.plan[s.Index].Fault.Name != s.Fault || o.plan[s.Index].Fault.Type != s.Type {
-		return end(o, api.OutcomeFailed, reasonPlanInvalid, fmt.Sprintf("step %d is %s, which is not what the plan has now: this version of the operator plans otherwise than the one that began", s.Index, s.Fault))
+		return end(o, api.OutcomeFailed, reasonPlanInvalid, fmt.Sprintf("step %d is %s, which differs from the plan: this version of the operator plans differently from the one that began", s.Index, s.Fault))
 	}
 	p := &o.plan[s.Index]
 	switch s.State {
@@ -62,7 +62,7 @@ func decideStep(o *observation) decision {
 	return decideSettling(o, s, p)
 }
 
-// between two steps: the next, or the end.
+// between handles the time between two steps: the next, or the end.
 func between(o *observation) decision {
 	if s := unfit(o); s != nil {
 		reason := reasonInjectionFailed
@@ -97,7 +97,7 @@ func refusalExpected(p *plan.Step) bool {
 	return p.Fault.Expect != nil && p.Fault.Expect.Injection == api.InjectionRefused
 }
 
-// going is a decision of a drill that runs.
+// going is a decision of a running drill.
 func going(o *observation, p *plan.Step, do action, change *stepChange, doing string) decision {
 	d := decision{do: do, phase: phaseStep, reason: reasonStep, step: change, again: pollFast,
 		message: fmt.Sprintf("step %d of %d: %s %s", p.Index+1, len(o.plan), p.Fault.Name, doing)}
@@ -107,7 +107,7 @@ func going(o *observation, p *plan.Step, do action, change *stepChange, doing st
 	return d
 }
 
-// still changes nothing, and has no hurry.
+// still changes nothing.
 func still(o *observation, p *plan.Step, doing string) decision {
 	d := going(o, p, doNothing, nil, doing)
 	d.again = pollStep
@@ -116,18 +116,18 @@ func still(o *observation, p *plan.Step, doing string) decision {
 
 func to(state api.DrillStepState) *stepChange { return &stepChange{state: state} }
 
-// failed ends a step that could not be carried out. What there may be of its fault is taken back first.
+// failed ends a step that could not be carried out. Its fault is recovered first, if there is one.
 func failed(message string) *stepChange {
 	return &stepChange{state: api.StepRecovering, outcome: api.StepFailed, message: message, witness: api.WitnessNotSeen, seen: message}
 }
 
-// decideWaiting waits for what the step's start asks for.
+// decideWaiting waits for the condition of the step's start.
 func decideWaiting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	r, waited := o.recorder, age(o, s.StateTime)
 	switch {
 	case r == nil:
 		return still(o, p, "waits for the recorder")
-	case p.Start != api.StartRedundant: // the step before it has seen to that
+	case p.Start != api.StartRedundant: // the previous step has ensured that
 		if waited < p.After {
 			d := going(o, p, doNothing, nil, "is due")
 			d.again = min(pollStep, p.After-waited)
@@ -148,7 +148,7 @@ func decideWaiting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		s.Index, s.Fault, limit, r.Missing, o.drill.Spec.GridRef.Name))
 }
 
-// decideCalm leaves the grid alone for the time the step is compared with.
+// decideCalm measures the undisturbed grid, for comparison.
 func decideCalm(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	r, waited := o.recorder, age(o, s.StateTime)
 	want := o.drill.Spec.SteadyState.Calm.Duration + p.After
@@ -162,14 +162,14 @@ func decideCalm(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case waited > calmLimit+want && !r.Redundant:
 		return end(o, api.OutcomeFailed, reasonNotRedundant, fmt.Sprintf("step %d (%s) is not injected: the grid does not stay redundant for %s: %s", s.Index, s.Fault, want, r.Missing))
 	case waited > calmLimit+want:
-		return end(o, api.OutcomeFailed, reasonNotCalm, fmt.Sprintf("step %d (%s) is not injected: in %s there were not %s in which no session was without an acknowledgement for %s; the longest lately was %s. Is the machine busy with something else?",
+		return end(o, api.OutcomeFailed, reasonNotCalm, fmt.Sprintf("step %d (%s) is not injected: in %s there were not %s in which no session was without an acknowledgement for %s; the longest lately was %s. Is the machine overloaded?",
 			s.Index, s.Fault, calmLimit, want, r.GapLimit, rounded(r.WorstGap)))
 	}
 	return still(o, p, "waits for a calm time"+refusal(o))
 }
 
-// decideInjecting: status knows of the fault; now it may be made. One that was resolved long ago, by an operator that
-// stopped before it could ask for it, is resolved anew: who was primary then need not be now.
+// decideInjecting: status has the fault; now it may be made. One that was resolved long ago, by an operator that
+// stopped before it could request it, is resolved anew: the primary may have changed.
 func decideInjecting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	waited := age(o, s.StateTime)
 	switch f := o.step.fault; {
@@ -184,7 +184,7 @@ func decideInjecting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case f.Phase == inject.Gone && waited > stale && s.Attempts >= maxAttempts:
 		return going(o, p, doNothing, failed(fmt.Sprintf("it was interrupted %d times before its fault", s.Attempts)), "could not be injected")
 	case f.Phase == inject.Gone && waited > stale:
-		return going(o, p, doNothing, to(api.StepWaiting), "was interrupted before its fault and begins again")
+		return going(o, p, doNothing, to(api.StepWaiting), "was interrupted before its fault and is restarted")
 	case f.Phase == inject.Gone && o.recorder == nil:
 		return still(o, p, "waits for the recorder")
 	case f.Phase == inject.Gone:
@@ -194,7 +194,7 @@ func decideInjecting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	case f.Phase == inject.Failed:
 		return going(o, p, doNothing, failed("the fault could not be injected: "+f.Message), "could not be injected")
 	case f.Phase == inject.Recovering:
-		return going(o, p, doNothing, failed("the fault was taken back before it was in place: "+f.Message), "could not be injected")
+		return going(o, p, doNothing, failed("the fault was recovered before it was in place: "+f.Message), "could not be injected")
 	case waited > injectLimit:
 		return going(o, p, doNothing, failed(fmt.Sprintf("the fault is not in place after %s: %s", injectLimit, f.Message)), "could not be injected")
 	}
@@ -203,8 +203,8 @@ func decideInjecting(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	return d
 }
 
-// decideWitnessing: the fault has to be seen, by other means than the provider's word, while it is there. One that
-// happens once may show itself a little later.
+// decideWitnessing: the fault must be seen, independently of the provider, while it is in place. A momentary one may
+// become visible a little later.
 func decideWitnessing(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	lasted := age(o, s.InjectedTime)
 	if o.step.look.Seen {
@@ -221,33 +221,33 @@ func decideWitnessing(o *observation, s *api.DrillStep, p *plan.Step) decision {
 		message: fmt.Sprintf("within %s nothing shows that the fault has hit: %s", rounded(lasted), message)}, "is in place")
 }
 
-// goneEarly: a fault that should last is not there any more, and not because its time was over.
+// goneEarly: a lasting fault is gone before its time.
 func goneEarly(o *observation, p *plan.Step) bool {
 	return p.Duration > 0 && o.step.faultErr == nil && o.step.fault.Phase == inject.Gone && !o.step.fault.Ended
 }
 
-// timeOver: the provider has taken the fault back by itself, because its time was over. By the operator's clock it may
+// timeOver: the provider has recovered the fault by itself, because its time was over. By the operator's clock it may
 // not be, quite.
 func timeOver(o *observation) bool {
 	return o.step.faultErr == nil && o.step.fault.Phase == inject.Gone && o.step.fault.Ended
 }
 
-// witnessLimit is how long a type of fault may take to show itself.
+// witnessLimit is how long a type of fault may take to become visible.
 func witnessLimit(t api.DrillFaultType) time.Duration {
 	switch t {
 	case api.FaultRollingUpdate:
-		return 20 * time.Minute // every pod in turn
+		return 20 * time.Minute // all pods in turn
 	case api.FaultNodePowerOff, api.FaultNodeLinkDown:
-		return 3 * time.Minute // until the control plane says so
+		return 3 * time.Minute // until the control plane reports it
 	case api.FaultHandOver:
 		return time.Minute
 	case api.FaultPodFailure:
-		return time.Minute // the container of before may use up its grace
+		return time.Minute // the previous container may use up its grace period
 	}
 	return 30 * time.Second
 }
 
-// age is how long ago a time of status was; 0 if it is not set.
+// age is the time since a time of status; 0 if it is not set.
 func age(o *observation, t *metav1.MicroTime) time.Duration {
 	if t == nil {
 		return 0
@@ -255,7 +255,7 @@ func age(o *observation, t *metav1.MicroTime) time.Duration {
 	return o.now.Sub(t.Time)
 }
 
-// rounded for people: three digits or so.
+// rounded to about three digits.
 func rounded(d time.Duration) time.Duration {
 	switch {
 	case d > 10*time.Second:

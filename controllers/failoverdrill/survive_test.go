@@ -19,8 +19,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/runs"
 )
 
-// TestOperatorStartsAnewAnywhere: an operator that knows nothing takes over before every single look. Each fault is made
-// once, told once, seen, and taken back.
+// TestOperatorStartsAnewAnywhere: the operator restarts before every single reconcile. Each fault is made once,
+// notified once, seen, and recovered.
 func TestOperatorStartsAnewAnywhere(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -43,7 +43,7 @@ func TestOperatorStartsAnewAnywhere(t *testing.T) {
 				want = 2 // at once, and with the witness
 			}
 			if n := b.recorder.count(fmt.Sprintf("%d %s", i, event)); n != want {
-				t.Errorf("the recorder was told %d times of %q of step %d, want %d", n, event, i, want)
+				t.Errorf("the recorder was notified %d times of %q of step %d, want %d", n, event, i, want)
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func TestOperatorStartsAnewAnywhere(t *testing.T) {
 func (f *fakeRecorder) count(prefix string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, line := range f.told {
+	for _, line := range f.reported {
 		if strings.HasPrefix(line, prefix) {
 			n++
 		}
@@ -60,7 +60,7 @@ func (f *fakeRecorder) count(prefix string) (n int) {
 	return n
 }
 
-// TestOperatorAway: an operator that was away for an hour in mid-fault takes it back, says for how long it stayed, and
+// TestOperatorAway: an operator that was down for an hour during a fault recovers it, reports how long it stayed, and
 // goes on.
 func TestOperatorAway(t *testing.T) {
 	b := newBench(t)
@@ -76,8 +76,8 @@ func TestOperatorAway(t *testing.T) {
 	}
 }
 
-// TestStaleTargets: an operator stops after it has written whom a fault will hit, and before it asks for the fault. A
-// minute later the pods are others: the one that comes next must not go by the old ones.
+// TestStaleTargets: an operator stops after it has written the targets of a fault, and before it requests the fault. A
+// minute later the pods are others: the next operator must not use the old ones.
 func TestStaleTargets(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -96,7 +96,7 @@ func TestStaleTargets(t *testing.T) {
 	}
 }
 
-// TestDeletedInMidFault: nothing of a drill is left when it is gone, and it is not gone before.
+// TestDeletedInMidFault: nothing of a drill is left once it is deleted, and it is not deleted earlier.
 func TestDeletedInMidFault(t *testing.T) {
 	for _, state := range []api.DrillStepState{api.StepCalm, api.StepInjecting, api.StepWitnessing, api.StepHolding, api.StepRecovering, api.StepSettling} {
 		t.Run(string(state), func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestDeletedInMidFault(t *testing.T) {
 	}
 }
 
-// TestDeletedWithItsNamespace: the rights of a drill may go before it does.
+// TestDeletedWithItsNamespace: the permissions of a drill may be deleted first.
 func TestDeletedWithItsNamespace(t *testing.T) {
 	for _, state := range []api.DrillStepState{api.StepHolding, api.StepDone} {
 		t.Run(string(state), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestDeletedWithItsNamespace(t *testing.T) {
 			b.until(d, "the drill is gone", func() bool {
 				return apierrors.IsNotFound(b.client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 			})
-			for _, o := range b.mesh.objects() { // the garbage collector, which does not run here, deletes them
+			for _, o := range b.mesh.objects() { // play the garbage collector, which does not run here
 				if refs := o.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != d.UID {
 					t.Errorf("%s stays: owners %v", o.GetName(), refs)
 				}
@@ -145,7 +145,7 @@ func TestDeletedWithItsNamespace(t *testing.T) {
 	}
 }
 
-// withoutRights is an injector whose operator may not look any more.
+// withoutRights is an injector whose operator has lost its permissions.
 type withoutRights struct{ inject.Injector }
 
 func (withoutRights) Leftovers(context.Context, inject.Drill) ([]string, error) {
@@ -157,7 +157,7 @@ func (w withoutRights) RecoverAll(ctx context.Context, d inject.Drill) error {
 	return err
 }
 
-// wantMended: every pod of the grid is as it was.
+// wantMended checks that every pod of the grid has recovered.
 func (b *bench) wantMended(t *testing.T) {
 	t.Helper()
 	var pods corev1.PodList
@@ -171,7 +171,7 @@ func (b *bench) wantMended(t *testing.T) {
 	}
 }
 
-// TestAbort: what is in place is taken back first; then the recorder says what it has seen until then.
+// TestAbort: faults in place are recovered first; then the recorder reports what it has seen until then.
 func TestAbort(t *testing.T) {
 	for _, state := range []api.DrillStepState{api.StepCalm, api.StepInjecting, api.StepHolding, api.StepSettling} {
 		t.Run(string(state), func(t *testing.T) {
@@ -217,7 +217,7 @@ func (b *bench) abort(d *api.FailoverDrill) {
 	}
 }
 
-// TestChaosMeshDies: its controller manager is gone in mid-fault, so that its finalizers hold the objects. The drill says
+// TestChaosMeshDies: its controller manager fails during a fault, so that its finalizers hold the objects. The drill reports
 // what remains and does not end before Chaos Mesh is back.
 func TestChaosMeshDies(t *testing.T) {
 	b := newBench(t)
@@ -238,7 +238,7 @@ func TestChaosMeshDies(t *testing.T) {
 		t.Errorf("step %+v", s)
 	}
 	b.wantEvent("Warning FaultsRemain")
-	// Deleting the drill does not get rid of the fault either, and the drill stays.
+	// Deleting the drill does not remove the fault either, and the drill stays.
 	if err := b.client.Delete(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestChaosMeshDies(t *testing.T) {
 		t.Errorf("drill %+v, objects %v", d.ObjectMeta, b.mesh.objects())
 	}
 	if res := backOff(time.Hour); res != pollLongest {
-		t.Errorf("looks again after %s", res)
+		t.Errorf("reconciles again after %s", res)
 	}
 	b.mesh.dead = false
 	b.until(d, "the drill is gone", func() bool {
@@ -258,7 +258,7 @@ func TestChaosMeshDies(t *testing.T) {
 	b.wantMended(t)
 }
 
-// TestRecorderDies: without its ledger there is nothing to certify; the fault is taken back at once.
+// TestRecorderDies: without its ledger there is nothing to certify; the fault is recovered at once.
 func TestRecorderDies(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -280,7 +280,7 @@ func TestRecorderDies(t *testing.T) {
 	}
 }
 
-// TestFaultDoesNotHit: what nothing shows to have hit makes the drill Invalid.
+// TestFaultDoesNotHit: a fault without evidence makes the drill Invalid.
 func TestFaultDoesNotHit(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -296,7 +296,8 @@ func TestFaultDoesNotHit(t *testing.T) {
 	}
 }
 
-// TestFaultCannotBeMade: Chaos Mesh leaves the object alone. The step fails, its object goes, and no further fault is made.
+// TestFaultCannotBeMade: Chaos Mesh ignores the object. The step fails, its object is removed, and no further fault is
+// made.
 func TestFaultCannotBeMade(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -312,7 +313,7 @@ func TestFaultCannotBeMade(t *testing.T) {
 	}
 }
 
-// blind sees nothing.
+// blind is a witness that sees nothing.
 type blind struct{}
 
 func (blind) Baseline(context.Context, *inject.Fault) (witness.Before, error) {

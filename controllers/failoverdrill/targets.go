@@ -15,8 +15,8 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// situation reads what the roles of a step are looked up in. Not from the cache: one that is behind would have a fault
-// hit a pod that is primary no more.
+// situation reads what the roles of a step are resolved from. Not from the cache: with an old one a fault would hit a
+// pod that is no longer primary.
 func (r *Reconciler) situation(ctx context.Context, o *observation) (*plan.Situation, error) {
 	now := &plan.Situation{Grid: o.grid, Recorder: o.pod, Safety: o.drill.Spec.Safety}
 	var partitions api.GridPartitionList
@@ -31,7 +31,7 @@ func (r *Reconciler) situation(ctx context.Context, o *observation) (*plan.Situa
 	return now, nil
 }
 
-// inGrid selects what belongs to the drill's grid.
+// inGrid selects the objects of the drill's grid.
 func inGrid(d *api.FailoverDrill) []client.ListOption {
 	return []client.ListOption{client.InNamespace(d.Namespace), client.MatchingLabels{api.LabelGrid: d.Spec.GridRef.Name}}
 }
@@ -43,7 +43,8 @@ func role(p *plan.Step) api.DrillRole {
 	return api.RolePrimary
 }
 
-// takesCopies: what the process holds in memory is gone. A rolling update is the operator's, which keeps a copy.
+// takesCopies reports whether the copies in the process's memory are lost. A rolling update is excluded, as the
+// operator keeps a copy.
 func takesCopies(t api.DrillFaultType) bool {
 	return recorder.EndsProcess(string(t)) && t != api.FaultRollingUpdate
 }
@@ -63,7 +64,7 @@ func names(targets []api.DrillTargetPod) string {
 	return strings.Join(list, ", ")
 }
 
-// served are partitions as on the wire, from the names of their records.
+// served are partition ids on the wire, from the names of their records.
 func served(now *plan.Situation, records []string) (list []string) {
 	for i := range now.Partitions {
 		for _, name := range records {
@@ -75,7 +76,7 @@ func served(now *plan.Situation, records []string) (list []string) {
 	return list
 }
 
-// faultOf is a step's fault as the injectors want it, from what status says of it.
+// faultOf is a step's fault for the injectors, built from status.
 func faultOf(o *observation, s *api.DrillStep) *inject.Fault {
 	p := &o.plan[s.Index]
 	f := &inject.Fault{
@@ -85,7 +86,7 @@ func faultOf(o *observation, s *api.DrillStep) *inject.Fault {
 	if s.Partition != "" {
 		f.Partitions = []string{s.Partition}
 	}
-	if f.Grid == nil { // it was deleted meanwhile, and its faults are taken back all the same
+	if f.Grid == nil { // it was deleted meanwhile, and its faults are recovered regardless
 		f.Grid = &api.OrderGrid{}
 		f.Grid.Namespace, f.Grid.Name = o.drill.Namespace, o.drill.Spec.GridRef.Name
 	}

@@ -12,7 +12,7 @@ const maxMessage = 1024
 // brief is a message of a step or of an ending.
 func brief(text string) string { return messages.Cut(text, maxMessage) }
 
-// podEnded: its process is no more, however it ended.
+// podEnded: its process has ended, in whatever way.
 func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil
 }

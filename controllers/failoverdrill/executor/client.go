@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// ErrUnknown is what Get answers for a fault the executor knows nothing of.
-var ErrUnknown = errors.New("the executor knows no such fault")
+// ErrUnknown is the error of Get for a fault that the executor does not know.
+var ErrUnknown = errors.New("the executor does not know this fault")
 
 // Error is an executor's refusal.
 type Error struct {
 	Method, URL string
 	Code        int    // HTTP status
-	Field       string // JSON path of the field that is wrong, if it is one
+	Field       string // JSON path of the invalid field, if the error is about one
 	Message     string
 }
 
@@ -38,20 +38,19 @@ func (e *Error) Error() string {
 // Is makes errors.Is(err, ErrUnknown) work.
 func (e *Error) Is(target error) bool { return target == ErrUnknown && e.Code == http.StatusNotFound }
 
-// Client asks one executor. It may be used by several goroutines.
+// Client is a client of one executor. It may be used by several goroutines.
 type Client struct {
 	base  string
 	token string
 	http  *http.Client
 }
 
-// requestTimeout bounds one request where the caller's context does not: an
-// executor answers at once and says Injecting when it is not done.
+// requestTimeout bounds one request where the caller's context does not: an executor answers at once and reports
+// Injecting until it is done.
 const requestTimeout = 30 * time.Second
 
-// NewClient returns a client of the executor at base, as
-// "https://10.0.0.7:9700", which takes token for its callers'. A nil transport
-// means the default one.
+// NewClient returns a client of the executor at base, such as "https://10.0.0.7:9700", that authenticates with token. A
+// nil transport means the default one.
 func NewClient(base, token string, transport http.RoundTripper) (*Client, error) {
 	u, err := url.Parse(base)
 	switch {
@@ -60,9 +59,9 @@ func NewClient(base, token string, transport http.RoundTripper) (*Client, error)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return nil, fmt.Errorf("executor %q: give a URL as http://HOST:PORT or https://HOST:PORT", base)
 	case token == "" || strings.ContainsAny(token, "\r\n"):
-		return nil, fmt.Errorf("executor %s: its token is empty or has line breaks; look at the Secret it comes from", base)
+		return nil, fmt.Errorf("executor %s: its token is empty or has line breaks; check the Secret it comes from", base)
 	}
-	// A redirect would carry the token elsewhere.
+	// A redirect would send the token elsewhere.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
 		base: strings.TrimRight(base, "/"), token: token,
@@ -70,10 +69,10 @@ func NewClient(base, token string, transport http.RoundTripper) (*Client, error)
 	}, nil
 }
 
-// URL is where the executor is.
+// URL of the executor.
 func (c *Client) URL() string { return c.base }
 
-// Capabilities asks what the executor can do.
+// Capabilities returns what the executor can do.
 func (c *Client) Capabilities(ctx context.Context) (*Capabilities, error) {
 	answer := &Capabilities{}
 	if err := c.do(ctx, http.MethodGet, PathCapabilities, nil, answer); err != nil {
@@ -82,8 +81,8 @@ func (c *Client) Capabilities(ctx context.Context) (*Capabilities, error) {
 	return answer, nil
 }
 
-// Put asks for a fault. The same id may be put again with the same fault: that
-// asks how it stands, and does not inject one that is over a second time.
+// Put requests a fault. The same id may be put again with the same fault: that returns its state, and does not inject a
+// fault that is over a second time.
 func (c *Client) Put(ctx context.Context, id string, fault *Fault) (*Status, error) {
 	if err := fault.Validate(); err != nil {
 		return nil, fmt.Errorf("executor %s: %w", c.base, err)
@@ -91,18 +90,18 @@ func (c *Client) Put(ctx context.Context, id string, fault *Fault) (*Status, err
 	return c.fault(ctx, http.MethodPut, id, fault)
 }
 
-// Get asks how a fault stands.
+// Get returns the state of a fault.
 func (c *Client) Get(ctx context.Context, id string) (*Status, error) {
 	return c.fault(ctx, http.MethodGet, id, nil)
 }
 
-// Delete has a fault taken back. It may be repeated, and one that never was
-// counts as taken back: a PUT that arrives late does not inject it.
+// Delete requests the recovery of a fault. It may be repeated, and one that never existed counts as recovered: a PUT
+// that arrives late does not inject it.
 func (c *Client) Delete(ctx context.Context, id string) (*Status, error) {
 	return c.fault(ctx, http.MethodDelete, id, nil)
 }
 
-// List asks for all faults the executor remembers.
+// List returns all faults that the executor remembers.
 func (c *Client) List(ctx context.Context) ([]Status, error) {
 	answer := &FaultList{}
 	if err := c.do(ctx, http.MethodGet, PathFaults, nil, answer); err != nil {
@@ -134,12 +133,12 @@ func (c *Client) fault(ctx context.Context, method, id string, fault *Fault) (*S
 	return answer, nil
 }
 
-// check guards the caller's decisions against an answer of something else.
+// check protects the caller against answers of another service.
 func (s *Status) check() error {
 	switch s.State {
 	case Injecting, Injected, Recovering, Recovered, Failed:
 	default:
-		return wrong("state", "%.80q is none; is this an executor of this protocol?", s.State)
+		return wrong("state", "%.80q is not a state; is this an executor of this protocol?", s.State)
 	}
 	return CheckID(s.ID)
 }
@@ -162,7 +161,7 @@ func (c *Client) do(ctx context.Context, method, path string, request *Fault, an
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return err // names method and URL
+		return err // the error has method and URL
 	}
 	defer func() { _ = resp.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
@@ -175,12 +174,12 @@ func (c *Client) do(ctx context.Context, method, path string, request *Fault, an
 		return refusal(method, target, resp.StatusCode, content)
 	}
 	if err := json.Unmarshal(content, answer); err != nil {
-		return fmt.Errorf("%s %s: the answer is not what the protocol says: %w; is this an executor?", method, target, err)
+		return fmt.Errorf("%s %s: the answer does not follow the protocol: %w; is this an executor?", method, target, err)
 	}
 	return nil
 }
 
-// refusal reads an error's body; what is no JSON is quoted as it came.
+// refusal reads the body of an error; a body that is not JSON is quoted.
 func refusal(method, target string, code int, content []byte) error {
 	e := &Error{Method: method, URL: target, Code: code}
 	var body ErrorBody

@@ -52,37 +52,37 @@ func TestAnswers(t *testing.T) {
 			case c.says == "" && err != nil:
 				t.Errorf("error: %v", err)
 			case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
-				t.Errorf("error is %v, want one saying %q", err, c.says)
+				t.Errorf("error is %v, want one with %q", err, c.says)
 			case c.says != "" && !strings.Contains(err.Error(), client.URL()+"/v1/faults/a"):
-				t.Errorf("the error does not say where: %v", err)
+				t.Errorf("the error does not name the address: %v", err)
 			}
 		})
 	}
 }
 
-func TestUnknownIsTold(t *testing.T) {
+func TestUnknownFaultIsReported(t *testing.T) {
 	_, err := answering(t, 404, `{"error":{"message":"no such fault"}}`).Get(t.Context(), "a")
 	if !errors.Is(err, ErrUnknown) {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := answering(t, 500, ``).Get(t.Context(), "a"); errors.Is(err, ErrUnknown) {
-		t.Error("a broken executor counts as one that knows no such fault")
+		t.Error("a broken executor counts as one that does not know the fault")
 	}
 }
 
-// TestNothingWrongIsSent checks what the client refuses before it asks.
+// TestNothingWrongIsSent checks what the client refuses before it sends a request.
 func TestNothingWrongIsSent(t *testing.T) {
 	client := answering(t, 200, `{}`)
 	bad := delay()
 	bad.Pods[0].UID = ""
 	if _, err := client.Put(t.Context(), "a", bad); err == nil || !strings.Contains(err.Error(), "pods[0].uid") {
-		t.Errorf("a fault that cannot be right: %v", err)
+		t.Errorf("an invalid fault: %v", err)
 	}
 	if _, err := client.Delete(t.Context(), "../capabilities"); err == nil || !strings.Contains(err.Error(), "id:") {
-		t.Errorf("an id that leads elsewhere: %v", err)
+		t.Errorf("an id with a path: %v", err)
 	}
 	if _, err := answering(t, 200, `{"faults":[{"id":"a","state":"?"}]}`).List(t.Context()); err == nil || !strings.Contains(err.Error(), "faults[0].state") {
-		t.Errorf("a list with a state unknown: %v", err)
+		t.Errorf("a list with an unknown state: %v", err)
 	}
 }
 

@@ -2,8 +2,8 @@ package executor
 
 import "slices"
 
-// check tells whether the parameters are those of one kind of network fault:
-// what a kind does not use must not be set, or it would silently not happen.
+// check validates the parameters of one kind of network fault: parameters that the kind does not use must not be set,
+// because they would be ignored silently.
 func (p *Parameters) check(kind string) error {
 	if err := p.checkDelay(kind); err != nil {
 		return err
@@ -25,10 +25,10 @@ func (p *Parameters) check(kind string) error {
 		}
 	}
 	if !slices.Contains([]string{"", DirectionTo, DirectionFrom, DirectionBoth}, p.Direction) {
-		return wrong("parameters.direction", "%.80q is none; use To, From or Both", p.Direction)
+		return wrong("parameters.direction", "%.80q is not a direction; use To, From or Both", p.Direction)
 	}
 	if p.Interface != "" && (!interfaceForm.MatchString(p.Interface) || p.Interface == "lo") {
-		return wrong("parameters.interface", "%.80q is no network interface of a pod's traffic", p.Interface)
+		return wrong("parameters.interface", "%.80q is not a network interface of a pod's traffic", p.Interface)
 	}
 	return nil
 }

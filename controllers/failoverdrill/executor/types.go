@@ -8,7 +8,7 @@ import (
 
 // Capabilities is what an executor can do.
 type Capabilities struct {
-	// Name is how the executor calls itself, for messages.
+	// Name of the executor, for messages.
 	Name  string  `json:"name"`
 	Types []Offer `json:"types"`
 }
@@ -16,20 +16,19 @@ type Capabilities struct {
 // Offer is one kind of fault an executor can do.
 type Offer struct {
 	Type string `json:"type"`
-	// Nodes are the nodes it can be done to or whose pods it can be done to.
-	// Empty means every node.
+	// Nodes that it, or whose pods it, can be done to. Empty means every node.
 	Nodes []string `json:"nodes,omitempty"`
 	// MaxDeadlineSeconds is the longest deadline accepted; 0 means
 	// MaxDeadlineSeconds of the protocol.
 	MaxDeadlineSeconds int `json:"maxDeadlineSeconds,omitempty"`
-	// Note says what a person should know: how it is done, what it costs.
+	// Note describes how it is done and what it costs, for users.
 	Note string `json:"note,omitempty"`
 }
 
-// Fault is what PUT asks for.
+// Fault is the body of PUT.
 type Fault struct {
 	Type string `json:"type"`
-	// Nodes are the nodes concerned: those to be harmed, or those the pods run on.
+	// Nodes concerned: those to be harmed, or those the pods run on.
 	Nodes []string `json:"nodes,omitempty"`
 	// Namespace is that of Pods and Peers.
 	Namespace string `json:"namespace,omitempty"`
@@ -39,16 +38,14 @@ type Fault struct {
 	// every packet of the pod, probes of the kubelet included.
 	Peers      []Pod      `json:"peers,omitempty"`
 	Parameters Parameters `json:"parameters"`
-	// DeadlineSeconds is when the executor takes the fault back by itself,
-	// counted from the request.
+	// DeadlineSeconds is when the executor recovers the fault by itself, counted from the request.
 	DeadlineSeconds int `json:"deadlineSeconds"`
 }
 
-// Pod is a pod as Kubernetes knew it when the fault was resolved.
+// Pod is a pod as known to Kubernetes when the fault was resolved.
 type Pod struct {
 	Name string `json:"name"`
-	// IP is the address packets are matched by: that on Parameters.Interface
-	// where the pod has several.
+	// IP is the address that packets are matched by: that on Parameters.Interface where the pod has several.
 	IP   string `json:"ip"`
 	Node string `json:"node,omitempty"`
 	// UID tells a pod from its successor of the same name. Pods need one, peers
@@ -81,11 +78,10 @@ type Parameters struct {
 	Interface string `json:"interface,omitempty"`
 }
 
-// State is where a fault stands.
+// State of a fault.
 type State string
 
-// The states of a fault. It goes through them in this order; Failed is the end
-// of one that could not be injected, of which nothing is left.
+// The states of a fault, in order; Failed is the end of one that could not be injected, of which nothing is left.
 const (
 	Injecting  State = "Injecting"
 	Injected   State = "Injected"
@@ -94,25 +90,24 @@ const (
 	Failed     State = "Failed"
 )
 
-// Over tells whether nothing of the fault is left.
+// Over reports whether nothing of the fault is left.
 func (s State) Over() bool { return s == Recovered || s == Failed }
 
-// Status is what an executor says about a fault.
+// Status is an executor's report of a fault.
 type Status struct {
 	ID    string `json:"id"`
 	Type  string `json:"type,omitempty"`
 	State State  `json:"state"`
-	// Message says what was done, or why not. While Recovering it says what
-	// could not be taken back yet, if anything.
+	// Message is what was done, or why not. While Recovering it is what could not be recovered yet, if anything.
 	Message string `json:"message,omitempty"`
-	// Injected, Recovered and Deadline are instants of the executor's clock.
+	// Injected, Recovered and Deadline are times of the executor's clock.
 	Injected  *time.Time `json:"injected,omitempty"`
 	Recovered *time.Time `json:"recovered,omitempty"`
 	Deadline  *time.Time `json:"deadline,omitempty"`
 	Witness   Witness    `json:"witness"`
 }
 
-// Witness is what shows that a fault hit. It stays after the recovery.
+// Witness is the evidence that a fault hit. It is kept after the recovery.
 type Witness struct {
 	Seen    bool   `json:"seen"`
 	Message string `json:"message,omitempty"`
@@ -120,7 +115,7 @@ type Witness struct {
 	Counters map[string]int64 `json:"counters,omitempty"`
 }
 
-// FaultList is all an executor remembers: what is injected, and what was.
+// FaultList is all faults an executor remembers: present and past.
 type FaultList struct {
 	Faults []Status `json:"faults"`
 }
@@ -130,10 +125,9 @@ type ErrorBody struct {
 	Error ErrorDetail `json:"error"`
 }
 
-// ErrorDetail says what is wrong with a request.
+// ErrorDetail describes an invalid request.
 type ErrorDetail struct {
-	// Field is the JSON path of the field that is wrong, as "pods[0].ip"; empty
-	// if it is none.
+	// Field is the JSON path of the invalid field, such as "pods[0].ip"; empty if there is none.
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The bounds of a request. Both sides keep to them.
+// The bounds of a request, enforced by both sides.
 const (
 	MaxBody            = 1 << 20 // bytes of a request or an answer
 	MaxID              = 200     // bytes; fits an iptables comment
@@ -19,7 +19,7 @@ const (
 	MaxLatency         = time.Minute
 )
 
-// FieldError is a request that cannot be right.
+// FieldError is an invalid request.
 type FieldError struct {
 	Field   string // JSON path
 	Message string
@@ -31,7 +31,7 @@ func wrong(field, format string, args ...any) error {
 	return &FieldError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Names end up in paths, rules and command lines: only what Kubernetes allows.
+// Names end up in paths, rules and command lines: only Kubernetes names are allowed.
 var (
 	idForm        = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 	nameForm      = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
@@ -39,7 +39,7 @@ var (
 	interfaceForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$`)
 )
 
-// CheckID tells whether id can name a fault.
+// CheckID validates the id of a fault.
 func CheckID(id string) error {
 	if len(id) > MaxID || !idForm.MatchString(id) {
 		return wrong("id", "%.80q is not 1 to %d lower-case letters, digits, '.' and '-', beginning and ending with a letter or digit", id, MaxID)
@@ -47,7 +47,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// IsNetwork tells whether a kind of fault harms pods' packets rather than nodes.
+// IsNetwork reports whether a kind of fault harms pods' packets rather than nodes.
 func IsNetwork(kind string) bool {
 	switch kind {
 	case NetworkDelay, NetworkLoss, NetworkDuplicate, NetworkCorrupt:
@@ -56,11 +56,10 @@ func IsNetwork(kind string) bool {
 	return false
 }
 
-// Validate returns a *FieldError for the first field that cannot be right.
-// Whether an executor offers the fault is not its question.
+// Validate returns a *FieldError for the first invalid field. It does not check whether the executor offers the fault.
 func (f *Fault) Validate() error {
 	if !slices.Contains(Types(), f.Type) {
-		return wrong("type", "%.80q is no kind of fault; use %s", f.Type, strings.Join(Types(), ", "))
+		return wrong("type", "%.80q is not a kind of fault; use %s", f.Type, strings.Join(Types(), ", "))
 	}
 	if f.DeadlineSeconds < 1 || f.DeadlineSeconds > MaxDeadlineSeconds {
 		return wrong("deadlineSeconds", "%d is not within 1 to %d", f.DeadlineSeconds, MaxDeadlineSeconds)
@@ -69,7 +68,7 @@ func (f *Fault) Validate() error {
 		return err
 	}
 	if f.Namespace != "" && !nameForm.MatchString(f.Namespace) {
-		return wrong("namespace", "%.80q is no namespace", f.Namespace)
+		return wrong("namespace", "%.80q is not a namespace", f.Namespace)
 	}
 	if !IsNetwork(f.Type) {
 		return f.checkOfNode()
@@ -99,47 +98,46 @@ func (f *Fault) checkNodes() error {
 	}
 	for i, name := range f.Nodes {
 		if !nameForm.MatchString(name) {
-			return wrong(fmt.Sprintf("nodes[%d]", i), "%.80q is no node's name", name)
+			return wrong(fmt.Sprintf("nodes[%d]", i), "%.80q is not a node's name", name)
 		}
 		if slices.Contains(f.Nodes[:i], name) {
-			return wrong(fmt.Sprintf("nodes[%d]", i), "%q is there twice", name)
+			return wrong(fmt.Sprintf("nodes[%d]", i), "%q is a duplicate", name)
 		}
 	}
 	return nil
 }
 
-// checkOfNode refuses what a fault of nodes would silently not do.
+// checkOfNode refuses fields that a fault of nodes would ignore silently.
 func (f *Fault) checkOfNode() error {
 	needsNodes := f.Type == NodePowerOff || f.Type == NodeLinkDown
 	switch {
 	case needsNodes && len(f.Nodes) == 0:
 		return wrong("nodes", "%s needs at least one node", f.Type)
 	case !needsNodes && len(f.Nodes) != 0:
-		return wrong("nodes", "%s is done to the control plane, not to %q", f.Type, f.Nodes[0])
+		return wrong("nodes", "%s concerns the control plane, not %q", f.Type, f.Nodes[0])
 	case len(f.Peers) != 0:
-		return wrong("peers", "%s knows no peers", f.Type)
+		return wrong("peers", "%s has no peers", f.Type)
 	case f.Parameters != Parameters{}:
 		return wrong("parameters", "%s has none", f.Type)
 	}
 	return nil
 }
 
-// check is for pods to be harmed, which are looked up on their node, and for
-// peers, of which only the address counts.
+// check is for pods to be harmed, which are looked up on their node, and for peers, of which only the address is used.
 func (p *Pod) check(field string, harmed bool) error {
 	if _, err := netip.ParseAddr(p.IP); err != nil || strings.Contains(p.IP, "%") {
-		return wrong(field+".ip", "%.80q is no IP address", p.IP)
+		return wrong(field+".ip", "%.80q is not an IP address", p.IP)
 	}
 	if !harmed {
 		return nil
 	}
 	switch {
 	case !nameForm.MatchString(p.Name):
-		return wrong(field+".name", "%.80q is no pod's name", p.Name)
+		return wrong(field+".name", "%.80q is not a pod's name", p.Name)
 	case !nameForm.MatchString(p.Node):
-		return wrong(field+".node", "%.80q is no node's name", p.Node)
+		return wrong(field+".node", "%.80q is not a node's name", p.Node)
 	case !uidForm.MatchString(p.UID):
-		return wrong(field+".uid", "%.80q is no pod's UID", p.UID)
+		return wrong(field+".uid", "%.80q is not a pod's UID", p.UID)
 	}
 	return nil
 }

@@ -101,8 +101,8 @@ func TestCheckID(t *testing.T) {
 	}
 }
 
-// FuzzFault has whatever a caller may send decoded and checked: neither
-// panics, and what passes keeps its meaning over the wire.
+// FuzzFault decodes and validates arbitrary requests: neither panics, and a valid fault keeps its meaning over the
+// wire.
 func FuzzFault(f *testing.F) {
 	for _, fault := range []*Fault{delay(), powerOff()} {
 		seed, err := json.Marshal(fault)

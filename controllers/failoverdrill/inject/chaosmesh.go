@@ -22,12 +22,12 @@ import (
 
 // ChaosMesh makes faults with the objects of a Chaos Mesh that is installed in the cluster.
 type ChaosMesh struct {
-	// Client reads and writes without a cache: what a cache does not know yet would be made a second time.
+	// Client reads and writes without a cache: an object missing in a cache would be created a second time.
 	Client client.Client
-	// ProbeImage has order-probe, which finds out what a node's kernel can do; ProbePullPolicy goes with it.
+	// ProbeImage has order-probe, which detects the features of a node's kernel; ProbePullPolicy belongs to it.
 	ProbeImage      string
 	ProbePullPolicy corev1.PullPolicy
-	// ProbeNamespace is where the Jobs run that find it out; empty means the drill's.
+	// ProbeNamespace is where these Jobs run; empty means the drill's.
 	ProbeNamespace string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -64,7 +64,7 @@ func (c *ChaosMesh) Inject(ctx context.Context, f *Fault) error {
 		case refused(err):
 			return permanent("Chaos Mesh refuses %s %s: %w", o.GetKind(), o.GetName(), err)
 		case meta.IsNoMatchError(err):
-			return permanent("Chaos Mesh's %s is not there: %w", o.GetKind(), err)
+			return permanent("Chaos Mesh's %s does not exist: %w", o.GetKind(), err)
 		default:
 			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
@@ -72,7 +72,7 @@ func (c *ChaosMesh) Inject(ctx context.Context, f *Fault) error {
 	return nil
 }
 
-// refused by a schema or a webhook, which says so with these.
+// refused by a schema or a webhook, which returns one of these.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
@@ -83,11 +83,11 @@ func refused(err error) bool {
 func (c *ChaosMesh) checkOurs(ctx context.Context, f *Fault, o *unstructured.Unstructured) error {
 	there := blank(o)
 	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
-		return client.IgnoreNotFound(err) // it just went; the next call makes it
+		return client.IgnoreNotFound(err) // it was just deleted; the next call creates it
 	}
 	switch {
 	case there.GetLabels()[LabelDrillUID] != string(f.Drill.UID):
-		return permanent("%s %s in namespace %s exists and is not of this drill; delete it, or give the drill another name", o.GetKind(), o.GetName(), o.GetNamespace())
+		return permanent("%s %s in namespace %s exists and does not belong to this drill; delete it, or give the drill another name", o.GetKind(), o.GetName(), o.GetNamespace())
 	case there.GetDeletionTimestamp() != nil:
 		return fmt.Errorf("%s %s is still being deleted", o.GetKind(), o.GetName())
 	}
@@ -100,7 +100,7 @@ func blank(like *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// objects of a fault, for the pods as they are now. Fails if one of the pods is another than the one that was meant.
+// objects of a fault, for the present pods. Fails if one of the pods has been replaced.
 func (c *ChaosMesh) objects(ctx context.Context, f *Fault) ([]*unstructured.Unstructured, error) {
 	live := *f
 	var err error
@@ -125,7 +125,7 @@ func (c *ChaosMesh) objects(ctx context.Context, f *Fault) ([]*unstructured.Unst
 	return chaosObjects(&live, s)
 }
 
-// present reads the pods anew: a name alone may mean the next pod of it by now.
+// present reads the pods anew: a name alone may refer to a later pod by now.
 func present(ctx context.Context, c client.Reader, pods []corev1.Pod) ([]corev1.Pod, error) {
 	out := make([]corev1.Pod, len(pods))
 	for i := range pods {
@@ -136,13 +136,13 @@ func present(ctx context.Context, c client.Reader, pods []corev1.Pod) ([]corev1.
 		case err != nil:
 			return nil, err
 		case pods[i].UID != "" && out[i].UID != pods[i].UID:
-			return nil, permanent("pod %s is another one by now (UID %s, meant was %s); nothing was injected", pods[i].Name, out[i].UID, pods[i].UID)
+			return nil, permanent("pod %s has been replaced (UID %s, expected %s); nothing was injected", pods[i].Name, out[i].UID, pods[i].UID)
 		}
 	}
 	return out, nil
 }
 
-// sinkVolume is where the grid node writes the files of its sink, the first if there are several.
+// sinkVolume is the mount path of the sink's files in the grid node, the first if there are several.
 func sinkVolume(pod *corev1.Pod) string {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -164,11 +164,11 @@ func sinkVolume(pod *corev1.Pod) string {
 func (c *ChaosMesh) apiServer(ctx context.Context) ([]string, error) {
 	var service corev1.Service
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, &service); err != nil {
-		return nil, fmt.Errorf("where the API server is: %w", err)
+		return nil, fmt.Errorf("address of the API server: %w", err)
 	}
 	var slicesOf discoveryv1.EndpointSliceList
 	if err := c.Client.List(ctx, &slicesOf, client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels{discoveryv1.LabelServiceName: "kubernetes"}); err != nil {
-		return nil, fmt.Errorf("where the API server is: %w", err)
+		return nil, fmt.Errorf("address of the API server: %w", err)
 	}
 	return apiServerTargets(&service, slicesOf.Items), nil
 }
@@ -234,7 +234,7 @@ func (c *ChaosMesh) Leftovers(ctx context.Context, d Drill) ([]string, error) {
 	}
 	jobs, err := c.featureJobs(ctx, d)
 	for i := range jobs {
-		out = append(out, fmt.Sprintf("Job %s/%s, which finds out what a node can do", jobs[i].Namespace, jobs[i].Name))
+		out = append(out, fmt.Sprintf("Job %s/%s, which detects the features of a node", jobs[i].Namespace, jobs[i].Name))
 	}
 	return out, err
 }
@@ -248,7 +248,7 @@ func (c *ChaosMesh) RecoverAll(ctx context.Context, d Drill) error {
 	return errors.Join(c.remove(ctx, objects), c.removeFeatureJobs(ctx, d))
 }
 
-// ofStep are the objects of one step that exist, known by their names: of which parts it had, only the names tell.
+// ofStep are the existing objects of one step, known by their names: only the names tell which parts it had.
 func (c *ChaosMesh) ofStep(ctx context.Context, f *Fault) ([]unstructured.Unstructured, error) {
 	all, err := c.ofDrill(ctx, f.Drill)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestLifeOfAFault(t *testing.T) {
 	}
 	b.mustState(c, f, Injected)
 
-	// Another step of the drill whose number begins alike is not this one.
+	// Another step of the drill with the same number prefix is not this one.
 	other := *f
 	other.Step = 30
 	b.mustState(c, &other, Gone)
@@ -79,7 +79,7 @@ func TestLifeOfAFault(t *testing.T) {
 	}
 	b.mustState(c, f, Recovering)
 	if err := c.Inject(t.Context(), f); err == nil || IsPermanent(err) {
-		t.Errorf("injected anew while the one before is being deleted: %v", err)
+		t.Errorf("injected anew while the previous one is being deleted: %v", err)
 	}
 	if err := b.get(o); err != nil {
 		t.Fatal(err)
@@ -90,20 +90,20 @@ func TestLifeOfAFault(t *testing.T) {
 	}
 	b.mustState(c, f, Gone)
 	if err := c.Recover(t.Context(), f); err != nil {
-		t.Errorf("nothing is there, and yet: %v", err)
+		t.Errorf("nothing is left, but: %v", err)
 	}
 	if left, err := c.Leftovers(t.Context(), f.Drill); err != nil || len(left) != 0 {
 		t.Errorf("%q, %v", left, err)
 	}
 }
 
-// A kill hits the pod that was meant, not the next of its name.
+// A kill hits the selected pod, not the next of its name.
 func TestAnotherPodOfTheName(t *testing.T) {
 	b, c := chaosBench(t)
 	pod := b.pod("g-s0-0", "10.1.0.1")
 	f := b.fault(api.DrillFault{Type: api.FaultPodKill}, pod)
 	f.Pods[0].UID = "the-one-before"
-	if err := c.Inject(t.Context(), f); err == nil || !IsPermanent(err) || !strings.Contains(err.Error(), "another one") {
+	if err := c.Inject(t.Context(), f); err == nil || !IsPermanent(err) || !strings.Contains(err.Error(), "has been replaced") {
 		t.Errorf("%v", err)
 	}
 	f.Pods[0].Name = "g-s0-9"
@@ -113,7 +113,7 @@ func TestAnotherPodOfTheName(t *testing.T) {
 	b.mustState(c, f, Gone)
 }
 
-func TestSomebodyElsesObject(t *testing.T) {
+func TestForeignObject(t *testing.T) {
 	b, c := chaosBench(t)
 	f := b.fault(api.DrillFault{Type: api.FaultPodKill}, b.pod("g-s0-0", "10.1.0.1"))
 	objects, err := chaosObjects(f, &surroundings{})
@@ -124,19 +124,19 @@ func TestSomebodyElsesObject(t *testing.T) {
 	if err := b.client.Create(t.Context(), objects[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Inject(t.Context(), f); err == nil || !IsPermanent(err) || !strings.Contains(err.Error(), "not of this drill") {
+	if err := c.Inject(t.Context(), f); err == nil || !IsPermanent(err) || !strings.Contains(err.Error(), "does not belong to this drill") {
 		t.Errorf("%v", err)
 	}
 	if err := c.RecoverAll(t.Context(), f.Drill); err != nil {
 		t.Error(err)
 	}
 	if err := b.get(b.chaos(kindPod, "night-3")); err != nil {
-		t.Errorf("what belongs to another was taken away: %v", err)
+		t.Errorf("an object of another owner was removed: %v", err)
 	}
 }
 
-// Chaos Mesh goes on trying to inject what the kernel cannot do, for ever. Without its entries in the pod's list of work,
-// and with those of others, it finishes.
+// Chaos Mesh retries an injection that the kernel cannot do for ever. Without its entries in the pod's work list, but
+// with those of others, it finishes.
 func TestUnwedge(t *testing.T) {
 	b, c := chaosBench(t)
 	f := b.fault(api.DrillFault{Type: api.FaultNetworkDelay, Network: &api.NetworkFault{Latency: lasts(5e6)}}, b.pod("g-s0-0", "10.1.0.1"))
@@ -159,7 +159,7 @@ func TestUnwedge(t *testing.T) {
 	entry := func(name, source string) map[string]any {
 		return map[string]any{"name": name, "ipsetType": "hash:net", "source": source}
 	}
-	ours, others := b.namespace+"/night-3", b.namespace+"/somebody-elses"
+	ours, others := b.namespace+"/night-3", b.namespace+"/another"
 	work.Object["spec"] = map[string]any{"ipsets": []any{entry("a", ours), entry("b", others)},
 		"tcs": []any{map[string]any{"type": "netem", "source": ours, "delay": map[string]any{"latency": "1ms"}}}}
 	b.create(work)
@@ -187,11 +187,11 @@ func TestUnwedge(t *testing.T) {
 		t.Errorf("%d ipsets, %d tcs; want the other's one and none", count("ipsets"), count("tcs"))
 	}
 	if err := b.get(o); err != nil {
-		t.Errorf("the object went without Chaos Mesh having taken it back: %v", err)
+		t.Errorf("the object was deleted before Chaos Mesh recovered it: %v", err)
 	}
 }
 
-// Where the orders of pods travel is found from the records and the pods themselves.
+// The network of the pods' orders is found from the records and the pods themselves.
 func TestFaultOnTheDataNetwork(t *testing.T) {
 	b, c := chaosBench(t)
 	grid := testGrid(b.namespace)
@@ -216,7 +216,7 @@ func TestFaultOnTheDataNetwork(t *testing.T) {
 	}
 	f := b.fault(api.DrillFault{Type: api.FaultNetworkDelay, Network: &api.NetworkFault{Latency: lasts(5e6)}}, pods[0])
 	f.Grid, f.Peers = grid, pods[1:]
-	// As an operator that starts anew knows them: names and UIDs.
+	// As known to a restarted operator: names and UIDs.
 	f.Pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "g-s0-0", UID: pods[0].UID}}}
 	if err := c.Inject(t.Context(), f); err != nil {
 		t.Fatal(err)

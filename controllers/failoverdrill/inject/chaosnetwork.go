@@ -19,7 +19,7 @@ const (
 	chaosBoth = "both"
 )
 
-// Chaos Mesh makes a partition with rules for both ways, the others with a queue on the way out of a pod.
+// Chaos Mesh makes a partition with rules for both directions, the others with a queue on the egress of a pod.
 var actions = map[api.DrillFaultType]string{
 	api.FaultNetworkPartition: "partition", api.FaultNetworkDelay: "delay", api.FaultNetworkLoss: "loss",
 	api.FaultNetworkDuplicate: "duplicate", api.FaultNetworkCorrupt: "corrupt", api.FaultNetworkBandwidth: "bandwidth",
@@ -44,7 +44,7 @@ func networkParts(f *Fault, s *surroundings) ([]object, error) {
 		return one(kindNetwork, towards(f.Pods, f.Peers, s, shape, direction, device)), nil
 	}
 	// Chaos Mesh knows a target pod by its address on the pod network only. On another network the peers are given by
-	// their addresses there, and then it shapes only what leaves a pod: each way is an object of its own.
+	// their addresses there, and then it shapes only egress: each direction is an object of its own.
 	var out []object
 	if direction != chaosFrom {
 		out = append(out, object{kindNetwork, "to", towards(f.Pods, f.Peers, s, shape, chaosTo, device)})
@@ -95,7 +95,7 @@ func commonDevice(s *surroundings, groups ...[]corev1.Pod) (string, error) {
 		p, known := s.planes[pod.Name]
 		switch {
 		case !known:
-			return "", permanent("on which interface the orders of pod %s travel is not known", pod.Name)
+			return "", permanent("the interface of the orders of pod %s is not known", pod.Name)
 		case of == "":
 			device, of = p.Device, pod.Name
 		case p.Device != device:
@@ -105,7 +105,7 @@ func commonDevice(s *surroundings, groups ...[]corev1.Pod) (string, error) {
 	return device, nil
 }
 
-// networkShape is what becomes of the packets.
+// networkShape describes the disturbance of the packets.
 func networkShape(f *Fault) (map[string]any, error) {
 	spec := map[string]any{"action": actions[f.Spec.Type], "duration": lasting(f)}
 	p := f.Spec.Network
@@ -114,7 +114,7 @@ func networkShape(f *Fault) (map[string]any, error) {
 	}
 	part := func(name string, value api.Percentage) error {
 		if value == "" {
-			return permanent("%s: network.%s is not given; say which part of the packets, such as 10%%", f.Spec.Type, name)
+			return permanent("%s: network.%s is not given; set the part of the packets, such as 10%%", f.Spec.Type, name)
 		}
 		spec[name] = map[string]any{name: value.Number(), "correlation": p.Correlation.Number()}
 		return nil
@@ -128,7 +128,7 @@ func networkShape(f *Fault) (map[string]any, error) {
 		return spec, part("corrupt", p.Corrupt)
 	case api.FaultNetworkDelay:
 		if p.Latency == nil {
-			return nil, permanent("NetworkDelay: network.latency is not given; say how much later a packet is to arrive, such as 10ms")
+			return nil, permanent("NetworkDelay: network.latency is not given; set the delay, such as 10ms")
 		}
 		delay := map[string]any{"latency": durationText(p.Latency.Duration), "correlation": p.Correlation.Number()}
 		if p.Jitter != nil {
@@ -137,7 +137,7 @@ func networkShape(f *Fault) (map[string]any, error) {
 		spec["delay"] = delay
 	case api.FaultNetworkBandwidth:
 		if p.Rate.Value() < 8 {
-			return nil, permanent("NetworkBandwidth: network.rate is not given; say how many bits a second pass, such as 10M")
+			return nil, permanent("NetworkBandwidth: network.rate is not given; set the bits per second, such as 10M")
 		}
 		bits := p.Rate.Value()
 		spec["bandwidth"] = map[string]any{"rate": strconv.FormatInt(bits, 10) + "bit", "buffer": burst(bits), "limit": queue(bits)}
@@ -151,7 +151,7 @@ func burst(bits int64) int64 { return max(bits/8/100, 64<<10) }
 // queue is how many bytes may wait before packets are lost: what the link carries in 50 ms beyond the burst.
 func queue(bits int64) int64 { return burst(bits) + max(bits/8/20, 64<<10) }
 
-// networkDirection is both ways unless said otherwise. Without peers Chaos Mesh shapes only what a pod sends.
+// networkDirection is both by default. Without peers Chaos Mesh shapes only egress.
 func networkDirection(f *Fault) (string, error) {
 	asked := api.DirectionBoth
 	if f.Spec.Network != nil && f.Spec.Network.Direction != "" {
@@ -169,9 +169,9 @@ func networkDirection(f *Fault) (string, error) {
 	return chaosBoth, nil
 }
 
-// apiServerParts keeps pods from the API server: from the address of its Service, which is translated outside the pod,
-// and from the servers themselves, where something in the pod translates. Only what the pods send is dropped, because a
-// port can only be matched that way; no answer comes to what never arrived.
+// apiServerParts cuts pods off from the API server: from the address of its Service, which is translated outside the
+// pod, and from the servers themselves, where something in the pod translates. Only the pods' egress is dropped,
+// because a port can only be matched that way; a request that never arrives has no answer.
 func apiServerParts(f *Fault, s *surroundings) ([]object, error) {
 	if len(s.apiServer) == 0 {
 		return nil, permanent("APIServerPartition: Service default/kubernetes has no address")
@@ -185,7 +185,7 @@ func apiServerParts(f *Fault, s *surroundings) ([]object, error) {
 	})), nil
 }
 
-// apiServerTargets are what a pod may send to when it means the API server.
+// apiServerTargets are the addresses of the API server as used by a pod.
 func apiServerTargets(service *corev1.Service, endpoints []discoveryv1.EndpointSlice) (out []string) {
 	for _, ip := range service.Spec.ClusterIPs {
 		if a, err := netip.ParseAddr(ip); err == nil && a.Is4() {
@@ -194,7 +194,7 @@ func apiServerTargets(service *corev1.Service, endpoints []discoveryv1.EndpointS
 	}
 	for i := range endpoints {
 		if endpoints[i].AddressType != discoveryv1.AddressTypeIPv4 {
-			continue // Chaos Mesh knows no other
+			continue // Chaos Mesh supports no other
 		}
 		for _, e := range endpoints[i].Endpoints {
 			for _, p := range endpoints[i].Ports {

@@ -14,11 +14,11 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// chaosGroup is Chaos Mesh's API. Its Go types are not used: they would bring its dependencies into the operator, and a
-// drill needs a dozen fields that its CRDs check anyway.
+// chaosGroup is Chaos Mesh's API. Its Go types are not used: they would add its dependencies to the operator, and a
+// drill needs a dozen fields that its CRDs validate anyway.
 var chaosGroup = schema.GroupVersion{Group: "chaos-mesh.org", Version: "v1alpha1"}
 
-// Kinds of Chaos Mesh that a drill makes.
+// Kinds of Chaos Mesh that a drill creates.
 const (
 	kindPod     = "PodChaos"
 	kindNetwork = "NetworkChaos"
@@ -32,7 +32,7 @@ var chaosKinds = []string{kindPod, kindNetwork, kindTime, kindStress, kindIO}
 // gridContainer is the container of a grid's pod that faults go to.
 const gridContainer = "grid-node"
 
-// surroundings is what a fault's objects depend on beside the fault.
+// surroundings is what a fault's objects depend on besides the fault.
 type surroundings struct {
 	planes    map[string]Plane // of pods and peers, by name
 	apiServer []string         // "ip" of the Service, "ip:port" of its endpoints
@@ -42,11 +42,11 @@ type surroundings struct {
 // object is a part of a fault: one object of Chaos Mesh.
 type object struct {
 	kind string
-	part string // tells the objects of one fault apart; empty if there is one only
+	part string // distinguishes the objects of one fault; empty if there is one only
 	spec map[string]any
 }
 
-// chaosObjects are the objects of a fault, always the same for the same fault.
+// chaosObjects are the objects of a fault, deterministic for the same fault.
 func chaosObjects(f *Fault, s *surroundings) ([]*unstructured.Unstructured, error) {
 	parts, err := chaosParts(f, s)
 	if err != nil {
@@ -109,7 +109,7 @@ func ofContainer(pods []corev1.Pod, spec map[string]any) map[string]any {
 	return selecting(pods, spec)
 }
 
-// selector names pods one by one: a label would also catch a pod that comes later.
+// selector names pods one by one: a label would also select a later pod.
 func selector(pods []corev1.Pod) map[string]any {
 	byNamespace := map[string]any{}
 	for i := range pods {
@@ -151,7 +151,7 @@ func stressParts(f *Fault) ([]object, error) {
 	case f.Spec.Type == api.FaultMemoryStress && p != nil && p.Memory.Value() > 0:
 		stressors["memory"] = map[string]any{"workers": int64(1), "size": strconv.FormatInt((p.Memory.Value()+(1<<20)-1)>>20, 10) + "MB"}
 	default:
-		return nil, permanent("%s: neither stress.cpuWorkers nor stress.memory says how much; give cpuWorkers: 2 or memory: 256Mi", f.Spec.Type)
+		return nil, permanent("%s: neither stress.cpuWorkers nor stress.memory is set; give cpuWorkers: 2 or memory: 256Mi", f.Spec.Type)
 	}
 	return one(kindStress, ofContainer(f.Pods, map[string]any{"stressors": stressors, "duration": lasting(f)})), nil
 }
@@ -181,22 +181,22 @@ func ioParts(f *Fault, s *surroundings) ([]object, error) {
 	case f.Spec.Type == api.FaultIODelay && p.Delay != nil:
 		spec["action"], spec["delay"] = "latency", p.Delay.Duration.String()
 	default:
-		return nil, permanent("%s: neither io.delay nor io.errno says what is to happen; give delay: 100ms or errno: 28", f.Spec.Type)
+		return nil, permanent("%s: neither io.delay nor io.errno is set; give delay: 100ms or errno: 28", f.Spec.Type)
 	}
 	return one(kindIO, spec), nil
 }
 
-// wholePercent is for fields of Chaos Mesh that hold no fraction. Nothing given is all.
+// wholePercent is for fields of Chaos Mesh without fractions. The default is 100.
 func wholePercent(field string, p api.Percentage) (int64, error) {
 	if p == "" {
 		return 100, nil
 	}
 	v, err := strconv.ParseFloat(p.Number(), 64)
 	if err != nil || v < 1 || v > 100 {
-		return 0, permanent("%s: Chaos Mesh takes 1%% to 100%% here, not %s", field, p)
+		return 0, permanent("%s: Chaos Mesh accepts 1%% to 100%% here, not %s", field, p)
 	}
 	return int64(math.Round(v)), nil
 }
 
-// durationText is a duration as the pattern of some of Chaos Mesh's fields wants it: one number and one unit.
+// durationText formats a duration for the pattern of some of Chaos Mesh's fields: one number and one unit.
 func durationText(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) + "us" }

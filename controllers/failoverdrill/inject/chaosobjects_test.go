@@ -12,7 +12,7 @@ import (
 )
 
 // Every object the injector can build, on the cluster's network and on another one, is accepted by the API server with
-// Chaos Mesh's own schemas, where a field that the schema does not know is an error.
+// Chaos Mesh's own schemas, where an unknown field is an error.
 func TestTheAPIServerAcceptsEveryObject(t *testing.T) {
 	b := newBench(t)
 	made := map[string]bool{}
@@ -36,7 +36,7 @@ func TestTheAPIServerAcceptsEveryObject(t *testing.T) {
 	for _, want := range []string{"PodChaos pod-kill", "PodChaos pod-failure", "PodChaos container-kill", "NetworkChaos partition", "NetworkChaos delay", "NetworkChaos loss",
 		"NetworkChaos duplicate", "NetworkChaos corrupt", "NetworkChaos bandwidth", "TimeChaos ", "StressChaos ", "IOChaos latency", "IOChaos fault"} {
 		if !made[want] {
-			t.Errorf("no %s was made", want)
+			t.Errorf("no %s was created", want)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestWhatCannotBeAskedFor(t *testing.T) {
 		"an unknown interface":          {network(api.FaultNetworkPartition, nil).with("g-s0-9"), on, "is not known"},
 		"no offset":                     {fault(api.DrillFault{Type: api.FaultClockSkew, Clock: &api.ClockFault{}}, "g-s0-0"), on, "clock.offset is 0s"},
 		"no workers":                    {fault(api.DrillFault{Type: api.FaultCPUStress}, "g-s0-0"), on, "cpuWorkers"},
-		"half a per cent of a core":     {fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Percent: "0.4%"}}, "g-s0-0"), on, "1% to 100%"},
+		"half a percent of a core":      {fault(api.DrillFault{Type: api.FaultIOError, IO: &api.IOFault{Percent: "0.4%"}}, "g-s0-0"), on, "1% to 100%"},
 		"no sink":                       {fault(api.DrillFault{Type: api.FaultIOError}, "g-s0-0"), &surroundings{}, "a sink of type File"},
 		"neither delay nor errno":       {fault(api.DrillFault{Type: api.FaultIODelay, IO: &api.IOFault{}}, "g-s0-0"), on, "io.delay"},
 		"an API server without address": {fault(api.DrillFault{Type: api.FaultAPIServerPartition}, "g-s0-0"), &surroundings{}, "has no address"},
@@ -147,13 +147,13 @@ func TestWhatCannotBeAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := chaosObjects(c.fault, c.on)
 			if err == nil || !IsPermanent(err) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v; want a permanent error that says %q", err, c.says)
+				t.Errorf("%v; want a permanent error with %q", err, c.says)
 			}
 		})
 	}
 }
 
-// Names and labels are how everything is found again.
+// Names and labels are how the objects are found again.
 func TestNames(t *testing.T) {
 	for _, f := range everyFault() {
 		objects, err := chaosObjects(f, onPlane("net1", "g-s0-0", "g-s0-1"))
@@ -165,7 +165,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: %s/%s %v", f.Spec.Type, o.GetNamespace(), o.GetName(), l)
 			}
 			if _, lasts := o.Object["spec"].(map[string]any)["duration"]; lasts == f.Spec.Type.Momentary() {
-				t.Errorf("%s: duration is there: %v", f.Spec.Type, lasts)
+				t.Errorf("%s: duration is set: %v", f.Spec.Type, lasts)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func statusOf(o *unstructured.Unstructured) (*chaosStatus, error) {
 		err = json.Unmarshal(text, s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("status of %s %s is not as Chaos Mesh writes it: %w", o.GetKind(), o.GetName(), err)
+		return nil, fmt.Errorf("status of %s %s does not have Chaos Mesh's format: %w", o.GetKind(), o.GetName(), err)
 	}
 	return s, nil
 }
@@ -90,8 +90,8 @@ func (r *chaosRecord) last() *chaosEvent {
 	return &r.Events[len(r.Events)-1]
 }
 
-// stuck says that Chaos Mesh tries in vain to inject what is to be taken back: before it takes back anything, it finishes
-// injecting it.
+// stuck reports whether Chaos Mesh fails to inject what is to be recovered: it finishes an injection before it recovers
+// it.
 func (r *chaosRecord) stuck() bool {
 	e := r.last()
 	return strings.HasPrefix(r.Phase, chaosNotInjected+"/") && e != nil && e.Type == chaosFailed
@@ -100,7 +100,7 @@ func (r *chaosRecord) stuck() bool {
 // selectWithin is how long Chaos Mesh may take to find the pods of an object.
 const selectWithin = 20 * time.Second
 
-// readChaos makes a State of what Chaos Mesh says about one object.
+// readChaos derives a State from Chaos Mesh's status of one object.
 func readChaos(o *unstructured.Unstructured, now time.Time) (State, error) {
 	s, err := statusOf(o)
 	if err != nil {
@@ -118,13 +118,13 @@ func readChaos(o *unstructured.Unstructured, now time.Time) (State, error) {
 	case s.is("AllInjected"):
 		return State{Phase: Injected, Message: what + " is injected into " + s.targets()}, nil
 	case s.Experiment.DesiredPhase == chaosStop && s.is("AllRecovered"):
-		return State{Phase: Gone, Ended: true, Message: what + " was taken back by Chaos Mesh: its duration is over"}, nil
+		return State{Phase: Gone, Ended: true, Message: what + " was recovered by Chaos Mesh: its duration is over"}, nil
 	case s.Experiment.DesiredPhase == chaosStop:
-		return State{Phase: Recovering, Ended: true, Message: what + " is being taken back, its duration is over" + trouble + remedy(trouble)}, nil
+		return State{Phase: Recovering, Ended: true, Message: what + " is being recovered, its duration is over" + trouble + remedy(trouble)}, nil
 	case remedy(trouble) != "" && slices.ContainsFunc(s.Experiment.Records, func(r chaosRecord) bool { return r.persistent(now) }):
 		return State{Phase: Failed, Message: what + trouble + remedy(trouble)}, nil
 	case len(s.Experiment.Records) == 0 && now.Sub(o.GetCreationTimestamp().Time) > selectWithin:
-		return State{Phase: Failed, Message: what + " found no pod: either Chaos Mesh's controller manager does not run, or it keeps away from namespace " + o.GetNamespace() +
+		return State{Phase: Failed, Message: what + " found no pod: either Chaos Mesh's controller manager does not run, or it excludes namespace " + o.GetNamespace() +
 			" (clusterScoped: false with another targetNamespace, or enableFilterNamespace without the annotation chaos-mesh.org/inject=enabled on the namespace)"}, nil
 	}
 	return State{Phase: Pending, Message: what + " is not injected yet" + trouble}, nil
@@ -140,18 +140,18 @@ func (s *chaosStatus) targets() string {
 	return strings.Join(ids, ", ")
 }
 
-// remedies are known by words of Chaos Mesh and of the programs its daemon runs. What is here does not mend itself. What
-// tc, ipset and iptables said stands in the daemon's log only.
+// remedies are matched by words of Chaos Mesh and of the programs its daemon runs, for failures that do not recover by
+// themselves. The output of tc, ipset and iptables is in the daemon's log only.
 var remedies = []struct {
 	words  []string // all of them
 	remedy string
 }{
-	{[]string{"unable to set tcs"}, "the node's kernel lacks a queueing discipline: load its modules sch_netem or sch_tbf, and sch_prio and sch_sfq for a fault with peers (some distributions have them in kernel-modules-extra or linux-modules-extra), or leave the fault out; the log of chaos-daemon on that node has the words of tc"},
-	{[]string{"unable to flush ip sets"}, "the node's kernel has no ipset: load its modules ip_set, ip_set_hash_net, ip_set_hash_netport and ip_set_list_set; the log of chaos-daemon on that node has the words of ipset"},
-	{[]string{"unable to set ip tables chains"}, "the node's kernel lacks what iptables needs: load its modules iptable_filter and xt_set; the log of chaos-daemon on that node has the words of iptables"},
+	{[]string{"unable to set tcs"}, "the node's kernel lacks a queueing discipline: load its modules sch_netem or sch_tbf, and sch_prio and sch_sfq for a fault with peers (some distributions have them in kernel-modules-extra or linux-modules-extra), or leave the fault out; the log of chaos-daemon on that node has the output of tc"},
+	{[]string{"unable to flush ip sets"}, "the node's kernel has no ipset: load its modules ip_set, ip_set_hash_net, ip_set_hash_netport and ip_set_list_set; the log of chaos-daemon on that node has the output of ipset"},
+	{[]string{"unable to set ip tables chains"}, "the node's kernel lacks what iptables needs: load its modules iptable_filter and xt_set; the log of chaos-daemon on that node has the output of iptables"},
 	{[]string{"executable file not found"}, "the image of Chaos Mesh's daemon lacks the program that makes this fault; use the image of its release"},
 	{[]string{"toda", "no such file or directory"}, "the image of Chaos Mesh's daemon lacks the program that makes this fault; use the image of its release"},
-	{[]string{"cannot find daemonIP"}, "no chaos-daemon runs on the pod's node; look at its DaemonSet's nodeSelector and tolerations"},
+	{[]string{"cannot find daemonIP"}, "no chaos-daemon runs on the pod's node; check its DaemonSet's nodeSelector and tolerations"},
 	{[]string{"`hostNetwork`"}, "Chaos Mesh does not touch the network of a pod that shares its node's"},
 }
 
@@ -164,13 +164,13 @@ func remedy(trouble string) string {
 	return ""
 }
 
-// Chaos Mesh tries what fails again at once, and some of what fails passes: a container that is just starting.
+// Chaos Mesh retries a failure at once, and some failures are transient: a container that is just starting.
 const (
 	failuresMeant = 3
 	failingFor    = 3 * time.Second
 )
 
-// persistent says whether a record's injection has failed so often and so long that it will not come.
+// persistent reports whether a record's injection has failed so often and so long that it will not succeed.
 func (r *chaosRecord) persistent(now time.Time) bool {
 	n, first := 0, now
 	for _, e := range slices.Backward(r.Events) {
@@ -182,7 +182,7 @@ func (r *chaosRecord) persistent(now time.Time) bool {
 	return n >= failuresMeant && now.Sub(first) >= failingFor
 }
 
-// clip shortens a text of others to at most n bytes.
+// clip truncates a foreign text to at most n bytes.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

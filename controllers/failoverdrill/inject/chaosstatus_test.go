@@ -39,19 +39,19 @@ func TestReadChaos(t *testing.T) {
 		says  string
 		ended bool
 	}{
-		"just created":   {created, Pending, "not injected yet", false},
-		"not found yet":  {created + "status: {" + conditions("False", "False", "False", "False") + ", experiment: {desiredPhase: Run}}", Pending, "not injected yet", false},
-		"nobody selects": {strings.Replace(created, "11:59:55", "11:59:05", 1) + "status: {experiment: {}}", Failed, "found no pod", false},
+		"just created":    {created, Pending, "not injected yet", false},
+		"not found yet":   {created + "status: {" + conditions("False", "False", "False", "False") + ", experiment: {desiredPhase: Run}}", Pending, "not injected yet", false},
+		"no pod selected": {strings.Replace(created, "11:59:55", "11:59:05", 1) + "status: {experiment: {}}", Failed, "found no pod", false},
 		"waiting": {created + "status: {" + conditions("True", "False", "False", "False") + `, experiment: {desiredPhase: Run, containerRecords: [{id: trading/g-s0-0, selectorKey: ., phase: Not Injected/Wait}]}}`,
 			Pending, "not injected yet", false},
 		"injected": {created + "status: {" + conditions("True", "True", "False", "False") + `, experiment: {desiredPhase: Run, containerRecords: [{id: trading/g-s0-0, selectorKey: ., phase: Injected}, {id: trading/g-s0-1, selectorKey: .Target, phase: Injected}]}}`,
 			Injected, "into trading/g-s0-0, trading/g-s0-1", false},
-		"paused by a person": {created + "status: {" + conditions("True", "False", "True", "True") + `, experiment: {desiredPhase: Stop, containerRecords: [{id: a/b, phase: Not Injected}]}}`,
+		"paused by a user": {created + "status: {" + conditions("True", "False", "True", "True") + `, experiment: {desiredPhase: Stop, containerRecords: [{id: a/b, phase: Not Injected}]}}`,
 			Pending, "remove it", false},
 		"its time is over": {created + "status: {" + conditions("True", "False", "True", "False") + `, experiment: {desiredPhase: Stop, containerRecords: [{id: a/b, phase: Not Injected}]}}`,
 			Gone, "duration is over", true},
-		"on its way back": {created + "status: {" + conditions("True", "False", "False", "False") + `, experiment: {desiredPhase: Stop, containerRecords: [{id: a/b, phase: Injected/Wait}]}}`,
-			Recovering, "being taken back", true},
+		"being recovered": {created + "status: {" + conditions("True", "False", "False", "False") + `, experiment: {desiredPhase: Stop, containerRecords: [{id: a/b, phase: Injected/Wait}]}}`,
+			Recovering, "being recovered", true},
 		"deleted": {"metadata: {name: night-7, namespace: trading, deletionTimestamp: '2026-11-21T11:59:55Z'}\nstatus: {" + conditions("True", "True", "False", "False") + "}",
 			Recovering, "being deleted", false},
 		"a failure that may pass": {created + "status: {" + failing("failed to apply for pod trading/g-s0-0: rpc error: connection refused") + "}", Pending, "connection refused", false},
@@ -63,13 +63,13 @@ func TestReadChaos(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := readChaos(chaosObject(t, c.text), noon)
 			if err != nil || s.Phase != c.phase || s.Ended != c.ended || !strings.Contains(s.Message, c.says) || !strings.Contains(s.Message, "night-7") {
-				t.Errorf("%+v, %v; want %s, ended %v, saying %q", s, err, c.phase, c.ended, c.says)
+				t.Errorf("%+v, %v; want %s, ended %v, with %q", s, err, c.phase, c.ended, c.says)
 			}
 		})
 	}
 }
 
-// What stands in a status is written by others.
+// A status is written by others and may be invalid.
 func TestHostileStatus(t *testing.T) {
 	for _, text := range []string{"status: 7", "status: {conditions: {}}", "status: {experiment: {containerRecords: [{events: [{timestamp: yesterday}]}]}}", "status: [1]"} {
 		if s, err := readChaos(chaosObject(t, created+text), noon); err == nil || !strings.Contains(err.Error(), "night-7") {
@@ -100,7 +100,7 @@ func FuzzReadChaos(f *testing.F) {
 	})
 }
 
-// Of a fault of two objects both have to be in place, and both have to be gone.
+// A fault of two objects is in place once both are, and gone once both are.
 func TestWorst(t *testing.T) {
 	for _, c := range []struct {
 		of   []Phase

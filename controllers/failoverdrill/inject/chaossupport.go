@@ -24,8 +24,8 @@ const (
 	componentManager = "controller-manager"
 )
 
-// annotationLacks is on daemons whose image lacks what some kinds need, as the one built for a local cluster does: a list
-// of kinds with commas between them.
+// annotationLacks is on daemons whose image lacks the programs of some kinds, such as the one built for a local
+// cluster: a comma-separated list of kinds.
 const annotationLacks = "ordergrid.dev/chaos-mesh-lacks"
 
 // kinds of Chaos Mesh by type of fault, with the action that decides what a node needs for it.
@@ -47,7 +47,7 @@ var kinds = map[api.DrillFaultType]nodefeatures.Fault{
 	api.FaultIOError:            {Kind: kindIO, Action: "fault"},
 }
 
-// need is what a fault of the drill needs of a node.
+// need is what a fault of the drill requires of a node.
 func need(f *api.DrillFault) nodefeatures.Fault {
 	n := kinds[f.Type]
 	if actions[f.Type] != "" {
@@ -56,7 +56,7 @@ func need(f *api.DrillFault) nodefeatures.Fault {
 	return n
 }
 
-// Supports implements Injector. What nodes can do is found out by a Job on each.
+// Supports implements Injector. The features of nodes are detected by a Job on each.
 func (c *ChaosMesh) Supports(ctx context.Context, scope *Scope) (map[api.DrillFaultType]Answer, error) {
 	out := map[api.DrillFaultType]Answer{}
 	parts, err := c.parts(ctx)
@@ -94,7 +94,7 @@ func (c *ChaosMesh) Supports(ctx context.Context, scope *Scope) (map[api.DrillFa
 	return out, err
 }
 
-// worse of two answers about faults of one type: what one of them cannot have makes the drill impossible.
+// worse returns the worse of two answers about faults of one type: one unsupported fault makes the drill impossible.
 func worse(a, b Answer) Answer {
 	rank := map[Verdict]int{"": 0, Yes: 1, Asking: 2, No: 3}
 	if rank[b.Verdict] > rank[a.Verdict] {
@@ -103,15 +103,15 @@ func worse(a, b Answer) Answer {
 	return a
 }
 
-// chaosPods is what runs of Chaos Mesh.
+// chaosPods are the running pods of Chaos Mesh.
 type chaosPods struct {
-	unknown  bool            // the operator may not look
-	managers int             // that are ready
+	unknown  bool            // the operator has no permission to list
+	managers int             // number of ready ones
 	daemons  map[string]bool // by node: ready
 	lacks    []string        // kinds that some daemon lacks the programs for
 }
 
-// parts looks for the pods of Chaos Mesh, wherever it is installed. An operator whose rights end at some namespaces cannot.
+// parts lists the pods of Chaos Mesh in all namespaces. An operator whose permissions are limited to namespaces cannot.
 func (c *ChaosMesh) parts(ctx context.Context) (*chaosPods, error) {
 	p := &chaosPods{daemons: map[string]bool{}}
 	var daemons, managers corev1.PodList
@@ -152,14 +152,14 @@ const (
 	orAnExecutor = ", or start the operator with an executor that offers the type"
 )
 
-// installed says whether what makes the fault runs.
+// installed reports whether the parts that inject the fault run.
 func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (Answer, error) {
 	n, known := kinds[f.Type]
 	if !known {
 		return Answer{No, "Chaos Mesh has no fault of type " + string(f.Type)}, nil
 	}
 	if n.Kind == kindIO && scope.Grid != nil && len(scope.Grid.Sinks()) == 0 {
-		return Answer{No, fmt.Sprintf("%s is about the files of a sink, and OrderGrid %s has none (spec.sinks); leave the fault out", f.Type, scope.Grid.Name)}, nil
+		return Answer{No, fmt.Sprintf("%s concerns the files of a sink, and OrderGrid %s has none (spec.sinks); leave the fault out", f.Type, scope.Grid.Name)}, nil
 	}
 	_, err := c.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: chaosGroup.Group, Kind: n.Kind}, chaosGroup.Version)
 	switch {
@@ -174,11 +174,11 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 	case p.unknown:
 		return Answer{Verdict: Yes}, nil
 	case len(p.daemons) == 0:
-		return Answer{No, fmt.Sprintf("Chaos Mesh's CRDs are there, and no pod with the label %s=%s runs: it is not installed, or being removed; %s%s", labelComponent, componentDaemon, installIt, orAnExecutor)}, nil
+		return Answer{No, fmt.Sprintf("Chaos Mesh's CRDs exist, but no pod with the label %s=%s runs: it is not installed, or being removed; %s%s", labelComponent, componentDaemon, installIt, orAnExecutor)}, nil
 	case p.managers == 0:
-		return Answer{No, "no pod of Chaos Mesh's controller manager is ready: what is injected would not be taken back; look at Deployment chaos-controller-manager"}, nil
+		return Answer{No, "no pod of Chaos Mesh's controller manager is ready: injected faults would not be recovered; check Deployment chaos-controller-manager"}, nil
 	case slices.Contains(p.lacks, n.Kind):
-		return Answer{No, fmt.Sprintf("the image of Chaos Mesh's daemon lacks the programs for %s, says its annotation %s; use the image of a release%s", n.Kind, annotationLacks, orAnExecutor)}, nil
+		return Answer{No, fmt.Sprintf("the image of Chaos Mesh's daemon lacks the programs for %s, according to its annotation %s; use the image of a release%s", n.Kind, annotationLacks, orAnExecutor)}, nil
 	case n.Action == "pod-kill" || n.Action == "pod-failure":
 		return Answer{Verdict: Yes}, nil // the API server does it
 	}
@@ -189,12 +189,12 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 		}
 	}
 	if len(without) > 0 {
-		return Answer{No, fmt.Sprintf("no chaos-daemon is ready on %s; look at DaemonSet chaos-daemon, its nodeSelector and tolerations", strings.Join(without, ", "))}, nil
+		return Answer{No, fmt.Sprintf("no chaos-daemon is ready on %s; check DaemonSet chaos-daemon, its nodeSelector and tolerations", strings.Join(without, ", "))}, nil
 	}
 	return Answer{Verdict: Yes}, nil
 }
 
-// shape builds the fault's objects for some pod, and says what Chaos Mesh cannot be asked for.
+// shape builds the fault's objects for some pod, and returns what Chaos Mesh does not support.
 func shape(f *api.DrillFault) (wrong string) {
 	somewhere := Plane{Address: netip.AddrFrom4([4]byte{192, 0, 2, 1})} // an address for documentation
 	some := Fault{Spec: *f, Pods: make([]corev1.Pod, 1), Grid: &api.OrderGrid{}}
@@ -210,7 +210,7 @@ func shape(f *api.DrillFault) (wrong string) {
 	return ""
 }
 
-// able says whether the kernels of all nodes can do a fault.
+// able reports whether the kernels of all nodes support a fault.
 func able(f *api.DrillFault, nodes []string, reports map[string]featureReport) Answer {
 	var waiting, lacks []string
 	for _, node := range nodes {
@@ -230,7 +230,7 @@ func able(f *api.DrillFault, nodes []string, reports map[string]featureReport) A
 	case len(lacks) > 0:
 		return Answer{No, clip(strings.Join(lacks, "; "), 1000)}
 	case len(waiting) > 0:
-		return Answer{Asking, "what the kernels of " + strings.Join(waiting, ", ") + " can do is being tried"}
+		return Answer{Asking, "the features of the kernels of " + strings.Join(waiting, ", ") + " are being detected"}
 	}
 	return Answer{Verdict: Yes}
 }

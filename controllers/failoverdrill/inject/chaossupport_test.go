@@ -15,8 +15,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/nodefeatures"
 )
 
-// chaosPod is a ready pod of Chaos Mesh. The tests of a package share an API server, and Chaos Mesh is looked for in all
-// namespaces, so that it goes with its test.
+// chaosPod is a ready pod of Chaos Mesh. The tests of a package share an API server, and Chaos Mesh is looked up in all
+// namespaces, so it is deleted with its test.
 func (b *bench) chaosPod(component, node string) *corev1.Pod {
 	b.t.Helper()
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-", Labels: map[string]string{labelComponent: component}},
@@ -69,7 +69,7 @@ var (
 func TestSupportsWithoutChaosMesh(t *testing.T) {
 	b, c := chaosBench(t)
 	got := mustSupport(t, c, b.scope(kill, api.DrillFault{Type: api.FaultNodePowerOff}))
-	if !got[api.FaultPodKill].is(No, "Chaos Mesh's CRDs are there, and no pod") || !got[api.FaultNodePowerOff].is(No, "no fault of type NodePowerOff") {
+	if !got[api.FaultPodKill].is(No, "Chaos Mesh's CRDs exist, but no pod") || !got[api.FaultNodePowerOff].is(No, "no fault of type NodePowerOff") {
 		t.Errorf("%+v", got)
 	}
 	daemon := b.chaosPod(componentDaemon, "node-a")
@@ -87,11 +87,11 @@ func TestSupportsWithoutChaosMesh(t *testing.T) {
 	}
 	var jobs batchv1.JobList
 	if err := b.client.List(t.Context(), &jobs, client.InNamespace(b.namespace)); err != nil || len(jobs.Items) != 0 {
-		t.Errorf("%d Jobs were started for nothing, %v", len(jobs.Items), err)
+		t.Errorf("%d Jobs were started unnecessarily, %v", len(jobs.Items), err)
 	}
 }
 
-// The Jobs are played: each ends with the words of order-probe node-features.
+// The Jobs are played: each ends with the output of order-probe node-features.
 func TestSupportsByWhatNodesCanDo(t *testing.T) {
 	b, c := chaosBench(t)
 	b.chaosPod(componentDaemon, "node-a")
@@ -137,7 +137,7 @@ func TestSupportsByWhatNodesCanDo(t *testing.T) {
 	}
 }
 
-// playForegroundDeletion is what the garbage collector does, which does not run here.
+// playForegroundDeletion plays the garbage collector, which does not run here.
 func (b *bench) playForegroundDeletion() {
 	b.t.Helper()
 	var jobs batchv1.JobList
@@ -201,9 +201,9 @@ func TestReadFeatures(t *testing.T) {
 		"not yet":            {&batchv1.Job{}, nil, "", false},
 		"running":            {&batchv1.Job{}, pod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}), "", false},
 		"a report":           {&batchv1.Job{}, ended(0, features(nil)), "", true},
-		"no words":           {&batchv1.Job{}, ended(0, ""), "last words", false},
-		"other words":        {&batchv1.Job{}, ended(0, `{"ok":true}`), "last words", false},
-		"long other words":   {&batchv1.Job{}, ended(0, strings.Repeat("x", 4096)), "last words", false},
+		"no message":         {&batchv1.Job{}, ended(0, ""), "termination message", false},
+		"other message":      {&batchv1.Job{}, ended(0, `{"ok":true}`), "termination message", false},
+		"long other message": {&batchv1.Job{}, ended(0, strings.Repeat("x", 4096)), "termination message", false},
 		"no pod":             {failed, nil, "--drill-node-features-namespace", false},
 		"could not be tried": {failed, ended(4, "no capability"), "exit code 4: no capability", false},
 		"no image":           {failed, pod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}), "ImagePullBackOff", false},
@@ -217,7 +217,7 @@ func TestReadFeatures(t *testing.T) {
 	}
 }
 
-// A drill that Chaos Mesh cannot be asked for is found out before it begins.
+// A drill that Chaos Mesh does not support is detected before it begins.
 func TestSupportsOnlyWhatCanBeBuilt(t *testing.T) {
 	b, c := chaosBench(t)
 	b.chaosPod(componentDaemon, "node-a")

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stuckAfter is how long Chaos Mesh may need to take an object back before it is helped.
+// stuckAfter is how long Chaos Mesh may take to recover an object before it is unblocked.
 const stuckAfter = 10 * time.Second
 
-// workKinds are the objects in which Chaos Mesh's controllers keep, for every pod, what its daemon is to set up there, and
-// the lists in them. Each entry of a list names in "source" the object that asked for it.
+// workKinds are the objects with the work lists of Chaos Mesh's daemon per pod, and the lists in them. Each entry of a
+// list names in "source" the object that requested it.
 var workKinds = map[string]struct {
 	kind  string
 	lists []string
@@ -27,7 +27,7 @@ var workKinds = map[string]struct {
 	kindIO:      {"PodIOChaos", []string{"actions"}},
 }
 
-// remove deletes objects, and helps those that do not go.
+// remove deletes objects, and unblocks those that are not deleted.
 func (c *ChaosMesh) remove(ctx context.Context, objects []unstructured.Unstructured) (err error) {
 	for i := range objects {
 		o := &objects[i]
@@ -44,10 +44,10 @@ func (c *ChaosMesh) remove(ctx context.Context, objects []unstructured.Unstructu
 	return err
 }
 
-// unwedge helps an object that cannot be taken back because it could not be injected: Chaos Mesh goes on trying to inject
-// it first, for ever, on a node whose kernel cannot do it, and every later fault of the pod fails with it. Without the
-// object's entries in the list of work there is nothing left to fail: the daemon sets up the rest, which also removes what
-// the first half of the injection left, and Chaos Mesh finishes by itself.
+// unwedge unblocks an object that cannot be recovered because it could not be injected: on a node whose kernel does not
+// support it Chaos Mesh retries the injection for ever, and every later fault of the pod fails with it. Without the
+// object's entries in the work list nothing is left to fail: the daemon sets up the rest, which also removes leftovers
+// of the partial injection, and Chaos Mesh finishes by itself.
 func (c *ChaosMesh) unwedge(ctx context.Context, o *unstructured.Unstructured) error {
 	s, err := statusOf(o)
 	work, has := workKinds[o.GetKind()]
@@ -57,7 +57,7 @@ func (c *ChaosMesh) unwedge(ctx context.Context, o *unstructured.Unstructured) e
 	for i := range s.Experiment.Records {
 		if r := &s.Experiment.Records[i]; r.stuck() {
 			namespace, pod, _ := strings.Cut(r.ID, "/")
-			pod, _, _ = strings.Cut(pod, "/") // a container of it may follow
+			pod, _, _ = strings.Cut(pod, "/") // a container name may follow
 			err = errors.Join(err, c.dropWork(ctx, work.kind, work.lists, client.ObjectKey{Namespace: namespace, Name: pod}, o.GetNamespace()+"/"+o.GetName()))
 		}
 	}
@@ -69,7 +69,7 @@ func (c *ChaosMesh) dropWork(ctx context.Context, kind string, lists []string, p
 	work.SetGroupVersionKind(chaosGroup.WithKind(kind))
 	err := c.Client.Get(ctx, pod, work)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil // it went with its pod
+		return nil // it was deleted with its pod
 	}
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *ChaosMesh) dropWork(ctx context.Context, kind string, lists []string, p
 	if !withoutSource(work, lists, source) {
 		return nil
 	}
-	// The resource version of what was read goes along: an entry that comes meanwhile is not lost.
+	// The resource version of the read is sent: an entry added meanwhile is not lost.
 	if err := c.Client.Update(ctx, work); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("free pod %s from what could not be injected: %w", pod.Name, err)
 	}

@@ -13,20 +13,20 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// networkStatus is what a multi-network plugin such as Multus says of a pod's interfaces.
+// networkStatus is the status of a pod's interfaces by a multi-network plugin such as Multus.
 const networkStatus = "k8s.v1.cni.cncf.io/network-status"
 
-// Plane is where a pod's orders travel: a fault of the network that is made elsewhere hits nothing.
+// Plane is the network of a pod's orders: a network fault elsewhere has no effect.
 type Plane struct {
 	// Address of the pod there.
 	Address netip.Addr
-	// Device is the name of the interface in the pod, and Network the name of its network as the plugin knows it. Empty:
-	// the cluster's pod network.
+	// Device is the name of the interface in the pod, and Network the name of its network in the plugin. Empty: the
+	// cluster's pod network.
 	Device, Network string
 }
 
-// planes says for every pod and peer where orders travel: at the address that the partitions' records give it, on the
-// interface that has this address. A peer that no record knows, a client, is on the network of the pods.
+// planes returns the network of orders for every pod and peer: at the address in the partitions' records, on the
+// interface with this address. A peer without a record, a client, is on the network of the pods.
 func planes(ctx context.Context, c client.Reader, f *Fault) (map[string]Plane, error) {
 	var records api.GridPartitionList
 	if err := c.List(ctx, &records, client.InNamespace(f.Grid.Namespace)); err != nil {
@@ -51,7 +51,7 @@ func planes(ctx context.Context, c client.Reader, f *Fault) (map[string]Plane, e
 	return out, nil
 }
 
-// addresses that the records of a grid give a pod.
+// addresses of a pod in the records of a grid.
 func addresses(records []api.GridPartition, grid, pod string) (out []netip.Addr) {
 	for i := range records {
 		if records[i].Spec.GridRef.Name != grid {
@@ -71,9 +71,9 @@ func addresses(records []api.GridPartition, grid, pod string) (out []netip.Addr)
 	return out
 }
 
-// PlaneOf finds the interface of a pod that has one of the addresses given to it; an address the pod does not have is of
-// the process before. Without any, it is the interface on the network of that name; a pod of several networks, about
-// which nothing is known, is an error.
+// PlaneOf finds the interface of a pod that has one of the given addresses; an address that the pod does not have is of
+// an earlier process. Without any, it is the interface on the network of that name; a pod of several networks without
+// further information is an error.
 func PlaneOf(pod *corev1.Pod, given []netip.Addr, network string) (Plane, error) {
 	own := podAddresses(pod)
 	for _, a := range given {
@@ -100,7 +100,7 @@ func PlaneOf(pod *corev1.Pod, given []netip.Addr, network string) (Plane, error)
 	case len(own) == 0:
 		return Plane{}, fmt.Errorf("pod %s has no address yet", pod.Name)
 	case others > 0 || network != "":
-		return Plane{}, fmt.Errorf("on which of its networks the orders of pod %s travel is not known: its annotation %s has none of the addresses %v that the partitions' records give it, nor an interface on network %q; wait until the pod is in sync",
+		return Plane{}, fmt.Errorf("the network of the orders of pod %s is not known: its annotation %s has none of the addresses %v that the partitions' records give it, nor an interface on network %q; wait until the pod is in sync",
 			pod.Name, networkStatus, given, network)
 	}
 	return Plane{Address: own[0]}, nil
@@ -119,7 +119,7 @@ func podAddresses(pod *corev1.Pod) (out []netip.Addr) {
 	return out
 }
 
-// networkInterface is an entry of the annotation, which a plugin writes and nothing checks.
+// networkInterface is an entry of the annotation, which a plugin writes without validation.
 type networkInterface struct {
 	Name      string       `json:"name"`
 	Interface string       `json:"interface"`

@@ -30,7 +30,7 @@ func TestPlaneOf(t *testing.T) {
 		"orders on the second, IPv6":       {two, addresses("fd00::1"), "", Plane{netip.MustParseAddr("fd00::1"), "net1", "t/fast"}, ""},
 		"two, orders on the first":         {two, addresses("10.1.0.1"), "", Plane{Address: netip.MustParseAddr("10.1.0.1")}, ""},
 		"two, nothing known":               {two, nil, "", Plane{}, "is not known"},
-		"two, an address of before":        {two, addresses("192.168.7.77"), "", Plane{}, "is not known"},
+		"two, an earlier address":          {two, addresses("192.168.7.77"), "", Plane{}, "is not known"},
 		"a client on the network":          {two, nil, "t/fast", Plane{netip.MustParseAddr("192.168.7.1"), "net1", "t/fast"}, ""},
 		"a client that is not on it":       {"", nil, "t/fast", Plane{}, "is not known"},
 		"no JSON":                          {"<xml>", nil, "", Plane{}, "not a list of interfaces"},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// permanentError is one that trying again does not mend.
+// permanentError is an error that a retry does not fix.
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
@@ -14,7 +14,8 @@ func permanent(format string, args ...any) error {
 	return &permanentError{fmt.Errorf(format, args...)}
 }
 
-// IsPermanent reports whether an error of an Injector stays however often it is tried: the fault cannot be made like that.
+// IsPermanent reports whether an error of an Injector cannot be fixed by a retry: the fault is not possible as
+// requested.
 func IsPermanent(err error) bool {
 	p := (*permanentError)(nil)
 	return errors.As(err, &p)

@@ -20,13 +20,13 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// Executor makes faults through a service outside Kubernetes, for what Kubernetes has no means for.
+// Executor makes faults through a service outside Kubernetes, for faults Kubernetes has no means for.
 type Executor struct {
 	// Name as given to the operator; the provider is "Executor/" and this.
 	Name string
-	// Service is where it is.
+	// Service is its client.
 	Service *executor.Client
-	// Reader finds out on which network the orders of pods travel.
+	// Reader finds the network of the pods' orders.
 	Reader client.Reader
 
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type Executor struct {
 
 var _ Injector = (*Executor)(nil)
 
-// capabilitiesFor is how long an executor's list of what it can do is believed.
+// capabilitiesFor is how long an executor's capabilities are cached.
 const capabilitiesFor = 30 * time.Second
 
 // Provider implements Injector.
@@ -96,8 +96,8 @@ func longestDeadline(o *executor.Offer) int {
 	return executor.MaxDeadlineSeconds
 }
 
-// deadline is after how many seconds the executor takes a fault back by itself. Of an outage of the API server that is its
-// end: the operator cannot ask for it, because it lost the API server as well and with it the right to act.
+// deadline is after how many seconds the executor recovers a fault by itself. For an outage of the API server that is
+// its end: the operator cannot request it, because it lost the API server as well and with it its lease.
 func deadline(t api.DrillFaultType, d time.Duration) int {
 	if t != api.FaultAPIServerOutage {
 		d += Margin
@@ -105,14 +105,14 @@ func deadline(t api.DrillFaultType, d time.Duration) int {
 	return int(math.Ceil(d.Seconds()))
 }
 
-// id of a fault at the executor. Namespace and name are not enough: a drill of the same name may come later.
+// id of a fault at the executor. Namespace and name are not enough: a drill of the same name may follow.
 func (f *Fault) id() string {
 	return fmt.Sprintf("%s%d-%s", f.Drill.idPrefix(), f.Step, f.Drill.short())
 }
 
 func (d Drill) idPrefix() string { return d.Namespace + "-" + d.Name + "-" }
 
-// owns says whether an id is of this drill. Namespace and name may have hyphens, so the UID decides.
+// owns reports whether an id belongs to this drill. Namespace and name may have hyphens, so the UID decides.
 func (d Drill) owns(id string) bool {
 	rest, ours := strings.CutPrefix(id, d.idPrefix())
 	step, ours2 := strings.CutSuffix(rest, "-"+d.short())
@@ -127,7 +127,7 @@ func (e *Executor) Inject(ctx context.Context, f *Fault) error {
 		return err
 	}
 	if err := request.Validate(); err != nil {
-		return permanent("what would be asked of executor %s is not right: %w", e.Name, err)
+		return permanent("the request to executor %s would be invalid: %w", e.Name, err)
 	}
 	s, err := e.Service.Put(ctx, f.id(), request)
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *Executor) Inject(ctx context.Context, f *Fault) error {
 	return nil
 }
 
-// explain tells a refusal, which stays, from an executor that cannot be reached.
+// explain distinguishes a refusal, which is permanent, from an unreachable executor.
 func (e *Executor) explain(err error) error {
 	var refusal *executor.Error
 	if errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.Code != http.StatusRequestTimeout && refusal.Code != http.StatusTooManyRequests {
@@ -198,7 +198,7 @@ func parameters(f *Fault) (executor.Parameters, error) {
 		return p, permanent("%s: network is not given", f.Spec.Type)
 	}
 	if v, err := strconv.ParseFloat(n.Correlation.Number(), 64); err != nil || v != 0 {
-		return p, permanent("%s: executors know no network.correlation, and %s is asked for; remove it", f.Spec.Type, n.Correlation)
+		return p, permanent("%s: executors do not support network.correlation, but %s is set; remove it", f.Spec.Type, n.Correlation)
 	}
 	if n.Direction != "" {
 		p.Direction = string(n.Direction)
@@ -215,7 +215,7 @@ func parameters(f *Fault) (executor.Parameters, error) {
 	}{{n.Loss, &p.Loss}, {n.Duplicate, &p.Duplicate}, {n.Corrupt, &p.Corrupt}} {
 		var err error
 		if *v.to, err = strconv.ParseFloat(v.text.Number(), 64); err != nil {
-			return p, permanent("%s: %q is no part of the packets", f.Spec.Type, v.text)
+			return p, permanent("%s: %q is not a part of the packets", f.Spec.Type, v.text)
 		}
 	}
 	return p, nil
@@ -225,7 +225,7 @@ func parameters(f *Fault) (executor.Parameters, error) {
 func (e *Executor) State(ctx context.Context, f *Fault) (State, error) {
 	s, err := e.Service.Get(ctx, f.id())
 	if errors.Is(err, executor.ErrUnknown) {
-		return State{Phase: Gone, Message: "executor " + e.Name + " knows nothing of it"}, nil
+		return State{Phase: Gone, Message: "executor " + e.Name + " does not know it"}, nil
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("executor %s: %w", e.Name, err)
@@ -241,7 +241,7 @@ func (e *Executor) read(s *executor.Status) State {
 	if s.Witness.Seen {
 		out.Seen = clip("executor "+e.Name+": "+s.Witness.Message, 500)
 	}
-	// Nothing is left of one that failed. What it says comes with it.
+	// Nothing is left of a failed fault. Its message is included.
 	out.Ended = s.State == executor.Failed || s.State == executor.Recovered && s.Deadline != nil && s.Recovered != nil && !s.Recovered.Before(*s.Deadline)
 	return out
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// service is an executor that answers what it is told and notes what it is asked.
+// service is an executor with configured answers that records its requests.
 type service struct {
 	mu     sync.Mutex
 	asked  []string
@@ -93,7 +93,7 @@ func TestLifeOfAnExecutorsFault(t *testing.T) {
 	if left, err := e.Leftovers(t.Context(), f.Drill); err != nil || len(left) != 1 || !strings.Contains(left[0], nightFault) {
 		t.Errorf("%q, %v", left, err)
 	}
-	// A drill of another name that begins alike, and an earlier one of the same name, have nothing here.
+	// A drill of another name with the same prefix, and an earlier one of the same name, have nothing here.
 	for _, d := range []Drill{{"trading", "night-7", f.Drill.UID}, {"trading", "night", "77777777-1"}} {
 		if left, err := e.Leftovers(t.Context(), d); err != nil || len(left) != 0 {
 			t.Errorf("%v: %q, %v", d, left, err)
@@ -104,11 +104,11 @@ func TestLifeOfAnExecutorsFault(t *testing.T) {
 	}
 	b.mustState(e, f, Gone)
 	if err := e.Recover(t.Context(), f); err != nil {
-		t.Errorf("taken back twice: %v", err)
+		t.Errorf("recovered twice: %v", err)
 	}
 }
 
-// The operator cannot end an outage of the API server: it has none. The executor ends it in time.
+// The operator cannot end an outage of the API server: it has no API server. The executor ends it at the deadline.
 func TestAnOutageEndsByItself(t *testing.T) {
 	s, e := newExecutor(t)
 	f := fault(api.DrillFault{Type: api.FaultAPIServerOutage})
@@ -170,7 +170,7 @@ func TestExecutorSupports(t *testing.T) {
 	}
 }
 
-// What answers at an executor's address may be anything.
+// The service at an executor's address may return anything.
 func TestHostileExecutor(t *testing.T) {
 	for name, c := range map[string]struct {
 		code      int
@@ -211,7 +211,7 @@ func TestHostileExecutor(t *testing.T) {
 	}
 }
 
-// An executor has ended a fault by itself when its deadline had come.
+// An executor has ended a fault by itself at its deadline.
 func TestEnded(t *testing.T) {
 	at := time.Now()
 	before := at.Add(-time.Second)

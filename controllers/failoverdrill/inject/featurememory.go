@@ -9,8 +9,8 @@ import (
 // remembered is how many nodes' reports are kept, over all drills.
 const remembered = 4096
 
-// featureMemory keeps what was found out for a drill, so that its preflight asks every node once. It is a cache: an
-// operator that starts anew asks again.
+// featureMemory keeps the reports of a drill, so that its preflight checks every node once. It is a cache: a restarted
+// operator checks again.
 type featureMemory struct {
 	mu    sync.Mutex
 	known map[featureKey]featureReport

@@ -15,8 +15,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Grid makes faults by what the grid and Kubernetes offer everyone: a hand-over, a rolling update, the deletion of a pod.
-// That a step was made stands in an annotation of what it changed, until it is taken back.
+// Grid makes faults with the means of the grid and Kubernetes: a hand-over, a rolling update, the deletion of a pod. An
+// annotation of the changed object marks a step until it is recovered.
 type Grid struct {
 	// Client reads and writes without a cache.
 	Client client.Client
@@ -40,7 +40,7 @@ func (g *Grid) action(t api.DrillFaultType) (action, error) {
 	case api.FaultPodDelete:
 		return action{g.deletePods, g.deleteState, g.deleted}, nil
 	}
-	return action{}, permanent("the operator itself cannot make a fault of type %s", t)
+	return action{}, permanent("the operator itself does not support faults of type %s", t)
 }
 
 // Provider implements Injector.
@@ -55,7 +55,7 @@ func (g *Grid) Supports(_ context.Context, scope *Scope) (map[api.DrillFaultType
 		case err != nil:
 			out[t] = Answer{No, err.Error()}
 		case t == api.FaultHandOver && scope.Grid != nil && scope.Grid.Spec.Replicas < 2:
-			out[t] = Answer{No, fmt.Sprintf("OrderGrid %s has replicas: %d, so that there is nobody to hand over to", scope.Grid.Name, scope.Grid.Spec.Replicas)}
+			out[t] = Answer{No, fmt.Sprintf("OrderGrid %s has replicas: %d, so there is no backup to hand over to", scope.Grid.Name, scope.Grid.Spec.Replicas)}
 		default:
 			out[t] = Answer{Verdict: Yes}
 		}
@@ -90,7 +90,7 @@ func (g *Grid) Recover(ctx context.Context, f *Fault) error {
 	return a.recover(ctx, f)
 }
 
-// markKey is the annotation of an OrderGrid that says that a step has been made. Its value is the type of the fault.
+// markKey is the annotation of an OrderGrid that marks a step as made. Its value is the type of the fault.
 func (f *Fault) markKey() string { return fmt.Sprintf("%s%d", f.Drill.markPrefix(), f.Step) }
 
 // markPrefix begins the keys of all steps of a drill.
@@ -106,11 +106,11 @@ func (g *Grid) grid(ctx context.Context, f *Fault) (*api.OrderGrid, error) {
 	return grid, err
 }
 
-// annotate changes annotations of an object, and more of it; nil as value removes.
+// annotate changes annotations of an object, and more of it; a nil value removes.
 func (g *Grid) annotate(ctx context.Context, o client.Object, annotations map[string]any, more map[string]any) error {
 	metadata := map[string]any{"annotations": annotations}
 	if _, theirs := annotations[api.AnnotationPreferredPod]; theirs {
-		metadata["resourceVersion"] = o.GetResourceVersion() // not over what a person has just asked for
+		metadata["resourceVersion"] = o.GetResourceVersion() // not over a change made meanwhile
 	}
 	patch := map[string]any{"metadata": metadata}
 	for k, v := range more {
@@ -155,7 +155,8 @@ func (d Drill) marks(o metav1.Object) (keys []string) {
 	return keys
 }
 
-// Leftovers implements Injector. A rolling update that the drill began is none: it ends by itself, and is never undone.
+// Leftovers implements Injector. A rolling update that the drill began is not one: it ends by itself, and is never
+// undone.
 func (g *Grid) Leftovers(ctx context.Context, d Drill) ([]string, error) {
 	grids, partitions, err := g.marked(ctx, d)
 	var out []string

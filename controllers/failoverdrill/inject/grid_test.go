@@ -73,8 +73,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// What a person had asked for stands there again afterwards, also if the drill only is known.
-func TestHandOverKeepsThePersonsWish(t *testing.T) {
+// Annotations set by the user are restored afterwards, also if only the drill is known.
+func TestHandOverKeepsThePreferredPod(t *testing.T) {
 	b, g, _, p := gridBench(t)
 	p.Annotations = map[string]string{api.AnnotationPreferredPod: "g-s0-0", "mine": "1"}
 	if err := b.client.Update(t.Context(), p); err != nil {
@@ -98,7 +98,7 @@ func TestHandOverKeepsThePersonsWish(t *testing.T) {
 	b.lead(p, "g-s0-0")
 	f.Peers = nil
 	if err := g.Inject(t.Context(), f); err == nil || !strings.Contains(err.Error(), "no backup") {
-		t.Errorf("nobody to hand over to: %v", err)
+		t.Errorf("no backup to hand over to: %v", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestRollingUpdate(t *testing.T) {
 	if err := g.Recover(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	b.mustState(g, f, Injected) // the update cannot be taken back
+	b.mustState(g, f, Injected) // the update cannot be reverted
 	status(2, metav1.ConditionFalse)
 	if err := g.Recover(t.Context(), f); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestRollingUpdate(t *testing.T) {
 	if err := b.get(grid); err != nil || grid.Generation != 2 || len(grid.Annotations) != 0 {
 		t.Errorf("the end of the step is another update: generation %d, %v, %v", grid.Generation, grid.Annotations, err)
 	}
-	// Of the next step it is another update; when the drill is given up, nothing is waited for.
+	// For the next step it is another update; when the drill is aborted, nothing is waited for.
 	f.Step++
 	if err := g.Inject(t.Context(), f); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestPodDelete(t *testing.T) {
 	live := podOf("g-s0-0")
 	live.Namespace = b.namespace
 	if err := b.get(&live); err != nil || live.DeletionTimestamp != nil {
-		t.Fatalf("the next pod of the name was deleted: %v", err)
+		t.Fatalf("the pod's successor was deleted: %v", err)
 	}
 	f.Pods[0].UID = pod.UID
 	for range 2 {
@@ -174,7 +174,7 @@ func TestPodDelete(t *testing.T) {
 		}
 	}
 	if err := b.get(&live); err == nil && (live.DeletionTimestamp == nil || *live.DeletionGracePeriodSeconds == 0) {
-		t.Error("the pod is not being deleted with the time it has to stop")
+		t.Error("the pod is not deleted with its grace period")
 	}
 	b.mustState(g, f, Injected)
 	if left, err := g.Leftovers(t.Context(), f.Drill); err != nil || len(left) != 1 {

@@ -16,10 +16,10 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// annotationRestart in the pods' template makes them all new, as kubectl rollout restart does. Its value is the step.
+// annotationRestart in the pods' template replaces them all, as kubectl rollout restart does. Its value is the step.
 const annotationRestart = "ordergrid.dev/drill-restart"
 
-// roll asks for a rolling update: the template and the mark change in one request.
+// roll requests a rolling update: the template and the mark change in one request.
 func (g *Grid) roll(ctx context.Context, f *Fault) error {
 	grid, err := g.grid(ctx, f)
 	switch {
@@ -49,7 +49,7 @@ func (g *Grid) rollState(ctx context.Context, f *Fault) (State, error) {
 	return State{Phase: Injected, Message: message}, nil
 }
 
-// over says whether a rolling update has ended, well or not.
+// over reports whether a rolling update has ended, successfully or not.
 func over(grid *api.OrderGrid) (bool, string) {
 	want := grid.Spec.Shards * grid.Spec.Replicas
 	progressing := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionProgressing)
@@ -65,7 +65,7 @@ func over(grid *api.OrderGrid) (bool, string) {
 	return done || stalled, message
 }
 
-// rolled takes nothing back, which would be another rolling update: the step is over when the update is.
+// rolled reverts nothing, which would be another rolling update: the step is over when the update is.
 func (g *Grid) rolled(ctx context.Context, f *Fault) error {
 	grid, err := g.grid(ctx, f)
 	if err != nil || grid == nil || grid.Annotations[f.markKey()] == "" {
@@ -77,8 +77,8 @@ func (g *Grid) rolled(ctx context.Context, f *Fault) error {
 	return client.IgnoreNotFound(g.annotate(ctx, grid, map[string]any{f.markKey(): nil}, nil))
 }
 
-// deletePods deletes the very pods that were meant, with the time to stop in order that they have. The mark comes last:
-// a step that was interrupted is made again, and finds the pods gone or going.
+// deletePods deletes exactly the selected pods, with their grace period. The mark is set last: an interrupted step is
+// repeated, and finds the pods gone or terminating.
 func (g *Grid) deletePods(ctx context.Context, f *Fault) error {
 	if len(f.Pods) == 0 {
 		return permanent("PodDelete hits no pod")
@@ -117,13 +117,13 @@ func (g *Grid) deleted(ctx context.Context, f *Fault) error {
 }
 
 const (
-	// annotationHandOver of a GridPartition says which step moves it.
+	// annotationHandOver of a GridPartition names the step that moves it.
 	annotationHandOver = "ordergrid.dev/drill-hand-over"
-	// annotationBefore keeps what a person had asked for.
+	// annotationBefore keeps the user's annotation.
 	annotationBefore = "ordergrid.dev/drill-preferred-pod-before"
 )
 
-// handOver asks for another primary by the annotation that a person uses.
+// handOver requests another primary by the annotation that users set.
 func (g *Grid) handOver(ctx context.Context, f *Fault) error {
 	if len(f.Partitions) == 0 {
 		return permanent("HandOver moves no partition")
@@ -158,7 +158,7 @@ func (g *Grid) prefer(ctx context.Context, f *Fault, name string) error {
 	return g.annotate(ctx, p, change, nil)
 }
 
-// successor is the pod asked for, or the first that is in sync and not the primary.
+// successor is the requested pod, or the first that is in sync and not the primary.
 func successor(p *api.GridPartition, asked []corev1.Pod) (string, error) {
 	if p.Status.Primary == nil {
 		return "", fmt.Errorf("GridPartition %s has no primary that could hand over", p.Name)
@@ -178,7 +178,7 @@ func successor(p *api.GridPartition, asked []corev1.Pod) (string, error) {
 	case slices.Contains(able, asked[0].Name):
 		return asked[0].Name, nil
 	}
-	return "", fmt.Errorf("pod %s is no backup in sync of GridPartition %s; those are %v", asked[0].Name, p.Name, able)
+	return "", fmt.Errorf("pod %s is not an in-sync backup of GridPartition %s; those are %v", asked[0].Name, p.Name, able)
 }
 
 func (g *Grid) handOverState(ctx context.Context, f *Fault) (State, error) {
@@ -205,7 +205,7 @@ func (g *Grid) handOverState(ctx context.Context, f *Fault) (State, error) {
 	return out, nil
 }
 
-// handBack leaves it to the grid again where the primary is, and when it goes there.
+// handBack leaves the choice and the time of the primary to the grid again.
 func (g *Grid) handBack(ctx context.Context, f *Fault) (err error) {
 	for _, name := range f.Partitions {
 		p := &api.GridPartition{}
@@ -220,7 +220,7 @@ func (g *Grid) handBack(ctx context.Context, f *Fault) (err error) {
 	return err
 }
 
-// restore gives a partition back the annotations it had.
+// restore restores the annotations of a partition.
 func (g *Grid) restore(ctx context.Context, p *api.GridPartition) error {
 	change := map[string]any{annotationHandOver: nil, annotationBefore: nil, api.AnnotationPreferredPod: nil}
 	if before, there := p.Annotations[annotationBefore]; there {

@@ -8,7 +8,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Labels of everything an injector creates. What belongs to a drill is found by the UID: names are used again.
+// Labels of everything an injector creates. Objects of a drill are found by its UID: names are reused.
 const (
 	LabelDrill    = "ordergrid.dev/drill"
 	LabelDrillUID = "ordergrid.dev/drill-uid"
@@ -25,7 +25,7 @@ func (d Drill) labels() map[string]string {
 	return l
 }
 
-// owner has an object go with its drill, should a drill ever go without its finalizer.
+// owner makes a drill own an object, in case the drill is deleted without its finalizer.
 func (d Drill) owner() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: api.GroupVersion.String(), Kind: "FailoverDrill", Name: d.Name, UID: d.UID}}
 }
@@ -33,8 +33,8 @@ func (d Drill) owner() []metav1.OwnerReference {
 // name of the objects of a step.
 func (f *Fault) name() string { return fmt.Sprintf("%s-%d", f.Drill.Name, f.Step) }
 
-// mark is the value of annotations that say which step made a change.
+// mark is the value of annotations that name the step that made a change.
 func (f *Fault) mark() string { return fmt.Sprintf("%s/%d", f.Drill.UID, f.Step) }
 
-// short is the beginning of the UID, enough to tell a drill from an earlier one of its name.
+// short is the beginning of the UID, which tells a drill from an earlier one of its name.
 func (d Drill) short() string { return string(d.UID)[:min(8, len(d.UID))] }

@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// labelNodeFeatures is on the Jobs that try a node; its value is the hash of the node's name.
+	// labelNodeFeatures is on the Jobs that test a node; its value is the hash of the node's name.
 	labelNodeFeatures = "ordergrid.dev/node-features"
-	// featureTime is what a Job may take: its image may have to be pulled.
+	// featureTime bounds a Job: its image may have to be pulled.
 	featureTime = 2 * time.Minute
 )
 
-// featureReport is what is known of one node: a report, or why there will be none, or neither yet.
+// featureReport is the result for one node: a report, or why there will be none, or neither yet.
 type featureReport struct {
 	report  *nodefeatures.Report
 	problem string
 }
 
-// nodeFeatures runs a Job on every node of the scope and reads its last words.
+// nodeFeatures runs a Job on every node of the scope and reads its termination message.
 func (c *ChaosMesh) nodeFeatures(ctx context.Context, scope *Scope) (map[string]featureReport, error) {
 	out := map[string]featureReport{}
 	for _, node := range scope.Nodes {
@@ -59,7 +59,7 @@ func (c *ChaosMesh) tryNode(ctx context.Context, d Drill, node string) (featureR
 	if apierrors.IsNotFound(err) {
 		err = c.Client.Create(ctx, want)
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-			return featureReport{problem: fmt.Sprintf("what node %s can do cannot be tried: %v", node, err)}, nil
+			return featureReport{problem: fmt.Sprintf("the features of node %s cannot be tested: %v", node, err)}, nil
 		}
 		return featureReport{}, client.IgnoreAlreadyExists(err)
 	}
@@ -73,32 +73,32 @@ func (c *ChaosMesh) tryNode(ctx context.Context, d Drill, node string) (featureR
 	return readFeatures(job, pods.Items, node), nil
 }
 
-// readFeatures reads what the Job's pod said at its end.
+// readFeatures reads the termination message of the Job's pod.
 func readFeatures(job *batchv1.Job, pods []corev1.Pod, node string) featureReport {
-	said := ""
+	reason := ""
 	for i := range pods {
 		for _, s := range pods[i].Status.ContainerStatuses {
 			switch end := s.State.Terminated; {
 			case end != nil && end.ExitCode == 0:
 				r := &nodefeatures.Report{}
 				if err := json.Unmarshal([]byte(end.Message), r); err != nil || r.Features == nil {
-					return featureReport{problem: fmt.Sprintf("what node %s can do is not known: the last words of pod %s are no report of order-probe node-features: %q", node, pods[i].Name, clip(end.Message, 100))}
+					return featureReport{problem: fmt.Sprintf("the features of node %s are not known: the termination message of pod %s is not a report of order-probe node-features: %q", node, pods[i].Name, clip(end.Message, 100))}
 				}
 				r.Node = node
 				return featureReport{report: r}
 			case end != nil:
-				said = fmt.Sprintf("pod %s ended with exit code %d: %s", pods[i].Name, end.ExitCode, clip(end.Message, 200))
+				reason = fmt.Sprintf("pod %s ended with exit code %d: %s", pods[i].Name, end.ExitCode, clip(end.Message, 200))
 			case s.State.Waiting != nil:
-				said = fmt.Sprintf("pod %s waits: %s %s", pods[i].Name, s.State.Waiting.Reason, clip(s.State.Waiting.Message, 200))
+				reason = fmt.Sprintf("pod %s waits: %s %s", pods[i].Name, s.State.Waiting.Reason, clip(s.State.Waiting.Message, 200))
 			}
 		}
 	}
 	for _, c := range job.Status.Conditions {
 		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-			if said == "" {
-				said = fmt.Sprintf("no pod of Job %s/%s was started; kubectl describe job says why. It needs the capabilities NET_ADMIN and SYS_ADMIN, which the Pod Security Standards Baseline and Restricted refuse: name a namespace that allows them with the operator's flag --drill-node-features-namespace", job.Namespace, job.Name)
+			if reason == "" {
+				reason = fmt.Sprintf("no pod of Job %s/%s was started; kubectl describe job has the reason. It needs the capabilities NET_ADMIN and SYS_ADMIN, which the Pod Security Standards Baseline and Restricted refuse: name a namespace that allows them with the operator's flag --drill-node-features-namespace", job.Namespace, job.Name)
 			}
-			return featureReport{problem: fmt.Sprintf("what node %s can do could not be found out: %s", node, said)}
+			return featureReport{problem: fmt.Sprintf("the features of node %s could not be detected: %s", node, reason)}
 		}
 	}
 	return featureReport{}
@@ -163,7 +163,7 @@ func hashOf(text string) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// featureJobs are those of a drill that exist.
+// featureJobs are the existing Jobs of a drill.
 func (c *ChaosMesh) featureJobs(ctx context.Context, d Drill) ([]batchv1.Job, error) {
 	var jobs batchv1.JobList
 	err := c.Client.List(ctx, &jobs, client.InNamespace(c.featureNamespace(d)),

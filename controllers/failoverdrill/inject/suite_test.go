@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// The tests that ask an API server find Chaos Mesh's own CRDs there.
+// The tests on an API server use Chaos Mesh's own CRDs.
 func TestMain(m *testing.M) {
 	chaos, err := crds.Objects(context.Background(), envtest.Root(), append(chaosKinds, "PodNetworkChaos", "PodIOChaos")...)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) get(o client.Object) error {
 	return b.client.Get(b.t.Context(), client.ObjectKeyFromObject(o), o)
 }
 
-// pod is one of grid g, as the operator makes it, with an address.
+// pod is one of grid g, as created by the operator, with an address.
 func (b *bench) pod(name, ip string) corev1.Pod {
 	b.t.Helper()
 	p := podOf(name)

@@ -1,5 +1,5 @@
-// Package plan decides what a FailoverDrill does: which faults, in which order, to whom. It is a pure function of the
-// spec, the shape of the grid and the seed; who a role is at that moment shows Resolve, right before the injection.
+// Package plan decides what a FailoverDrill does: which faults, in which order, on which targets. It is a pure function
+// of the spec, the shape of the grid and the seed; Resolve maps roles to pods right before the injection.
 package plan
 
 import (
@@ -10,7 +10,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Shape is what a plan has to know of a grid.
+// Shape is what a plan needs of a grid.
 type Shape struct {
 	Shards, Replicas int32
 	Partitions       int32 // of the grid
@@ -28,17 +28,17 @@ type Step struct {
 	Repetition int // from 1
 	// Fault with all defaults filled in.
 	Fault api.DrillFault
-	// Partition the step is about; -1 where it is the whole grid. With a Shard, -1 for none, it is one of those that are
-	// there when the step comes: partitions move, so Resolve finds out which.
+	// Partition of the step; -1 for the whole grid. With a Shard, -1 for none, it is one of those on it when the step
+	// begins: partitions move, so Resolve chooses it.
 	Shard, Partition int32
-	// Pick chooses among several pods that have the role.
+	// Pick selects one of several pods with the role.
 	Pick uint64
 	// Duration the fault stays and After, waited before it; 0 where there is none.
 	Duration, After time.Duration
 	Start           api.DrillStart
 }
 
-// PartitionName names the GridPartition the step is about; "" where it is the whole grid, or one of a shard.
+// PartitionName names the GridPartition of the step; "" for the whole grid, or one of a shard.
 func (s *Step) PartitionName(grid string) string {
 	if s.Partition < 0 || s.Shard >= 0 {
 		return ""
@@ -46,14 +46,14 @@ func (s *Step) PartitionName(grid string) string {
 	return api.PartitionName(grid, s.Partition)
 }
 
-// stream separates what a plan draws from what others draw with the same seed.
+// stream separates the random numbers of a plan from others with the same seed.
 const stream = 0x6472696c6c // "drill"
 
-// Seed draws one, for a drill that names none.
+// Seed draws a seed for a drill without one.
 func Seed() int64 { return 1 + rand.Int64N(1<<53-1) }
 
-// Steps plans a drill. The spec has to be one that suites.Resolve has completed. The same arguments give the same steps.
-// An error names the field that is wrong and is for a person.
+// Steps plans a drill. The spec must have been completed by suites.Resolve. The same arguments give the same steps. An
+// error names the invalid field, for a message.
 func Steps(spec *api.FailoverDrillSpec, shape Shape, seed int64) ([]Step, error) {
 	if err := check(spec, shape); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Steps(spec *api.FailoverDrillSpec, shape Shape, seed int64) ([]Step, error)
 	return steps, nil
 }
 
-// group puts faults that start Served or Held together with the one before them: they mean nothing without it.
+// group puts faults that start Served or Held together with the one before them, which they depend on.
 func group(faults []api.DrillFault) [][]api.DrillFault {
 	var groups [][]api.DrillFault
 	for _, f := range faults {
@@ -97,7 +97,7 @@ func group(faults []api.DrillFault) [][]api.DrillFault {
 	return groups
 }
 
-// step draws whatever may be drawn, needed or not, so that naming a shard in one fault changes no other step.
+// step makes all random choices, needed or not, so that naming a shard in one fault changes no other step.
 func step(f api.DrillFault, shape Shape, draw *rand.Rand) Step {
 	s := Step{
 		Fault: *f.DeepCopy(), Start: f.Start, Shard: -1, Partition: draw.Int32N(shape.Partitions), Pick: draw.Uint64(),
@@ -121,14 +121,14 @@ func step(f api.DrillFault, shape Shape, draw *rand.Rand) Step {
 	return s
 }
 
-// follow lets a step concern what the step before it concerns, unless it names something else.
+// follow gives a step the target of the step before it, unless it names another.
 func follow(s, before *Step) {
 	if s.Partition >= 0 && before.Partition >= 0 && s.Fault.Target.Shard == nil && s.Fault.Target.Partition == nil {
 		s.Shard, s.Partition = before.Shard, before.Partition
 	}
 }
 
-// check refuses what only the shape of the grid, or the order of faults, shows to be wrong.
+// check refuses what is invalid for the shape of the grid, or the order of faults.
 func check(spec *api.FailoverDrillSpec, shape Shape) error {
 	if len(spec.Faults) == 0 || spec.Repetitions == nil || shape.Shards < 1 || shape.Replicas < 1 || shape.Partitions < 1 {
 		return fmt.Errorf("nothing to plan: %d faults, grid with %d shards of %d replicas and %d partitions", len(spec.Faults), shape.Shards, shape.Replicas, shape.Partitions)

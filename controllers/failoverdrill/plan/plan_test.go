@@ -31,7 +31,7 @@ func steps(t *testing.T, spec api.FailoverDrillSpec, seed int64) []plan.Step {
 	return s
 }
 
-// TestSameSeedSamePlan: the same, always; and another one with another seed.
+// TestSameSeedSamePlan: the same plan for the same seed; another one for another seed.
 func TestSameSeedSamePlan(t *testing.T) {
 	spec := api.FailoverDrillSpec{Suite: api.SuiteOvernight}
 	a, b := steps(t, spec, 7), steps(t, spec, 7)
@@ -41,7 +41,7 @@ func TestSameSeedSamePlan(t *testing.T) {
 	if reflect.DeepEqual(a, steps(t, spec, 8)) {
 		t.Error("two plans with different seeds are the same")
 	}
-	// The plan of a seed is part of what a certificate promises: it stays the same in later versions.
+	// The plan of a seed is part of a certificate's contract: it stays the same in later versions.
 	p := steps(t, api.FailoverDrillSpec{Suite: api.SuitePullThePlug}, 42)
 	var got []string
 	for _, s := range p {
@@ -93,7 +93,7 @@ func TestEveryFaultOncePerRepetition(t *testing.T) {
 	}
 }
 
-// TestNamedTargets: what is named is not drawn, and naming it in one fault moves no other.
+// TestNamedTargets: named targets are not drawn, and naming one in a fault changes no other.
 func TestNamedTargets(t *testing.T) {
 	spec := api.FailoverDrillSpec{Repetitions: new(int32(10)), Faults: []api.DrillFault{{Name: "a", Type: api.FaultPodKill}, {Name: "b", Type: api.FaultPodKill}}}
 	drawn := steps(t, spec, 1)
@@ -108,7 +108,7 @@ func TestNamedTargets(t *testing.T) {
 	}
 }
 
-// TestTimes: what a fault says of time, and 0 where it says nothing.
+// TestTimes: the times of a fault, and 0 by default.
 func TestTimes(t *testing.T) {
 	d := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	s := steps(t, api.FailoverDrillSpec{Faults: []api.DrillFault{
@@ -119,7 +119,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestImpossiblePlans: what only the shape of the grid or the order shows to be wrong, with the remedy.
+// TestImpossiblePlans: plans that are invalid for the shape of the grid or the order, with the remedy.
 func TestImpossiblePlans(t *testing.T) {
 	lasting := &metav1.Duration{Duration: time.Second}
 	for _, test := range []struct {
@@ -132,9 +132,9 @@ func TestImpossiblePlans(t *testing.T) {
 		{"no such partition", []api.DrillFault{{Name: "a", Type: api.FaultPodKill, Target: &api.DrillTarget{Partition: new(int32(2))}}}, 2, "fault a: target.partition: the grid has no partition 2; allowed are 0 to 1"},
 		{"no backup", []api.DrillFault{{Name: "a", Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleBackup}}}, 1, "fault a: target.role: Backup needs a second copy, and the grid has replicas: 1; set role: Primary, or choose a grid with replicas: 2"},
 		{"no copies", []api.DrillFault{{Name: "a", Type: api.FaultNetworkPartition, Duration: lasting}}, 1, "fault a: target.peer: Copies needs a second copy, and the grid has replicas: 1; set peer: Everything or Clients"},
-		{"nobody to hand over to", []api.DrillFault{{Name: "a", Type: api.FaultHandOver}}, 1, "fault a: type HandOver needs a second copy"},
+		{"no backup to hand over to", []api.DrillFault{{Name: "a", Type: api.FaultHandOver}}, 1, "fault a: type HandOver needs a second copy"},
 		{"served after nothing", []api.DrillFault{{Name: "a", Type: api.FaultPodKill, Start: api.StartServed}}, 2, "fault a: start: Served, but there is no fault before it; put it after another, or set start: Redundant"},
-		{"held by a moment", []api.DrillFault{{Name: "a", Type: api.FaultPodKill}, {Name: "b", Type: api.FaultPodKill, Start: api.StartHeld}}, 2, "fault b: start: Held, but PodKill before it is over in a moment; put it after a fault with a duration, or set start: Served"},
+		{"held by a momentary fault", []api.DrillFault{{Name: "a", Type: api.FaultPodKill}, {Name: "b", Type: api.FaultPodKill, Start: api.StartHeld}}, 2, "fault b: start: Held, but PodKill before it is over in a moment; put it after a fault with a duration, or set start: Served"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := plan.Steps(resolve(t, api.FailoverDrillSpec{Faults: test.faults}), plan.Shape{Shards: 4, Replicas: test.replicas, Partitions: test.replicas}, 1)
@@ -144,7 +144,7 @@ func TestImpossiblePlans(t *testing.T) {
 		})
 	}
 	if _, err := plan.Steps(&api.FailoverDrillSpec{}, plan.Shape{}, 1); err == nil {
-		t.Error("a plan of nothing")
+		t.Error("an empty plan")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Situation is what is known of a grid right before a step.
+// Situation is the state of a grid right before a step.
 type Situation struct {
 	Grid       *api.OrderGrid
 	Partitions []api.GridPartition // of this grid
@@ -20,35 +20,34 @@ type Situation struct {
 	Safety     api.DrillSafety
 }
 
-// Target is whom a step hits.
+// Target is what a step hits.
 type Target struct {
-	// Pods in the order of their names. Of a fault that concerns the whole grid, all of them.
+	// Pods, sorted by name. For a fault of the whole grid, all of them.
 	Pods []corev1.Pod
-	// Peers are the other ends of a network fault, none standing for everybody; of a hand-over, the pod that becomes
-	// primary.
+	// Peers are the other ends of a network fault, none for all; of a hand-over, the pod that becomes primary.
 	Peers []corev1.Pod
-	// Nodes of the pods, each once, by name: what a fault of a machine concerns.
+	// Nodes of the pods, each once, by name: affected by a fault of a machine.
 	Nodes []string
-	// Partitions whose primary or whose copies are concerned, by name: those of the shards of Pods.
+	// Partitions whose primary or copies are affected, by name: those of the shards of Pods.
 	Partitions []string
-	// Partition is the one that the step is about, by name; "" where it is the whole grid.
+	// Partition of the step, by name; "" for the whole grid.
 	Partition string
 }
 
-// RefusedError says that safety forbids the step now.
+// RefusedError means that safety forbids the step now.
 type RefusedError struct{ Message string }
 
 func (e *RefusedError) Error() string { return e.Message }
 
-// NotYetError says that nobody has the role at the moment; try again.
+// NotYetError means that no pod has the role at the moment; try again.
 type NotYetError struct{ Message string }
 
 func (e *NotYetError) Error() string { return e.Message }
 
-// IsRefused says whether a step was refused by safety.
+// IsRefused reports whether a step was refused by safety.
 func IsRefused(err error) bool { return errors.As(err, new(*RefusedError)) }
 
-// Resolve finds out whom a step hits now, and whether it may: the error is a RefusedError, or a NotYetError where nobody
+// Resolve returns the targets of a step, if it is allowed: the error is a RefusedError, or a NotYetError where no pod
 // has the role. It reads nothing but its arguments.
 func Resolve(s *Step, now *Situation) (*Target, error) {
 	t := &Target{}
@@ -61,7 +60,7 @@ func Resolve(s *Step, now *Situation) (*Target, error) {
 	if s.Fault.Type.OfMachine() {
 		t.Pods = on(now.Pods, t.Nodes)
 		if r := now.Recorder; r != nil && slices.Contains(t.Nodes, r.Spec.NodeName) {
-			return nil, &RefusedError{fmt.Sprintf("%s would break machine %s, which the recorder is on: its ledger would go with it", s.Fault.Name, r.Spec.NodeName)}
+			return nil, &RefusedError{fmt.Sprintf("%s would break machine %s, which the recorder is on: its ledger would be lost", s.Fault.Name, r.Spec.NodeName)}
 		}
 	}
 	shards := shardsOf(t.Pods)
@@ -79,7 +78,8 @@ func Resolve(s *Step, now *Situation) (*Target, error) {
 	return t, keepLastCopy(s, t, now)
 }
 
-// PartitionsOf are the partitions that the shards of pods are, or are to be, on, by name: one that moves is on two.
+// PartitionsOf are the partitions whose present or desired shard is one of the pods', by name: one that moves is on
+// two.
 func (now *Situation) PartitionsOf(pods []corev1.Pod) (list []string) {
 	shards := shardsOf(pods)
 	mates := map[string]bool{}
@@ -98,7 +98,7 @@ func (now *Situation) PartitionsOf(pods []corev1.Pod) (list []string) {
 	return list
 }
 
-// choose finds the partition that the step is about.
+// choose selects the partition of the step.
 func (t *Target) choose(s *Step, now *Situation) error {
 	if s.Shard < 0 {
 		t.Partition = s.PartitionName(now.Grid.Name)
@@ -149,12 +149,12 @@ func (t *Target) find(s *Step, now *Situation) error {
 			}
 		}
 	default:
-		return fmt.Errorf("target.role %q is not known", r)
+		return fmt.Errorf("target.role %q is unknown", r)
 	}
 	for _, podName := range want {
 		pod := slices.IndexFunc(now.Pods, func(pod corev1.Pod) bool { return pod.Name == podName })
 		if pod < 0 || now.Pods[pod].DeletionTimestamp != nil {
-			return &NotYetError{fmt.Sprintf("pod %s of partition %s is not there, or is being deleted", podName, name)}
+			return &NotYetError{fmt.Sprintf("pod %s of partition %s does not exist, or is being deleted", podName, name)}
 		}
 		t.Pods = append(t.Pods, now.Pods[pod])
 	}
@@ -172,8 +172,8 @@ func (t *Target) find(s *Step, now *Situation) error {
 	return nil
 }
 
-// awayFromRecorder is the primary of a partition, or where that shares a machine with the recorder, whose ledger would go
-// with it, a backup that does not.
+// awayFromRecorder is the primary of a partition, or, where that shares a machine with the recorder, whose ledger would
+// be lost, a backup that does not.
 func awayFromRecorder(p *api.GridPartition, now *Situation) string {
 	primary := p.Status.Primary.PodName
 	if now.Recorder == nil {
@@ -209,7 +209,7 @@ func (t *Target) findPeers(s *Step, now *Situation) error {
 			}
 		}
 		if len(t.Peers) == 0 || slices.Contains(names(t.Pods), t.Peers[0].Name) {
-			return fmt.Errorf("fault %s: target.peer: Primary is the target itself, or is not there; set role: Backup", s.Fault.Name)
+			return fmt.Errorf("fault %s: target.peer: Primary is the target itself, or does not exist; set role: Backup", s.Fault.Name)
 		}
 	case api.PeerCopies:
 		shards, targets := shardsOf(t.Pods), names(t.Pods)
@@ -222,12 +222,12 @@ func (t *Target) findPeers(s *Step, now *Situation) error {
 			t.Peers = slices.Clone(t.Pods)
 		}
 	default:
-		return fmt.Errorf("target.peer %q is not known", peer)
+		return fmt.Errorf("target.peer %q is unknown", peer)
 	}
 	return nil
 }
 
-// findSuccessor picks the backup that becomes primary.
+// findSuccessor selects the backup that becomes primary.
 func (t *Target) findSuccessor(s *Step, now *Situation) error {
 	for i := range now.Partitions {
 		if p := &now.Partitions[i]; p.Name == t.Partition {

@@ -42,17 +42,17 @@ func situation() *plan.Situation {
 	return now
 }
 
-// TestPartitionOfAShard: a partition that has moved is one of the shard that it is on now.
+// TestPartitionOfAShard: a partition that has moved belongs to the shard that it is on now.
 func TestPartitionOfAShard(t *testing.T) {
 	now := situation()
-	now.Partitions[5].Spec.Shard = 0 // its copies are on shard 1 yet
+	now.Partitions[5].Spec.Shard = 0 // its copies are still on shard 1
 	target, err := plan.Resolve(&plan.Step{Fault: api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RolePrimary}}, Shard: 1, Partition: 2}, now)
 	if err != nil || target.Partition != "rtd-p1" || !slices.Contains(target.Partitions, "rtd-p5") {
 		t.Errorf("%+v, %v; want p1, and p5 concerned", target, err)
 	}
 }
 
-// leave takes members out of a partition's in-sync set.
+// leave removes members from a partition's in-sync set.
 func leave(now *plan.Situation, partition string, pods ...string) {
 	for i := range now.Partitions {
 		if p := &now.Partitions[i]; p.Name == partition {
@@ -92,18 +92,18 @@ func TestResolveRoles(t *testing.T) {
 		{"every pod of a machine", api.DrillFault{Type: api.FaultPodKill, Target: &api.DrillTarget{Role: api.RoleNode}}, 0, wide, "s0-2 s1-2", "", "machine-2", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
 		{"the machine of a backup", api.DrillFault{Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleBackup}}, 0, wide, "s0-0 s1-0", "", "machine-0", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
 		{"the primary from its copies", api.DrillFault{Type: api.FaultNetworkDelay, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerCopies}}, 0, nil, "s1-2", "s1-0 s1-1", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
-		{"the primary from everybody", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}}, 0, nil, "s1-2", "", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
+		{"the primary from everything", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}}, 0, nil, "s1-2", "", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
 		{"the primary from its clients", api.DrillFault{Type: api.FaultNetworkPartition, Target: &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerClients}}, 0, nil, "s1-2", "pull-recorder-x", "machine-2", "rtd-p1 rtd-p3 rtd-p5"},
 		{"a shard from itself", api.DrillFault{Type: api.FaultNetworkDelay, Target: &api.DrillTarget{Role: api.RoleShard, Peer: api.PeerCopies}}, 0, nil, "s1-0 s1-1 s1-2", "s1-0 s1-1 s1-2", "machine-0 machine-1 machine-2", "rtd-p1 rtd-p3 rtd-p5"},
 		{"a hand-over", api.DrillFault{Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, 3, nil, "s1-2", "s1-1", "machine-2", "rtd-p5"},
-		{"everybody", api.DrillFault{Type: api.FaultRollingUpdate}, 0, nil, "s0-0 s0-1 s0-2 s1-0 s1-1 s1-2", "", "machine-0 machine-1 machine-2", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
+		{"the whole grid", api.DrillFault{Type: api.FaultRollingUpdate}, 0, nil, "s0-0 s0-1 s0-2 s1-0 s1-1 s1-2", "", "machine-0 machine-1 machine-2", "rtd-p0 rtd-p1 rtd-p2 rtd-p3 rtd-p4 rtd-p5"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now := situation()
 			if test.change != nil {
 				test.change(now)
 			}
-			slices.Reverse(now.Pods) // the order of what was read decides nothing
+			slices.Reverse(now.Pods) // the order of the input is irrelevant
 			slices.Reverse(now.Partitions)
 			target, err := plan.Resolve(&plan.Step{Fault: test.fault, Shard: 1, Partition: 2, Pick: test.pick}, now)
 			if err != nil {
@@ -125,7 +125,7 @@ func TestResolveRoles(t *testing.T) {
 	}
 }
 
-// TestSafety: what may not be hit is refused, and what cannot be hit now is said to be so.
+// TestSafety: forbidden targets are refused, and temporarily missing ones are reported as such.
 func TestSafety(t *testing.T) {
 	kill := func(r api.DrillRole) api.DrillFault {
 		return api.DrillFault{Name: "kill", Type: api.FaultPodKill, Target: &api.DrillTarget{Role: r}}
@@ -135,10 +135,10 @@ func TestSafety(t *testing.T) {
 		name    string
 		fault   api.DrillFault
 		change  func(*plan.Situation)
-		refused bool   // else it is not yet possible
-		want    string // "": it may be done
+		refused bool   // otherwise not possible yet
+		want    string // "": allowed
 	}{
-		{"the last copy", kill(api.RolePrimary), alone, true, "kill would end rtd-s1-2, the last in-sync copy of partition rtd-p5: what only that holds would be lost; set safety.lastCopy: Take to lose it on purpose"},
+		{"the last copy", kill(api.RolePrimary), alone, true, "kill would end rtd-s1-2, the last in-sync copy of partition rtd-p5: orders that only it holds would be lost; set safety.lastCopy: Take to lose it on purpose"},
 		{"the last copy, on purpose", kill(api.RolePrimary), func(now *plan.Situation) { alone(now); now.Safety.LastCopy = api.LastCopyTake }, true, ""},
 		{"a whole shard", kill(api.RoleShard), nil, true, "kill would end rtd-s1-0, rtd-s1-1, rtd-s1-2, the last in-sync copy of partition rtd-p1"},
 		{"all backups", kill(api.RoleBackups), nil, true, ""},
@@ -157,8 +157,8 @@ func TestSafety(t *testing.T) {
 		{"a rolling update counts no shards", api.DrillFault{Name: "roll", Type: api.FaultRollingUpdate}, nil, true, ""},
 		{"no primary", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions[5].Status.Primary = nil }, false, "partition rtd-p5 has no primary"},
 		{"no backup", kill(api.RoleBackup), alone, false, "partition rtd-p5 has no backup in sync"},
-		{"nobody to hand over to", api.DrillFault{Name: "move", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, alone, false, "partition rtd-p5 has no backup in sync to hand over to"},
-		{"a pod that is gone", kill(api.RolePrimary), func(now *plan.Situation) { now.Pods = now.Pods[:5] }, false, "pod rtd-s1-2 of partition rtd-p5 is not there, or is being deleted"},
+		{"no backup to hand over to", api.DrillFault{Name: "move", Type: api.FaultHandOver, Target: &api.DrillTarget{Role: api.RolePrimary}}, alone, false, "partition rtd-p5 has no backup in sync to hand over to"},
+		{"a pod that is gone", kill(api.RolePrimary), func(now *plan.Situation) { now.Pods = now.Pods[:5] }, false, "pod rtd-s1-2 of partition rtd-p5 does not exist, or is being deleted"},
 		{"no partition", kill(api.RolePrimary), func(now *plan.Situation) { now.Partitions = nil }, false, "shard 1 has no partition"},
 		{"the machine of the recorder", api.DrillFault{Name: "off", Type: api.FaultNodePowerOff, Target: &api.DrillTarget{Role: api.RoleNode}}, func(now *plan.Situation) {
 			now.Recorder.Spec.NodeName = now.Pods[0].Spec.NodeName

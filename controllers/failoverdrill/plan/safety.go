@@ -12,14 +12,14 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// endsProcesses says whether a fault ends the processes it hits, and with them the copies in their memory. Replacing
-// all pods is left out: the operator does that one at a time, and waits for the copies.
+// endsProcesses reports whether a fault ends the processes it hits, and with them the copies in their memory. A rolling
+// update is excluded: the operator replaces one pod at a time, and waits for the copies.
 func endsProcesses(t api.DrillFaultType) bool {
 	return recorder.EndsProcess(string(t)) && !t.GridWide()
 }
 
 // keepLastCopy refuses a step after which no process would hold all acknowledged orders of some partition. A member
-// counts as a copy as long as its pod is ready: one that another fault has just stopped is still in the record.
+// counts as a copy only while its pod is ready: the record still has one that another fault has just stopped.
 func keepLastCopy(s *Step, t *Target, now *Situation) error {
 	if now.Safety.LastCopy == api.LastCopyTake || !endsProcesses(s.Fault.Type) {
 		return nil
@@ -37,7 +37,7 @@ func keepLastCopy(s *Step, t *Target, now *Situation) error {
 			}
 		}
 		if len(hit) > 0 && left == 0 {
-			return &RefusedError{fmt.Sprintf("%s would end %s, the last in-sync copy of partition %s: what only that holds would be lost; set safety.lastCopy: Take to lose it on purpose",
+			return &RefusedError{fmt.Sprintf("%s would end %s, the last in-sync copy of partition %s: orders that only it holds would be lost; set safety.lastCopy: Take to lose it on purpose",
 				s.Fault.Name, joined(hit), p.Name)}
 		}
 	}
@@ -56,7 +56,7 @@ func isReady(pods []corev1.Pod) bool {
 	return false
 }
 
-// backups are the pods of in-sync members beside the primary, by name.
+// backups are the pods of in-sync members other than the primary, by name.
 func backups(p *api.GridPartition) []string {
 	var list []string
 	for _, m := range p.Status.InSync {

@@ -7,13 +7,13 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Skip says which faults of a completed spec are left out where some cannot be carried out. unsupported has the reason by
-// the name of the fault. What starts Served or Held after a fault that is left out means nothing without it, and is left
-// out too.
+// Skip returns the faults of a completed spec that are left out where some are not supported. unsupported has the
+// reason by the name of the fault. Faults that start Served or Held after a skipped fault depend on it, and are skipped
+// too.
 func Skip(spec *api.FailoverDrillSpec, unsupported map[string]string) []api.DrillSkipped {
 	var skipped []api.DrillSkipped
 	for _, g := range group(spec.Faults) {
-		leader := "" // the first of the group that is left out
+		leader := "" // the first skipped fault of the group
 		for _, f := range g {
 			why, is := unsupported[f.Name]
 			switch {
@@ -30,7 +30,8 @@ func Skip(spec *api.FailoverDrillSpec, unsupported map[string]string) []api.Dril
 	return skipped
 }
 
-// Without returns the steps of a plan without those of some faults, numbered anew. The others hit whom they would have hit.
+// Without returns the steps of a plan without those of some faults, renumbered. The targets of the others do not
+// change.
 func Without(steps []Step, skipped []api.DrillSkipped) []Step {
 	var left []Step
 	for _, s := range steps {

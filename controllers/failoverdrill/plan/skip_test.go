@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
 
-// TestSkip: followers go with their leaders, and the rest of the plan stays what it was.
+// TestSkip: followers are skipped with their leaders, and the rest of the plan does not change.
 func TestSkip(t *testing.T) {
 	spec := api.FailoverDrillSpec{Suite: api.SuiteAPIOutage, Repetitions: new(int32(4)), Order: api.OrderRandom}
 	resolved := resolve(t, spec)

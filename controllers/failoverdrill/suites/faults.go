@@ -23,9 +23,10 @@ func warned(e *api.DrillExpectation) *api.DrillExpectation {
 }
 
 // pullThePlug is the published test: "kill one server during the two-server test and inspect the downstream file for
-// gaps", at 3,000 orders a second of each of two probes. It shows that what was acknowledged is in the other server and
-// downstream, and how long clients wait. It needs nothing but Chaos Mesh, and replicas: 2. The process gets SIGKILL: to
-// delete the pod, even without grace, is no plug pulled, because the kubelet sends SIGTERM first and the node hands over.
+// gaps", at 3,000 orders a second of each of two probes. It shows that acknowledged orders are in the other server and
+// downstream, and how long clients wait. It needs nothing but Chaos Mesh, and replicas: 2. The process gets SIGKILL:
+// deleting the pod, even without grace, is no power loss, because the kubelet sends SIGTERM first and the node hands
+// over.
 func pullThePlug() Suite {
 	return Suite{
 		Name: api.SuitePullThePlug, RatePerProbe: 3000, Repetitions: 10, Order: api.OrderListed,
@@ -35,22 +36,23 @@ func pullThePlug() Suite {
 	}
 }
 
-// network is everything that happens to packets. It shows that a copy which cannot be reached is dropped before it can
-// be believed, that a primary which nobody hears is replaced, and that a poor link costs time and no order. Delay, loss,
-// duplicates, corruption and bandwidth need the kernel's netem and tbf (package sch_netem), partitions need ipset.
+// network is all faults of packets. It shows that an unreachable copy is dropped before it can be believed, that a
+// silent primary is replaced, and that a poor link costs time but no order. Delay, loss, duplicates, corruption and
+// bandwidth need the kernel's netem and tbf (package sch_netem), partitions need ipset.
 func network() Suite {
 	net := func(name string, t api.DrillFaultType, target *api.DrillTarget, p *api.NetworkFault) api.DrillFault {
 		return api.DrillFault{Name: name, Type: t, Target: target, Duration: lasting(10 * time.Second), Network: p, Expect: within(silentOutage)}
 	}
-	// Narrower than the orders of the default rate need: what does not fit waits, for as long as that lasts at most. Towards
-	// everybody, in one direction: that takes the tbf of a kernel alone; towards some it takes prio as well.
+	// Narrower than the orders of the default rate need: the excess waits, for at most the duration of the fault.
+	// Towards everything, in one direction: that needs the kernel's tbf alone; towards some peers it needs prio as
+	// well.
 	narrow := net("narrow-link", api.FaultNetworkBandwidth, &api.DrillTarget{Role: api.RolePrimary, Peer: api.PeerEverything}, &api.NetworkFault{Rate: "1M", Direction: api.DirectionTo})
 	narrow.Expect = within(narrow.Duration.Duration + silentOutage)
 	cut := net("cut-backup", api.FaultNetworkPartition, role(api.RoleBackup), nil)
 	warned(cut.Expect)
 	return Suite{
 		Name: api.SuiteNetwork, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed,
-		Shows: "packets that are dropped, late, lost, doubled, damaged or squeezed, between the copies and towards everybody",
+		Shows: "packets that are dropped, delayed, lost, duplicated, corrupted or throttled, between the copies and towards all peers",
 		Needs: "Chaos Mesh and kernels with ipset and netem, or an executor that does these types; replicas: 2 or 3",
 		Faults: []api.DrillFault{
 			cut,
@@ -65,12 +67,13 @@ func network() Suite {
 	}
 }
 
-// node is whole machines. It shows that copies are kept apart, so that one machine takes one copy, and that redundancy
-// is restored elsewhere in the pool. Power and cables are beyond Kubernetes: it needs an executor that has them.
+// node is faults of machines. It shows that copies are kept apart, so that a machine takes one copy at most, and that
+// redundancy is restored elsewhere in the pool. Power and network links are beyond Kubernetes: it needs an executor
+// that has them.
 func node() Suite {
 	return Suite{
 		Name: api.SuiteNode, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed,
-		Shows: "a machine that loses its power, its cable, or every pod at once",
+		Shows: "a machine that loses its power, its network link, or every pod at once",
 		Needs: "an executor with NodePowerOff and NodeLinkDown, Chaos Mesh, one machine more than replicas",
 		Faults: []api.DrillFault{
 			{Name: "kill-machine-pods", Type: api.FaultContainerKill, Target: role(api.RoleNode), Expect: within(silentOutage)},
@@ -80,9 +83,8 @@ func node() Suite {
 	}
 }
 
-// clockAndCPU is time and machines that do not run as they should. The clock of the day decides nothing in a grid, so
-// that it may jump; what is busy is slow, or is given up, and loses nothing. Chaos Mesh shifts clocks in the process,
-// which needs ptrace.
+// clockAndCPU is shifted clocks and busy machines. The wall clock decides nothing in a grid, so it may jump; a busy
+// node is slow, or is removed, and loses nothing. Chaos Mesh shifts clocks in the process, which needs ptrace.
 func clockAndCPU() Suite {
 	skew := func(name string, r api.DrillRole, by time.Duration) api.DrillFault {
 		return api.DrillFault{Name: name, Type: api.FaultClockSkew, Target: role(r), Duration: lasting(10 * time.Second),
@@ -90,7 +92,7 @@ func clockAndCPU() Suite {
 	}
 	return Suite{
 		Name: api.SuiteClockAndCPU, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed,
-		Shows: "clocks of the day that jump, busy processors, scarce memory",
+		Shows: "wall clocks that jump, busy processors, scarce memory",
 		Needs: "Chaos Mesh, allowed to trace processes; 128Mi of memory free in each grid node's limit",
 		Faults: []api.DrillFault{
 			skew("primary-clock-back", api.RolePrimary, -10*time.Minute),
@@ -102,7 +104,7 @@ func clockAndCPU() Suite {
 	}
 }
 
-// rollingUpgrade is what people do on purpose on a working day: no order may fail. It needs nothing but the operator.
+// rollingUpgrade is planned changes in operation: no order may fail. It needs nothing but the operator.
 func rollingUpgrade() Suite {
 	return Suite{
 		Name: api.SuiteRollingUpgrade, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed,
@@ -117,14 +119,14 @@ func rollingUpgrade() Suite {
 	}
 }
 
-// apiOutage is a grid without its API server. Orders do not need it, so nobody notices; but nobody may take over without
-// it, so that a primary which fails meanwhile stays away until the API server is back: refusing orders rather than
-// having two primaries. The outage of the API server itself needs an executor.
+// apiOutage is a grid without its API server. Orders do not need it, so clients are not affected; but no take-over is
+// possible without it, so a primary that fails meanwhile is not replaced until the API server is back: orders are
+// refused rather than accepted by two primaries. The outage of the API server itself needs an executor.
 func apiOutage() Suite {
 	unnoticed := func() *api.DrillExpectation { return within(500 * time.Millisecond) }
 	return Suite{
 		Name: api.SuiteAPIOutage, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed,
-		Shows: "without the API server orders flow as before, and nobody takes over until it is back",
+		Shows: "without the API server orders flow as before, and no take-over happens until it is back",
 		Needs: "Chaos Mesh and kernels with ipset; an executor with APIServerOutage",
 		Faults: []api.DrillFault{
 			{Name: "cut-from-api", Type: api.FaultAPIServerPartition, Target: role(api.RoleShard), Duration: lasting(30 * time.Second), Expect: unnoticed()},
@@ -137,13 +139,14 @@ func apiOutage() Suite {
 	}
 }
 
-// cascade breaks copies until one is left: the grid has to warn (Redundant is False), or refuse orders where minInSync
-// says so, before the next fault could lose anything; and the drill itself has to refuse that next fault. It needs
-// nothing but Chaos Mesh. With safety.lastCopy: Take the last copy is killed too, and the certificate says what was lost.
+// cascade breaks copies until one is left: the grid has to warn (Redundant is False), or refuse orders according to
+// minInSync, before the next fault could lose anything; and the drill itself has to refuse that next fault. It needs
+// nothing but Chaos Mesh. With safety.lastCopy: Take the last copy is killed too, and the certificate reports what was
+// lost.
 func cascade() Suite {
 	return Suite{
 		Name: api.SuiteCascade, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed,
-		Shows: "copies that fail until one is left: the grid warns or refuses orders before it could lose one, and the fault too many is refused",
+		Shows: "copies that fail until one is left: the grid warns or refuses orders before it could lose one, and one fault more is refused",
 		Needs: "Chaos Mesh; a grid with replicas: 2 or 3",
 		Faults: []api.DrillFault{
 			{Name: "lose-backups", Type: api.FaultPodFailure, Target: role(api.RoleBackups), Duration: lasting(20 * time.Second),

@@ -1,5 +1,5 @@
-// Package suites holds the lists of faults that come with the operator, and completes a FailoverDrill with what its
-// suite decides.
+// Package suites has the lists of faults that come with the operator, and completes a FailoverDrill with the settings
+// of its suite.
 package suites
 
 import (
@@ -14,27 +14,27 @@ import (
 // Suite is a named list of faults.
 type Suite struct {
 	Name api.DrillSuite
-	// Shows is what can be learned, Needs what the cluster has to have: one sentence each, for people.
+	// Shows is what the suite shows, Needs what the cluster must have: one sentence each, for users.
 	Shows, Needs string
-	// Faults in their order. Each says in expect what is judged.
+	// Faults in their order. The expectations of each are in expect.
 	Faults []api.DrillFault
-	// RatePerProbe, Repetitions and Order where the drill leaves them open.
+	// RatePerProbe, Repetitions and Order are defaults of the drill.
 	RatePerProbe int32
 	Repetitions  int32
 	Order        api.DrillOrder
 }
 
-// Rate of each probe where neither the drill nor a suite says one, orders a second.
+// Rate of each probe in orders a second where neither the drill nor a suite sets one.
 const defaultRate = 1000
 
-// What the suites expect unless a fault says otherwise. They are limits of a busy machine, not of a good one: with the
-// default timing a silent primary is given up after 300 ms (docs/robustness.md has what was measured).
+// Default expectations of the suites. They are limits for a busy machine: with the default timing a silent primary is
+// removed after 300 ms (docs/robustness.md has measurements).
 const (
 	killOutage   = time.Second     // the connections of a process that ends are reset
-	silentOutage = 2 * time.Second // nobody is told; leases and grace decide
+	silentOutage = 2 * time.Second // without a reset; leases and grace decide
 )
 
-// All suites in the order of `kubectl ordergrid drill suites`. The caller may change what it gets.
+// All returns the suites in the order of `kubectl ordergrid drill suites`. The caller may change the result.
 func All() []Suite {
 	list := []Suite{pullThePlug(), network(), node(), clockAndCPU(), rollingUpgrade(), apiOutage(), cascade()}
 	return append(list, overnight(list))
@@ -49,12 +49,11 @@ func ByName(name api.DrillSuite) (Suite, error) {
 		}
 		names = append(names, string(s.Name))
 	}
-	return Suite{}, fmt.Errorf("suite %q is not known; allowed are %s", name, strings.Join(names, ", "))
+	return Suite{}, fmt.Errorf("suite %q is unknown; allowed are %s", name, strings.Join(names, ", "))
 }
 
-// Resolve returns the spec with everything filled in that a suite or a default decides: faults with targets, order,
-// repetitions, rate, and what is expected. The spec itself is left alone; suite stays set, to say where the faults come
-// from. Seed stays as it is.
+// Resolve returns the spec completed by the suite and the defaults: faults with targets, order, repetitions, rate, and
+// expectations. The given spec is not changed; suite stays set, to show the source of the faults. Seed stays as it is.
 func Resolve(spec *api.FailoverDrillSpec) (*api.FailoverDrillSpec, error) {
 	s := Suite{Faults: spec.Faults, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed}
 	if spec.Suite != "" {
@@ -80,7 +79,7 @@ func Resolve(spec *api.FailoverDrillSpec) (*api.FailoverDrillSpec, error) {
 	if out.SteadyState.FailedOrders == "" {
 		out.SteadyState.FailedOrders = api.FailedOrdersNone
 	}
-	// What a person asks of the whole drill holds for the faults of a suite too.
+	// Settings of the whole drill apply to the faults of a suite too.
 	if spec.Suite != "" && (spec.SteadyState.Outage != nil || spec.SteadyState.FailedOrders != "") {
 		for i := range out.Faults {
 			override(&out.Faults[i], &spec.SteadyState)
@@ -89,7 +88,7 @@ func Resolve(spec *api.FailoverDrillSpec) (*api.FailoverDrillSpec, error) {
 	return out, nil
 }
 
-// complete fills in the defaults that the API server gives to faults of a drill's own.
+// complete sets the defaults that the API server sets for a drill's own faults.
 func complete(f api.DrillFault) api.DrillFault {
 	f = *f.DeepCopy()
 	if f.Start == "" {
@@ -124,8 +123,8 @@ func complete(f api.DrillFault) api.DrillFault {
 	return f
 }
 
-// override takes the suite's own limits out of a fault where the drill sets one. What a fault has to show stays, and so
-// does an outage that is the point of the fault.
+// override removes the suite's limits from a fault where the drill sets one. The expected state of the grid stays, and
+// so does an outage that is the purpose of the fault.
 func override(f *api.DrillFault, y *api.DrillSteadyState) {
 	e := f.Expect
 	if e == nil || e.Grid == api.GridRefusesOrders {
@@ -143,7 +142,7 @@ func override(f *api.DrillFault, y *api.DrillSteadyState) {
 func overnight(list []Suite) Suite {
 	s := Suite{
 		Name: api.SuiteOvernight, RatePerProbe: defaultRate, Repetitions: 10, Order: api.OrderRandom,
-		Shows: "what only shows after many hours and in no particular order: all other suites, again and again",
+		Shows: "faults that only show after many hours and in random order: all other suites, repeatedly",
 		Needs: "what the other suites need; node and api-outage need an executor",
 	}
 	for _, other := range list {

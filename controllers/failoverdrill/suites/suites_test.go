@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
-// TestSuitesAreValid: what a suite consists of is accepted as faults of one's own, as the API server completes it, and
-// can be planned for a pair.
+// TestSuitesAreValid: the faults of a suite are valid as a drill's own faults, as defaulted by the API server, and can
+// be planned for a pair.
 func TestSuitesAreValid(t *testing.T) {
 	cl, err := client.New(envtest.Config(t), client.Options{Scheme: envtest.Scheme(), FieldValidation: "Strict"})
 	if err != nil {
@@ -39,7 +39,7 @@ func TestSuitesAreValid(t *testing.T) {
 			}
 			for i := range resolved.Faults {
 				if !reflect.DeepEqual(own.Spec.Faults[i], resolved.Faults[i]) {
-					t.Errorf("the API server would complete it otherwise:\n%+v\n%+v", own.Spec.Faults[i], resolved.Faults[i])
+					t.Errorf("the API server's defaults differ:\n%+v\n%+v", own.Spec.Faults[i], resolved.Faults[i])
 				}
 			}
 			steps, err := plan.Steps(resolved, plan.Shape{Shards: 1, Replicas: 2, Partitions: 2}, 1)
@@ -47,11 +47,11 @@ func TestSuitesAreValid(t *testing.T) {
 				t.Errorf("%d steps, error %v", len(steps), err)
 			}
 			if s.Shows == "" || s.Needs == "" || s.RatePerProbe == 0 {
-				t.Errorf("%+v says too little", s)
+				t.Errorf("%+v is incomplete", s)
 			}
 			for _, f := range s.Faults {
 				if f.Expect == nil || f.Expect.Outage == nil {
-					t.Errorf("%s: how long may clients wait?", f.Name)
+					t.Errorf("%s: no limit for the outage", f.Name)
 				}
 				if before, ok := seen[f.Name]; ok && s.Name != api.SuiteOvernight {
 					t.Errorf("%s is in %s already; overnight has both", f.Name, before)
@@ -96,7 +96,7 @@ func TestResolve(t *testing.T) {
 	if f := r.Faults[0]; f.Target.Role != api.RolePrimary || f.Start != api.StartRedundant || f.Expect.Outage.Duration != time.Second {
 		t.Errorf("fault %+v", f)
 	}
-	// What a person sets holds.
+	// Settings of the drill take precedence.
 	r, err = suites.Resolve(&api.FailoverDrillSpec{
 		Suite: api.SuiteAPIOutage, Repetitions: new(int32(2)), Order: api.OrderRandom, Traffic: api.DrillTraffic{RatePerProbe: new(int32(7))},
 		SteadyState: api.DrillSteadyState{Outage: outage, FailedOrders: api.FailedOrdersAllowed},
@@ -108,12 +108,12 @@ func TestResolve(t *testing.T) {
 		t.Errorf("resolved %+v", r)
 	}
 	if e := r.Faults[0].Expect; e.Outage != nil || e.FailedOrders != "" || r.SteadyState.Outage.Duration != outage.Duration {
-		t.Errorf("the suite's own limits %+v stand before those of the drill", e)
+		t.Errorf("the suite's own limits %+v override those of the drill", e)
 	}
 	if e := r.Faults[3].Expect; e.Grid != api.GridRefusesOrders || e.Outage == nil {
-		t.Errorf("a fault that is to stop orders is held against an outage of %v: %+v", outage, e)
+		t.Errorf("a fault that is expected to stop orders has the outage limit %v: %+v", outage, e)
 	}
-	// Faults of one's own.
+	// A drill's own faults.
 	r, err = suites.Resolve(&api.FailoverDrillSpec{Faults: []api.DrillFault{
 		{Name: "cut", Type: api.FaultNetworkPartition}, {Name: "roll", Type: api.FaultRollingUpdate, Start: api.StartServed},
 	}})
@@ -124,7 +124,7 @@ func TestResolve(t *testing.T) {
 		r.Faults[1].Target != nil || r.Faults[1].Start != api.StartServed {
 		t.Errorf("resolved %+v", r)
 	}
-	if _, err := suites.Resolve(&api.FailoverDrillSpec{Suite: "kill"}); err == nil || !strings.Contains(err.Error(), `suite "kill" is not known; allowed are pull-the-plug, network`) {
+	if _, err := suites.Resolve(&api.FailoverDrillSpec{Suite: "kill"}); err == nil || !strings.Contains(err.Error(), `suite "kill" is unknown; allowed are pull-the-plug, network`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// clockSight is how far a process's clocks are off. A nanosecond count each.
+// clockSight is the offset of a process's clocks, in nanoseconds.
 type clockSight struct {
 	Pod string `json:"p"`
 	// Shift of the wall clock against the kernel's, by system call; against the operator's where that is not known, and
-	// then Error is how far it may be wrong.
+	// then Error is its uncertainty.
 	Shift int64 `json:"s"`
 	Error int64 `json:"e,omitempty"`
 	// Monotonic is the shift of the monotonic clock.
@@ -25,11 +25,11 @@ type clockSight struct {
 
 func (o *Observer) seeClocks(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now()}
-	people, err := o.people(ctx, f.Pods)
+	targets, err := o.targets(ctx, f.Pods)
 	if err != nil && before == nil {
 		return nil, err
 	}
-	for pod, r := range askAll(ctx, s, people, func(ctx context.Context, p person) (*nodestatus.Reading, error) {
+	for pod, r := range askAll(ctx, s, targets, func(ctx context.Context, p target) (*nodestatus.Reading, error) {
 		ctx, cancel := soon(ctx)
 		defer cancel()
 		return nodestatus.GetClock(ctx, o.Nodes, p.http())
@@ -47,17 +47,17 @@ func (o *Observer) seeClocks(ctx context.Context, f *inject.Fault, before *sight
 	return s, nil
 }
 
-// clockError is how far a shift may be from what was asked for: the two readings of one answer are some microseconds apart,
-// and a process that is held up between them adds to it.
+// clockError is the tolerance of a shift: the two readings of one answer are some microseconds apart, and a delayed
+// process adds to it.
 func clockError(asked time.Duration) time.Duration {
 	return 5*time.Millisecond + min(asked.Abs()/10, 100*time.Millisecond)
 }
 
-// judgeClocks: the clocks asked for moved by the offset asked for, in every process.
+// judgeClocks: the selected clocks moved by the requested offset, in every process.
 func judgeClocks(f *inject.Fault, before, now *sight) Result {
 	p := f.Spec.Clock
 	if p == nil || len(before.Clocks) == 0 {
-		return Result{Message: "no clock was looked at before the fault"}
+		return Result{Message: "no clock was read before the fault"}
 	}
 	names := p.Clocks
 	if len(names) == 0 {
@@ -87,6 +87,6 @@ func judgeClock(asked time.Duration, name api.DrillClock, was, is clockSight) (b
 	if name == api.ClockMonotonic {
 		moved, tolerance = time.Duration(is.Monotonic-was.Monotonic), clockError(asked)
 	}
-	return (moved - asked).Abs() <= tolerance, fmt.Sprintf("the clock %s of %s moved by %s, asked for was %s (seen when within %s of it)",
+	return (moved - asked).Abs() <= tolerance, fmt.Sprintf("the clock %s of %s moved by %s, requested %s (seen when within %s of it)",
 		name, was.Pod, moved.Round(time.Microsecond), asked, tolerance)
 }

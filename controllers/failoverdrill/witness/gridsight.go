@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 )
 
-// primarySight is who leads a partition.
+// primarySight is the primary of a partition.
 type primarySight struct {
 	Name    string `json:"n"`
 	Primary string `json:"p"` // pod
@@ -39,7 +39,7 @@ func (o *Observer) seePrimaries(ctx context.Context, f *inject.Fault, _ *sight) 
 	return s, nil
 }
 
-// judgePrimaries: another pod leads every partition that was to move, in a later epoch.
+// judgePrimaries: another pod is primary of every partition that was to move, in a later epoch.
 func judgePrimaries(_ *inject.Fault, before, now *sight) Result {
 	r := Result{Seen: len(before.Partitions) > 0}
 	var messages []string
@@ -58,8 +58,8 @@ func judgePrimaries(_ *inject.Fault, before, now *sight) Result {
 	return r
 }
 
-// uidLength is as much of a UID as tells the pods of a grid apart: of a thousand pods two are alike in 32 bits one time in
-// eight thousand, and then a drill waits for a pod that is new already.
+// uidLength is the length of a UID prefix that tells the pods of a grid apart: of a thousand pods two share 32 bits one
+// time in eight thousand, and then a drill waits for a pod that is new already.
 const uidLength = 8
 
 func (o *Observer) seeGrid(ctx context.Context, f *inject.Fault, _ *sight) (*sight, error) {
@@ -78,7 +78,7 @@ func (o *Observer) seeGrid(ctx context.Context, f *inject.Fault, _ *sight) (*sig
 	return s, nil
 }
 
-// judgeGrid: no pod of before is left, and there are as many as then.
+// judgeGrid: no earlier pod is left, and there are as many as before.
 func judgeGrid(_ *inject.Fault, before, now *sight) Result {
 	left := 0
 	for _, uid := range before.UIDs {
@@ -88,6 +88,6 @@ func judgeGrid(_ *inject.Fault, before, now *sight) Result {
 	}
 	return Result{
 		Seen:    len(before.UIDs) > 0 && left == 0 && len(now.UIDs) >= len(before.UIDs),
-		Message: fmt.Sprintf("of %d pods of before %d are still there; there are %d pods", len(before.UIDs), left, len(now.UIDs)),
+		Message: fmt.Sprintf("of %d earlier pods %d still exist; there are %d pods", len(before.UIDs), left, len(now.UIDs)),
 	}
 }

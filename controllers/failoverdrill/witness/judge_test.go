@@ -67,7 +67,7 @@ func judgeAll(t *testing.T, judge func(*inject.Fault, *sight, *sight) Result, ca
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if r := judge(c.fault, c.before, c.now); r.Seen != c.seen || !strings.Contains(r.Message, c.says) || r.Message == "" {
-				t.Errorf("seen %v: %s; want %v, saying %q", r.Seen, r.Message, c.seen, c.says)
+				t.Errorf("seen %v: %s; want %v with %q", r.Seen, r.Message, c.seen, c.says)
 			}
 		})
 	}
@@ -95,13 +95,13 @@ func TestJudgeLinks(t *testing.T) {
 	here := map[string]string{"g-s0-0": "b-g-s0-0", "g-s0-1": "b-g-s0-1"}
 
 	judgeAll(t, judgeLinks, map[string]verdictOf{
-		"cut, nothing comes":        {cut, both(nil), both(func(l *linkSight) { l.Quiet = int64(300 * time.Millisecond) }), true, "(net1) nothing came for 300ms"},
-		"not cut":                   {cut, both(nil), both(nil), false, "longest silence is 5ms"},
-		"cut, a little quiet":       {cut, both(nil), both(func(l *linkSight) { l.Quiet = int64(150 * time.Millisecond) }), false, "seen from 200ms"},
-		"cut, connections ended":    {cut, both(nil), ended(here, nil), true, "2 connections of before"},
-		"cut, one end out of reach": {cut, both(nil), ended(map[string]string{"g-s0-1": "b-g-s0-1"}, map[string]string{"g-s0-0": "no answer"}), true, "g-s0-0 does not answer"},
-		"neither end answers":       {cut, both(nil), ended(nil, map[string]string{"g-s0-0": "no answer", "g-s0-1": "no answer"}), false, "is not known"},
-		"the process is another":    {cut, both(nil), ended(map[string]string{"g-s0-0": "b-new", "g-s0-1": "b-g-s0-1"}, nil), false, "is another one"},
+		"cut, nothing comes":       {cut, both(nil), both(func(l *linkSight) { l.Quiet = int64(300 * time.Millisecond) }), true, "(net1) nothing came for 300ms"},
+		"not cut":                  {cut, both(nil), both(nil), false, "longest silence is 5ms"},
+		"cut, a little quiet":      {cut, both(nil), both(func(l *linkSight) { l.Quiet = int64(150 * time.Millisecond) }), false, "seen from 200ms"},
+		"cut, connections ended":   {cut, both(nil), ended(here, nil), true, "2 earlier connections"},
+		"cut, one end unreachable": {cut, both(nil), ended(map[string]string{"g-s0-1": "b-g-s0-1"}, map[string]string{"g-s0-0": "no answer"}), true, "g-s0-0 does not answer"},
+		"neither end answers":      {cut, both(nil), ended(nil, map[string]string{"g-s0-0": "no answer", "g-s0-1": "no answer"}), false, "are unknown"},
+		"the process was replaced": {cut, both(nil), ended(map[string]string{"g-s0-0": "b-new", "g-s0-1": "b-g-s0-1"}, nil), false, "was replaced"},
 		"a second connection lives": {cut, both(nil), &sight{Boots: here, Links: []linkSight{link("g-s0-0", "g-s0-1", func(l *linkSight) { l.Quiet = int64(time.Second) }), link("g-s0-0", "g-s0-1", func(l *linkSight) { l.Kind = "liveness" })}},
 			false, "longest silence"},
 
@@ -111,19 +111,19 @@ func TestJudgeLinks(t *testing.T) {
 		"slow before":           {delay, slowed(15 * time.Millisecond), slowed(16 * time.Millisecond), false, "16ms"},
 		"no latency asked for":  {network(api.FaultNetworkDelay, nil), both(nil), slowed(time.Second), false, "0s"},
 
-		"lost":                 {loss, both(resent(40)), both(resent(43)), true, "3 segments"},
-		"none lost":            {loss, both(resent(40)), both(resent(42)), false, "2 segments"},
-		"on a new connection":  {loss, both(resent(40)), both(func(l *linkSight) { l.Ends, l.Resent = "new", 3 }), true, "3 segments"},
-		"a counter begun anew": {loss, both(resent(40)), both(func(l *linkSight) { l.Boot, l.Resent = "b-new", 2 }), false, "2 segments"},
-		"doubled":              {double, both(nil), both(func(l *linkSight) { l.Doubled = 9 }), true, "9 segments came twice"},
-		"lost is not doubled":  {double, both(nil), both(resent(99)), false, "0 segments came twice"},
+		"lost":                     {loss, both(resent(40)), both(resent(43)), true, "3 segments"},
+		"none lost":                {loss, both(resent(40)), both(resent(42)), false, "2 segments"},
+		"on a new connection":      {loss, both(resent(40)), both(func(l *linkSight) { l.Ends, l.Resent = "new", 3 }), true, "3 segments"},
+		"a counter that restarted": {loss, both(resent(40)), both(func(l *linkSight) { l.Boot, l.Resent = "b-new", 2 }), false, "2 segments"},
+		"doubled":                  {double, both(nil), both(func(l *linkSight) { l.Doubled = 9 }), true, "9 segments came twice"},
+		"lost is not doubled":      {double, both(nil), both(resent(99)), false, "0 segments came twice"},
 
 		"narrow: it queues": {narrow, both(nil), slowed(8 * time.Millisecond), true, "8ms"},
 		"narrow: it drops":  {narrow, both(nil), both(resent(5)), true, "5 segments"},
 		"wide enough":       {narrow, both(nil), slowed(2 * time.Millisecond), false, "5ms longer"},
 
-		"a client at the other end": {toPeers(hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), "recorder"), both(nil), both(resent(99)), false, "no grid node"},
-		"another shard":             {toPeers(hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), "g-s1-0"), both(nil), both(resent(99)), false, "no grid node"},
+		"a client at the other end": {toPeers(hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), "recorder"), both(nil), both(resent(99)), false, "not a grid node"},
+		"another shard":             {toPeers(hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), "g-s1-0"), both(nil), both(resent(99)), false, "not a grid node"},
 		"everything":                {hitting(api.DrillFault{Type: api.FaultNetworkLoss}, "g-s0-0"), both(nil), both(resent(3)), true, "g-s0-0 and g-s0-1"},
 	})
 }
@@ -145,10 +145,10 @@ func TestJudgePods(t *testing.T) {
 		"not looked at": {f, pods(nil), &sight{}, false, "not looked at"},
 	})
 	judgeAll(t, judgeRestarted, map[string]verdictOf{
-		"the same":            {f, pods(nil), pods(nil), false, "the one of before"},
+		"the same":            {f, pods(nil), pods(nil), false, "the earlier one"},
 		"restarted":           {f, pods(nil), pods(func(p *podSight) { p.Restarts = 2 }), true, "restarts 2, before 1"},
 		"another id":          {f, pods(nil), pods(func(p *podSight) { p.Container = "containerd://bbbbbbbbbbbbbbbbbbbb" }), true, "bbbbbbbbbbbb"},
-		"not running yet":     {f, pods(nil), pods(func(p *podSight) { p.Container = "" }), false, "the one of before"},
+		"not running yet":     {f, pods(nil), pods(func(p *podSight) { p.Container = "" }), false, "the earlier one"},
 		"the pod is replaced": {f, pods(nil), pods(func(p *podSight) { p.UID, p.Restarts = "u2", 2 }), false, "as a whole"},
 	})
 	judgeAll(t, judgeFailing, map[string]verdictOf{
@@ -194,14 +194,14 @@ func TestJudgeLoad(t *testing.T) {
 		return &sight{Loads: []loadSight{{"g-s0-0", others, waiting, mib * (1 << 20), killed}}}
 	}
 	judgeAll(t, judgeCPU, map[string]verdictOf{
-		"busy":                      {cpu, load(0.01, 0, 0, 0), load(1.4, 0.3, 0, 0), true, "1.40 cores"},
-		"idle":                      {cpu, load(0.01, 0, 0, 0), load(0.02, 0.9, 0, 0), false, "0.25 more"},
-		"busy before":               {cpu, load(1.4, 0, 0, 0), load(1.5, 0, 0, 0), false, "before 1.40"},
-		"little asked for":          {little, load(0, 0, 0, 0), load(0.08, 0, 0, 0), true, "0.05 more"},
-		"an older kernel, waiting":  {cpu, load(-1, 0.01, 0, 0), load(-1, 0.2, 0, 0), true, "20.0%"},
-		"an older kernel, as ever":  {cpu, load(-1, 0.01, 0, 0), load(-1, 0.05, 0, 0), false, "5% more"},
-		"does not answer":           {cpu, load(0, 0, 0, 0), &sight{Silent: map[string]string{"g-s0-0": "refused"}}, false, "refused"},
-		"nothing before the fault!": {cpu, &sight{Loads: []loadSight{{Pod: "other"}}}, load(2, 0, 0, 0), false, "other"},
+		"busy":                       {cpu, load(0.01, 0, 0, 0), load(1.4, 0.3, 0, 0), true, "1.40 cores"},
+		"idle":                       {cpu, load(0.01, 0, 0, 0), load(0.02, 0.9, 0, 0), false, "0.25 more"},
+		"busy before":                {cpu, load(1.4, 0, 0, 0), load(1.5, 0, 0, 0), false, "before 1.40"},
+		"little asked for":           {little, load(0, 0, 0, 0), load(0.08, 0, 0, 0), true, "0.05 more"},
+		"an older kernel, waiting":   {cpu, load(-1, 0.01, 0, 0), load(-1, 0.2, 0, 0), true, "20.0%"},
+		"an older kernel, as before": {cpu, load(-1, 0.01, 0, 0), load(-1, 0.05, 0, 0), false, "5% more"},
+		"does not answer":            {cpu, load(0, 0, 0, 0), &sight{Silent: map[string]string{"g-s0-0": "refused"}}, false, "refused"},
+		"nothing before the fault!":  {cpu, &sight{Loads: []loadSight{{Pod: "other"}}}, load(2, 0, 0, 0), false, "other"},
 	})
 	judgeAll(t, judgeMemory, map[string]verdictOf{
 		"taken":     {memory, load(0, 0, 500, 0), load(0, 0, 700, 0), true, "200 MiB more"},
@@ -238,10 +238,10 @@ func TestJudgeMachines(t *testing.T) {
 	}
 	two := map[string]string{"g-s0-0": "b0", "g-s1-0": "b1"}
 	judgeAll(t, judgeNodes, map[string]verdictOf{
-		"all is as before":      {f, node("m1", "True", two), node("m1", "True", two), false, "0 do not"},
-		"both are silent":       {f, node("m1", "True", two), node("m1", "True", nil), true, "2 do not any more"},
+		"all is as before":      {f, node("m1", "True", two), node("m1", "True", two), false, "before, 0 no longer answer"},
+		"both are silent":       {f, node("m1", "True", two), node("m1", "True", nil), true, "before, 2 no longer answer"},
 		"one is silent":         {f, node("m1", "True", two), node("m1", "True", map[string]string{"g-s0-0": "b0"}), false, "g-s1-0"},
-		"others run there":      {f, node("m1", "True", two), node("m1", "True", map[string]string{"g-s0-0": "b7", "g-s1-0": "b8"}), true, "other processes"},
+		"others run there":      {f, node("m1", "True", two), node("m1", "True", map[string]string{"g-s0-0": "b7", "g-s1-0": "b8"}), true, "before, 2 no longer answer or were replaced"},
 		"away":                  {f, node("m1", "True", nil), node("m1", "Unknown", nil), true, `"Unknown"`},
 		"away before":           {f, node("m1", "Unknown", nil), node("m1", "Unknown", nil), false, `"Unknown"`},
 		"started anew":          {f, node("m1", "True", nil), node("m2", "True", nil), true, "m2"},
@@ -264,12 +264,12 @@ func TestJudgeMachines(t *testing.T) {
 		"moved":      {f, primary("g-s0-0", 4), primary("g-s0-1", 5), true, "g-s0-1 at epoch 5"},
 		"not moved":  {f, primary("g-s0-0", 4), primary("g-s0-0", 4), false, "g-s0-0 at epoch 4"},
 		"there back": {f, primary("g-s0-0", 4), primary("g-s0-0", 6), false, "epoch 6"},
-		"nobody":     {f, primary("g-s0-0", 4), primary("", 5), false, "epoch 5"},
+		"no primary": {f, primary("g-s0-0", 4), primary("", 5), false, "epoch 5"},
 		"not known":  {f, primary("g-s0-0", 4), &sight{}, false, "not looked at"},
 	})
 	judgeAll(t, judgeGrid, map[string]verdictOf{
-		"all new":   {f, &sight{UIDs: []string{"a", "b"}}, &sight{UIDs: []string{"c", "d"}}, true, "0 are still"},
-		"one left":  {f, &sight{UIDs: []string{"a", "b"}}, &sight{UIDs: []string{"c", "b"}}, false, "1 are still"},
+		"all new":   {f, &sight{UIDs: []string{"a", "b"}}, &sight{UIDs: []string{"c", "d"}}, true, "0 still exist"},
+		"one left":  {f, &sight{UIDs: []string{"a", "b"}}, &sight{UIDs: []string{"c", "b"}}, false, "1 still exist"},
 		"one short": {f, &sight{UIDs: []string{"a", "b"}}, &sight{UIDs: []string{"c"}}, false, "there are 1"},
 	})
 }

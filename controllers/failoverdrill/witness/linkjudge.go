@@ -10,26 +10,26 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 )
 
-// What counts as seen. docs/drills.md has the same numbers, with why.
+// Thresholds of evidence. docs/drills.md has the same numbers, with reasons.
 const (
-	// quietBeacons is for how many beacons in a row nothing came over a connection that a partition cut. One comes every
-	// spec.timing.beaconInterval whether there are orders or not.
-	quietBeacons = 10
-	// delayPart is the part of the latency asked for by which the smoothed round trip has to rise: it takes some round
-	// trips to follow, and jitter may take away from it.
+	// missedHeartbeats is how many consecutive beacons are missing on a connection that a partition cut. One is sent every
+	// spec.timing.beaconInterval with or without orders.
+	missedHeartbeats = 10
+	// delayPart is the part of the requested latency by which the smoothed round trip must rise: it takes some round
+	// trips to follow, and jitter may reduce it.
 	delayPart = 2 // one half
-	// segmentsMeant is how many segments have to be sent again, or to have come twice, beyond those of before: one or two
-	// happen on any network.
+	// segmentsMeant is how many segments must be retransmitted, or received twice, in addition to those before: one or
+	// two happen on any network.
 	segmentsMeant = 3
-	// narrowRTT is how much longer a round trip takes over a link that is too narrow for what it has to carry.
+	// narrowRTT is the increase of a round trip over a link that is too narrow for its traffic.
 	narrowRTT = 5 * time.Millisecond
 )
 
-// judgeLinks wants every pair of a pod and its peer to show the fault, at one end at least.
+// judgeLinks requires every pair of a pod and its peer to show the fault, at one end at least.
 func judgeLinks(f *inject.Fault, before, now *sight) Result {
 	all := pairs(f)
 	if len(all) == 0 {
-		return Result{Message: "the way to what is no grid node cannot be looked at from here; only an executor's packet counters show a fault on it"}
+		return Result{Message: "a link to a peer that is not a grid node cannot be observed from here; only an executor's packet counters show a fault on it"}
 	}
 	r := Result{Seen: true}
 	var messages []string
@@ -57,10 +57,10 @@ func judgePair(f *inject.Fault, p pair, before, now *sight) (bool, string) {
 		return n >= segmentsMeant, fmt.Sprintf("between %s %d segments came twice since before the fault (seen from %d)", way, n, segmentsMeant)
 	}
 	n := risen(was, is, func(l linkSight) uint64 { return l.Resent })
-	return n >= segmentsMeant, fmt.Sprintf("between %s %d segments were sent again since before the fault (seen from %d)", way, n, segmentsMeant)
+	return n >= segmentsMeant, fmt.Sprintf("between %s %d segments were retransmitted since before the fault (seen from %d)", way, n, segmentsMeant)
 }
 
-// on names the interfaces the connections of a pair are on.
+// on names the interfaces of the connections of a pair.
 func on(links []linkSight) string {
 	var out []string
 	for _, l := range links {
@@ -75,11 +75,11 @@ func on(links []linkSight) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// judgeCut: one end has heard nothing for longer than a living connection is ever silent, or the connections ended while
-// both processes are the ones of before.
+// judgeCut: one end has heard nothing for longer than a live connection is ever silent, or the connections ended while
+// both processes are unchanged.
 func judgeCut(f *inject.Fault, p pair, before, now *sight, way string) (bool, string) {
 	was, is := before.between(p), now.between(p)
-	limit := max(quietBeacons*f.Grid.Spec.Timing.BeaconInterval.Duration, f.Grid.Spec.Timing.Lease.Duration)
+	limit := max(missedHeartbeats*f.Grid.Spec.Timing.BeaconInterval.Duration, f.Grid.Spec.Timing.Lease.Duration)
 	quietest := time.Duration(0)
 	for _, end := range p {
 		heard := time.Duration(-1)
@@ -103,13 +103,13 @@ func judgeCut(f *inject.Fault, p pair, before, now *sight, way string) (bool, st
 			silent++
 			way += "; " + end + " does not answer: " + now.Silent[end]
 		case boot != before.Boots[end]:
-			return false, fmt.Sprintf("the connections between %s ended because the process of %s is another one", way, end)
+			return false, fmt.Sprintf("the connections between %s ended because the process of %s was replaced", way, end)
 		}
 	}
 	if silent == len(p) {
-		return false, fmt.Sprintf("what is between %s is not known", way)
+		return false, fmt.Sprintf("the connections between %s are unknown", way)
 	}
-	return len(was) > 0, fmt.Sprintf("the %d connections of before between %s ended", len(was), way)
+	return len(was) > 0, fmt.Sprintf("the %d earlier connections between %s ended", len(was), way)
 }
 
 func judgeDelay(f *inject.Fault, was, is []linkSight, way string) (bool, string) {
@@ -128,17 +128,16 @@ func judgeNarrow(was, is []linkSight, way string) (bool, string) {
 	for _, l := range is {
 		queued = max(queued, l.Queued)
 	}
-	what := fmt.Sprintf("between %s a round trip takes %s, before %s; %d bytes wait; %d segments were sent again (seen when a round trip is %s longer, or from %d segments)",
+	what := fmt.Sprintf("between %s a round trip takes %s, before %s; %d bytes wait; %d segments were retransmitted (seen when a round trip is %s longer, or from %d segments)",
 		way, now.Round(10*time.Microsecond), before.Round(10*time.Microsecond), queued, resent, narrowRTT, segmentsMeant)
 	return now-before >= narrowRTT || resent >= segmentsMeant, what
 }
 
-// idle connections have no round trips of now.
+// idle connections have no current round trips.
 const idle = time.Second
 
-// shortest smoothed round trip of the connections of a pair on which something was sent just now. What takes longer may be
-// an acknowledgement that the other end's kernel held back to save a packet, up to 40 ms; what is on the way between the
-// two is added to every connection.
+// shortest smoothed round trip of the connections of a pair with recent traffic. A longer one may be an acknowledgement
+// that the other end's kernel delayed, up to 40 ms; a delay between the two affects every connection.
 func shortest(links []linkSight) (rtt time.Duration) {
 	for _, l := range links {
 		if v := time.Duration(l.RTT); v > 0 && time.Duration(l.Idle) < idle && (rtt == 0 || v < rtt) {
@@ -148,7 +147,7 @@ func shortest(links []linkSight) (rtt time.Duration) {
 	return rtt
 }
 
-// risen is by how much a counter of a pair's connections rose, those that are new since counted whole.
+// risen is the increase of a counter of a pair's connections; new connections count in full.
 func risen(was, is []linkSight, of func(linkSight) uint64) (n uint64) {
 	for _, l := range is {
 		v := of(l)

@@ -15,34 +15,34 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// linkSight is one connection between two grid nodes, as the kernel of one end sees it: the connection that orders are
-// copied over, not another one beside it. Times are in nanoseconds.
+// linkSight is one connection between two grid nodes, as seen by the kernel of one end: the connection that orders are
+// copied over, not a separate one. Times are in nanoseconds.
 type linkSight struct {
 	From      string `json:"f"`
 	Boot      string `json:"b"` // of the process at From
 	To        string `json:"t"`
 	Kind      string `json:"k"`
-	Ends      string `json:"e"` // both addresses, by which a connection is known again
+	Ends      string `json:"e"` // both addresses, which identify a connection
 	Interface string `json:"i,omitempty"`
 	RTT       int64  `json:"r,omitempty"`
 	Resent    uint64 `json:"x,omitempty"`
 	Doubled   uint64 `json:"d,omitempty"` // segments the other end got twice
-	Quiet     int64  `json:"q,omitempty"` // age of the last that came
-	Queued    int64  `json:"w,omitempty"` // bytes that wait here
-	Idle      int64  `json:"z,omitempty"` // age of the last that was sent: without any, the round trip is an old one
+	Quiet     int64  `json:"q,omitempty"` // age of the last segment received
+	Queued    int64  `json:"w,omitempty"` // bytes queued here
+	Idle      int64  `json:"z,omitempty"` // age of the last segment sent: without traffic the round trip is outdated
 }
 
-// seeLinks asks both ends: of a fault in one direction only one of them may show something, and one may be out of reach.
+// seeLinks asks both ends: a fault in one direction may be visible at only one of them, and one may be unreachable.
 func (o *Observer) seeLinks(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now(), Boots: map[string]string{}}
 	if len(pairs(f)) == 0 {
-		return s, nil // the other end is no grid node: only the executor's figures can show something
+		return s, nil // the other end is not a grid node: only the executor's counters can show the fault
 	}
-	people, err := o.people(ctx, ends(f))
+	targets, err := o.targets(ctx, ends(f))
 	if err != nil && before == nil {
 		return nil, err
 	}
-	for pod, peers := range askAll(ctx, s, people, func(ctx context.Context, p person) (*nodestatus.Peers, error) {
+	for pod, peers := range askAll(ctx, s, targets, func(ctx context.Context, p target) (*nodestatus.Peers, error) {
 		ctx, cancel := soon(ctx)
 		defer cancel()
 		return nodestatus.GetPeers(ctx, o.Nodes, p.http())
@@ -123,7 +123,7 @@ func isOfGrid(grid *api.OrderGrid, pod string) bool {
 	return false
 }
 
-// concerns says whether a connection is on the way that the fault breaks.
+// concerns reports whether a connection is on the link that the fault breaks.
 func concerns(f *inject.Fault, a, b string) bool {
 	return slices.ContainsFunc(pairs(f), func(p pair) bool { return p == pair{a, b} || p == pair{b, a} })
 }
@@ -136,7 +136,7 @@ func pairs(f *inject.Fault) (out []pair) {
 	for _, a := range f.Pods {
 		for _, b := range ends(f) {
 			hitToo := slices.ContainsFunc(f.Pods, func(p corev1.Pod) bool { return p.Name == b.Name })
-			twice := hitToo && b.Name < a.Name // the other way round it is there, too
+			twice := hitToo && b.Name < a.Name // the pair exists in the other order, too
 			if a.Name != b.Name && sameShard(f.Grid, a.Name, b.Name) && !twice {
 				out = append(out, pair{a.Name, b.Name})
 			}

@@ -12,28 +12,27 @@ import (
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
-// loadSight is what a container uses, from its control group as the grid node reports it.
+// loadSight is the resource use of a container, from its control group as reported by the grid node.
 type loadSight struct {
 	Pod string `json:"p"`
-	// Others is how many cores the processes beside the grid node use in the container, over sampleTime; negative: not
-	// known.
+	// Others is how many cores the other processes in the container use, over sampleTime; negative: not known.
 	Others float64 `json:"o"`
-	// Waiting is the part of the time for which a loop of the grid node was ready and had no core.
+	// Waiting is the part of the time in which a loop of the grid node was runnable without a core.
 	Waiting float64 `json:"w"`
 	Memory  float64 `json:"m"` // bytes of others: of the container, without page cache and what the grid node has
-	Killed  float64 `json:"k"` // times the kernel killed something for want of memory
+	Killed  float64 `json:"k"` // processes killed by the kernel for lack of memory
 }
 
-// sampleTime is between the two readings that make a rate.
+// sampleTime is between the two readings of a rate.
 const sampleTime = time.Second
 
 func (o *Observer) seeLoad(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now()}
-	people, err := o.people(ctx, f.Pods)
+	targets, err := o.targets(ctx, f.Pods)
 	if err != nil && before == nil {
 		return nil, err
 	}
-	for pod, l := range askAll(ctx, s, people, func(ctx context.Context, p person) (loadSight, error) {
+	for pod, l := range askAll(ctx, s, targets, func(ctx context.Context, p target) (loadSight, error) {
 		first, err := o.scrape(ctx, p)
 		if err != nil {
 			return loadSight{}, err
@@ -55,7 +54,7 @@ func (o *Observer) seeLoad(ctx context.Context, f *inject.Fault, before *sight) 
 	return s, nil
 }
 
-func (o *Observer) scrape(ctx context.Context, p person) (*scrape.Reading, error) {
+func (o *Observer) scrape(ctx context.Context, p target) (*scrape.Reading, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	return scrape.Get(ctx, o.Nodes, p.http())
@@ -79,11 +78,11 @@ func lookAtLoad(first, second *scrape.Reading) loadSight {
 }
 
 const (
-	// othersMeant is how many cores others have to use beyond before, or half of what was asked for if that is less:
-	// nothing else runs in a grid node's container, and a machine that is full gives no more.
+	// othersMeant is how many additional cores other processes must use, or half of the request if that is less:
+	// nothing else runs in a grid node's container, and a full machine gives no more.
 	othersMeant = 0.25
-	// waitingMeant is the part of the time for which a loop has to be without a core beyond before, where the kernel does
-	// not tell what the container uses.
+	// waitingMeant is the additional part of the time in which a loop must be without a core, where the kernel does not
+	// report the container's use.
 	waitingMeant = 0.05
 )
 
@@ -101,13 +100,13 @@ func judgeCPU(f *inject.Fault, before, now *sight) Result {
 		if is.Others >= 0 && was.Others >= 0 {
 			return is.Others-was.Others >= meant, fmt.Sprintf("beside the grid node, %.2f cores are used in the container of %s, before %.2f (seen from %.2f more)", is.Others, was.Pod, was.Others, meant)
 		}
-		return is.Waiting-was.Waiting >= waitingMeant, fmt.Sprintf("loops of %s are without a core for %.1f%% of the time, before %.1f%% (seen from %.0f%% more; the node's kernel does not tell what the container uses)",
+		return is.Waiting-was.Waiting >= waitingMeant, fmt.Sprintf("loops of %s are without a core for %.1f%% of the time, before %.1f%% (seen from %.0f%% more; the node's kernel does not report the container's use)",
 			was.Pod, 100*is.Waiting, 100*was.Waiting, 100*waitingMeant)
 	})
 }
 
-// memoryPart is the part of the memory asked for by which that of others in the container has to grow. The grid node's own
-// grows with every order, the page cache with every line of the sink: neither counts.
+// memoryPart is the part of the requested memory by which that of other processes in the container must grow. The grid
+// node's own grows with every order, the page cache with every line of the sink: neither counts.
 const memoryPart = 2 // one half
 
 func judgeMemory(f *inject.Fault, before, now *sight) Result {

@@ -27,11 +27,11 @@ type nodeSight struct {
 
 func (o *Observer) seeNodes(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now()}
-	people, err := o.people(ctx, f.Pods)
+	targets, err := o.targets(ctx, f.Pods)
 	if err != nil && before == nil {
 		return nil, err
 	}
-	answers := askAll(ctx, s, people, o.status)
+	answers := askAll(ctx, s, targets, o.status)
 	for _, name := range f.Nodes {
 		node := &corev1.Node{}
 		if err := o.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
@@ -56,14 +56,14 @@ func (o *Observer) seeNodes(ctx context.Context, f *inject.Fault, before *sight)
 	return s, nil
 }
 
-func (o *Observer) status(ctx context.Context, p person) (*nodestatus.Node, error) {
+func (o *Observer) status(ctx context.Context, p target) (*nodestatus.Node, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	return nodestatus.Get(ctx, o.Nodes, p.http())
 }
 
-// judgeNodes: every grid node of the machine that answered is silent or another process by now, or the control plane says
-// that the machine is away or was started anew.
+// judgeNodes: every grid node of the machine that answered before is silent or replaced by now, or the control plane
+// reports that the machine is gone or was rebooted.
 func judgeNodes(_ *inject.Fault, before, now *sight) Result {
 	r := Result{Seen: len(before.Nodes) > 0}
 	var messages []string
@@ -84,7 +84,7 @@ func judgeNodes(_ *inject.Fault, before, now *sight) Result {
 		slices.Sort(gone)
 		seen := len(was.Pods) > 0 && len(gone) == len(was.Pods) || was.Ready == string(metav1.ConditionTrue) && is.Ready != was.Ready || is.Boot != was.Boot
 		r.Seen = r.Seen && seen
-		messages = append(messages, fmt.Sprintf("of %d grid nodes on node %s that answered %d do not any more or are other processes (%s); its condition Ready is %q, before %q; its boot id is %s, before %s",
+		messages = append(messages, fmt.Sprintf("of %d grid nodes on node %s that answered before, %d no longer answer or were replaced (%s); its condition Ready is %q, before %q; its boot id is %s, before %s",
 			len(was.Pods), was.Node, len(gone), strings.Join(gone, ", "), is.Ready, was.Ready, is.Boot, was.Boot))
 	}
 	r.Message = strings.Join(messages, "; ")
@@ -101,14 +101,14 @@ type arbiterSight struct {
 
 const yes, no = "yes", "no"
 
-// seeArbiters has the grid nodes read something from the API server. While that is away only what was seen before says
-// where they are.
+// seeArbiters has the grid nodes read something from the API server. During its outage their addresses are those seen
+// before.
 func (o *Observer) seeArbiters(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now()}
-	var people []person
+	var targets []target
 	if before != nil {
 		for _, a := range before.Arbiters {
-			people = append(people, person{a.Pod, a.IP})
+			targets = append(targets, target{a.Pod, a.IP})
 		}
 	} else {
 		pods := f.Pods
@@ -120,15 +120,15 @@ func (o *Observer) seeArbiters(ctx context.Context, f *inject.Fault, before *sig
 			pods = all
 		}
 		var err error
-		if people, err = o.people(ctx, pods); err != nil {
+		if targets, err = o.targets(ctx, pods); err != nil {
 			return nil, err
 		}
 	}
-	people = people[:min(len(people), mostArbiters)]
-	answers := askAll(ctx, s, people, func(ctx context.Context, p person) (*nodestatus.Arbiter, error) {
+	targets = targets[:min(len(targets), mostArbiters)]
+	answers := askAll(ctx, s, targets, func(ctx context.Context, p target) (*nodestatus.Arbiter, error) {
 		return nodestatus.GetArbiter(ctx, o.Nodes, p.http()) // takes as long as the node's own attempt
 	})
-	for _, p := range people {
+	for _, p := range targets {
 		if a := answers[p.pod]; a != nil {
 			seen := arbiterSight{Pod: p.pod, IP: p.ip, Reachable: no, Error: a.Error[:min(len(a.Error), 80)]}
 			if a.Reachable {
@@ -147,10 +147,10 @@ func (o *Observer) seeArbiters(ctx context.Context, f *inject.Fault, before *sig
 	return s, nil
 }
 
-// mostArbiters are asked at most: of an outage of the API server as many are enough.
+// mostArbiters bounds how many are asked: for an outage of the API server that is enough.
 const mostArbiters = 32
 
-// judgeArbiters: every grid node that is hit says that the API server does not answer it.
+// judgeArbiters: every grid node that is hit reports that the API server does not answer.
 func judgeArbiters(_ *inject.Fault, before, now *sight) Result {
 	r := Result{Seen: len(before.Arbiters) > 0}
 	var messages []string
@@ -171,7 +171,7 @@ func judgeArbiters(_ *inject.Fault, before, now *sight) Result {
 	return r
 }
 
-// gridPods are the pods of the grid as they are now, by name.
+// gridPods are the present pods of the grid, by name.
 func (o *Observer) gridPods(ctx context.Context, f *inject.Fault) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := o.Client.List(ctx, &pods, client.InNamespace(f.Grid.Namespace),

@@ -9,15 +9,16 @@ import (
 // Memory is what a grid node has for orders, in bytes.
 type Memory struct{ Used, Limit int64 }
 
-// Memory asks grid nodes what they have for orders, by the names of their pods. Who does not answer is left out.
+// Memory returns the memory of grid nodes for orders, by the names of their pods. Nodes that do not answer are left
+// out.
 func (o *Observer) Memory(ctx context.Context, pods []corev1.Pod) map[string]Memory {
-	var people []person
+	var targets []target
 	for i := range pods {
 		if ip := pods[i].Status.PodIP; ip != "" {
-			people = append(people, person{pods[i].Name, ip})
+			targets = append(targets, target{pods[i].Name, ip})
 		}
 	}
-	return askAll(ctx, &sight{}, people, func(ctx context.Context, p person) (Memory, error) {
+	return askAll(ctx, &sight{}, targets, func(ctx context.Context, p target) (Memory, error) {
 		r, err := o.scrape(ctx, p)
 		if err != nil {
 			return Memory{}, err

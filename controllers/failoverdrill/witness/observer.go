@@ -20,9 +20,9 @@ import (
 
 // Observer is the Witness that asks Kubernetes and, over HTTP, the grid nodes.
 type Observer struct {
-	// Client reads without a cache, which could be behind.
+	// Client reads without a cache, which could be old.
 	Client client.Reader
-	// Nodes asks grid nodes; nodestatus.NewClient makes one. Its time-out should be a few seconds.
+	// Nodes queries grid nodes; nodestatus.NewClient makes one. Its timeout should be a few seconds.
 	Nodes *http.Client
 }
 
@@ -31,8 +31,8 @@ var _ Witness = (*Observer)(nil)
 // nodeTimeout is after how long a grid node counts as not answering.
 const nodeTimeout = 1500 * time.Millisecond
 
-// eye is how faults of some types are looked at: see collects, before the fault and again while it is there, and judge,
-// which asks nobody, compares.
+// eye is how faults of some types are observed: see collects, before the fault and again while it is in place, and
+// judge compares, without I/O.
 type eye struct {
 	see   func(o *Observer, ctx context.Context, f *inject.Fault, before *sight) (*sight, error)
 	judge func(f *inject.Fault, before, now *sight) Result
@@ -68,8 +68,8 @@ func eyeFor(t api.DrillFaultType) (eye, error) {
 	return eye{}, fmt.Errorf("no witness is known for faults of type %s", t)
 }
 
-// sight is what was seen at one moment, as far as the type of fault asks for it. It is kept in the drill's status, hence
-// the short names.
+// sight is one observation, as far as the type of fault needs it. It is kept in the drill's status, hence the short
+// names.
 type sight struct {
 	At         time.Time         `json:"at"`
 	Pods       []podSight        `json:"pods,omitempty"`
@@ -116,26 +116,26 @@ func (o *Observer) Look(ctx context.Context, f *inject.Fault, kept Before) (Resu
 	}
 	before := &sight{}
 	if err := json.Unmarshal(kept, before); err != nil {
-		return Result{}, fmt.Errorf("what was kept from before the fault cannot be read: %w", err)
+		return Result{}, fmt.Errorf("the baseline of the fault cannot be read: %w", err)
 	}
 	now, err := e.see(o, ctx, f, before)
 	if err != nil {
-		// The executor's own witness counts where nothing else can be asked: it may have switched the API server off.
-		if said := f.Said.Seen; said != "" {
-			return Result{Seen: true, Message: clip(said)}, nil
+		// The executor's own witness counts where no other is possible: it may have switched the API server off.
+		if reported := f.Reported.Seen; reported != "" {
+			return Result{Seen: true, Message: clip(reported)}, nil
 		}
 		return Result{}, err
 	}
 	r := e.judge(f, before, now)
-	if !r.Seen && f.Said.Seen != "" && executorsWord(f.Spec.Type) {
-		r = Result{Seen: true, Message: f.Said.Seen + "; besides: " + r.Message}
+	if !r.Seen && f.Reported.Seen != "" && executorsWord(f.Spec.Type) {
+		r = Result{Seen: true, Message: f.Reported.Seen + "; besides: " + r.Message}
 	}
 	r.Message = clip(r.Message)
 	return r, nil
 }
 
-// executorsWord says for which faults an executor's own figures are a witness: it counts packets on the very way, or has
-// switched off what nobody else can ask. Chaos Mesh's word never is one.
+// executorsWord reports whether an executor's own counters are a witness: it counts packets on the link itself, or has
+// switched off what cannot be queried. Chaos Mesh's status never is one.
 func executorsWord(t api.DrillFaultType) bool {
 	switch t {
 	case api.FaultNetworkDelay, api.FaultNetworkLoss, api.FaultNetworkDuplicate, api.FaultNetworkCorrupt,
@@ -145,7 +145,7 @@ func executorsWord(t api.DrillFaultType) bool {
 	return false
 }
 
-// maxMessage fits the status of a step.
+// maxMessage is the limit of a step's status.
 const maxMessage = 1000
 
 func clip(text string) string {
@@ -155,15 +155,15 @@ func clip(text string) string {
 	return text[:maxMessage-3] + "..."
 }
 
-// person is a grid node to ask.
-type person struct{ pod, ip string }
+// target is a grid node to query.
+type target struct{ pod, ip string }
 
-func (p person) http() string { return net.JoinHostPort(p.ip, strconv.Itoa(api.HTTPPort)) }
+func (p target) http() string { return net.JoinHostPort(p.ip, strconv.Itoa(api.HTTPPort)) }
 
-// people are the pods of a fault with their addresses; what the fault does not say is read from the API server, unless it
-// was already known before.
-func (o *Observer) people(ctx context.Context, pods []corev1.Pod) ([]person, error) {
-	out := make([]person, 0, len(pods))
+// targets are the pods of a fault with their addresses; missing ones are read from the API server, unless known from the
+// baseline.
+func (o *Observer) targets(ctx context.Context, pods []corev1.Pod) ([]target, error) {
+	out := make([]target, 0, len(pods))
 	for i := range pods {
 		ip := pods[i].Status.PodIP
 		if ip == "" {
@@ -173,17 +173,17 @@ func (o *Observer) people(ctx context.Context, pods []corev1.Pod) ([]person, err
 			}
 			ip = live.Status.PodIP
 		}
-		out = append(out, person{pods[i].Name, ip})
+		out = append(out, target{pods[i].Name, ip})
 	}
 	return out, nil
 }
 
-// askAll asks all of them at once. Who does not answer is noted in the sight.
-func askAll[T any](ctx context.Context, s *sight, people []person, ask func(context.Context, person) (T, error)) map[string]T {
+// askAll queries all of them concurrently. Nodes that do not answer are noted in the sight.
+func askAll[T any](ctx context.Context, s *sight, targets []target, ask func(context.Context, target) (T, error)) map[string]T {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	out := make(map[string]T, len(people))
-	for _, p := range people {
+	out := make(map[string]T, len(targets))
+	for _, p := range targets {
 		all.Go(func() {
 			answer, err := ask(ctx, p)
 			mu.Lock()
@@ -202,7 +202,7 @@ func askAll[T any](ctx context.Context, s *sight, people []person, ask func(cont
 	return out
 }
 
-// soon bounds a question to a node that may not answer at all.
+// soon bounds a query to a node that may not answer at all.
 func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, nodeTimeout)
 }

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
-// world is a namespace with two pods on a real API server, and grid nodes that answer at their addresses as they are told.
+// world is a namespace with two pods on a real API server, and grid nodes with configured answers at their addresses.
 type world struct {
 	t         *testing.T
 	client    client.Client
@@ -36,7 +36,7 @@ type world struct {
 	pods      []corev1.Pod
 
 	mu    sync.Mutex
-	pages map[string]string // "10.1.0.1/clock" -> body; missing: the node is out of reach
+	pages map[string]string // "10.1.0.1/clock" -> body; missing: the node is unreachable
 }
 
 func newWorld(t *testing.T) *world {
@@ -97,7 +97,7 @@ func (w *world) page(ip, path string, body any) {
 	w.pages[ip+path] = text
 }
 
-// silence takes a node off the network.
+// silence makes a node unreachable.
 func (w *world) silence(ip string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *world) baseline(f *inject.Fault) Before {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	// An operator that starts anew knows of the pods what status says.
+	// A restarted operator knows the pods from status.
 	for i := range f.Pods {
 		f.Pods[i] = corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: f.Pods[i].Name, UID: f.Pods[i].UID},
 			Spec: corev1.PodSpec{NodeName: f.Pods[i].Spec.NodeName}, Status: corev1.PodStatus{PodIP: f.Pods[i].Status.PodIP}}
@@ -134,7 +134,7 @@ func (w *world) expect(f *inject.Fault, before Before, seen bool, says string) {
 	w.t.Helper()
 	r, err := w.observer.Look(w.t.Context(), f, before)
 	if err != nil || r.Seen != seen || !strings.Contains(r.Message, says) {
-		w.t.Fatalf("%+v, %v; want seen %v, saying %q", r, err, seen, says)
+		w.t.Fatalf("%+v, %v; want seen %v with %q", r, err, seen, says)
 	}
 }
 
@@ -184,13 +184,13 @@ func TestSeeLinks(t *testing.T) {
 	}
 	w.peers("10.1.0.1", "g-s0-0", connection("g-s0-1", time.Millisecond, 200*time.Microsecond))
 	before := w.baseline(f)
-	// A held back answer is no delay; that is at every connection.
+	// A delayed acknowledgement is no delay; that affects every connection.
 	w.peers("10.1.0.2", "g-s0-1", connection("g-s0-0", time.Millisecond, 12*time.Millisecond))
 	w.expect(f, before, false, "200")
 	w.peers("10.1.0.1", "g-s0-0", connection("g-s0-1", time.Millisecond, 12*time.Millisecond))
 	w.expect(f, before, true, "(net1) a round trip takes 12ms")
 
-	// Cut off from everything, the operator's questions included.
+	// Cut off from everything, including the operator's queries.
 	all := w.fault(api.DrillFault{Type: api.FaultNetworkPartition})
 	before = w.baseline(all)
 	w.silence("10.1.0.1")
@@ -198,18 +198,18 @@ func TestSeeLinks(t *testing.T) {
 	w.expect(all, before, true, "nothing came for 2s")
 }
 
-// What is between a grid node and a client only an executor sees.
+// Only an executor sees the link between a grid node and a client.
 func TestExecutorsWord(t *testing.T) {
 	w := newWorld(t)
 	f := w.fault(api.DrillFault{Type: api.FaultNetworkLoss, Network: &api.NetworkFault{Loss: "10%"}})
 	f.Peers = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "night-recorder"}}}
 	before := w.baseline(f)
-	f.Said.Seen = "executor rack: 311 of 3004 packets dropped"
+	f.Reported.Seen = "executor rack: 311 of 3004 packets dropped"
 	w.expect(f, before, true, "311 of 3004")
-	// Of a kill it has nothing to say.
+	// It does not witness a kill.
 	kill := w.fault(api.DrillFault{Type: api.FaultPodKill})
 	before = w.baseline(kill)
-	kill.Said.Seen = "believe me"
+	kill.Reported.Seen = "believe me"
 	w.expect(kill, before, false, "still there")
 }
 
@@ -250,13 +250,13 @@ ordergrid_node_sink_errors_total{sink="file"} 4
 func TestSeeArbiters(t *testing.T) {
 	w := newWorld(t)
 	f := w.fault(api.DrillFault{Type: api.FaultAPIServerOutage})
-	f.Pods = nil // concerns all
+	f.Pods = nil // affects all
 	arbiter := nodestatus.Arbiter{Pod: "p", BootID: "b", Reachable: true}
 	for _, ip := range []string{"10.1.0.1", "10.1.0.2"} {
 		w.page(ip, nodestatus.ArbiterPath, arbiter)
 	}
 	before := w.baseline(f)
-	// The observer's own way to the API server is cut as well.
+	// The observer is cut off from the API server as well.
 	w.observer.Client = client.NewNamespacedClient(w.client, "none")
 	arbiter.Reachable, arbiter.Error = false, "dial tcp: i/o timeout"
 	w.page("10.1.0.1", nodestatus.ArbiterPath, arbiter)
@@ -283,9 +283,9 @@ func TestSeeNodes(t *testing.T) {
 	}
 	before := w.baseline(f)
 	w.silence("10.1.0.1")
-	w.expect(f, before, false, "1 do not")
+	w.expect(f, before, false, "1 no longer answer")
 	w.silence("10.1.0.2")
-	w.expect(f, before, true, "2 do not")
+	w.expect(f, before, true, "2 no longer answer")
 }
 
 func TestSeeTheGrid(t *testing.T) {
@@ -297,11 +297,11 @@ func TestSeeTheGrid(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pod(fmt.Sprintf("g-s0-%d", i), fmt.Sprintf("10.1.0.%d", i+5))
-		w.expect(f, before, i == 1, fmt.Sprintf("%d are still", 1-i))
+		w.expect(f, before, i == 1, fmt.Sprintf("%d still exist", 1-i))
 	}
 }
 
-// What answers may be anything, and so may what was kept.
+// Answers may be invalid, and so may the baseline.
 func TestHostile(t *testing.T) {
 	w := newWorld(t)
 	f := w.fault(api.DrillFault{Type: api.FaultClockSkew, Clock: &api.ClockFault{Offset: lasts(time.Minute)}})
@@ -326,12 +326,12 @@ func TestHostile(t *testing.T) {
 		none := w.fault(spec)
 		none.Pods, none.Partitions = nil, nil
 		if _, err := w.observer.Baseline(t.Context(), none); err == nil {
-			t.Errorf("%s: nothing is hit, and yet there is something to compare with", spec.Type)
+			t.Errorf("%s: a baseline without a target", spec.Type)
 		}
 	}
 }
 
-// A shard of three has three ways, each of several connections: that has to fit what a step keeps.
+// A shard of three has three links, each of several connections: they must fit the limit of a step.
 func TestBeforeFits(t *testing.T) {
 	w := newWorld(t)
 	w.pods = append(w.pods, w.pod("g-s0-2", "10.1.0.3"))

@@ -15,13 +15,13 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 )
 
-// gridContainer is the container of a grid's pod that is looked at.
+// gridContainer is the observed container of a grid's pod.
 const gridContainer = "grid-node"
 
-// podSight is a pod as the API server shows it.
+// podSight is a pod as reported by the API server.
 type podSight struct {
 	Name      string `json:"n"`
-	UID       string `json:"u,omitempty"` // empty: there is no pod of that name
+	UID       string `json:"u,omitempty"` // empty: no pod has that name
 	Container string `json:"c,omitempty"` // id of the grid node's container
 	Restarts  int32  `json:"r,omitempty"`
 	Image     string `json:"i,omitempty"` // that it should run
@@ -77,7 +77,7 @@ func lookAtPod(pod *corev1.Pod) podSight {
 	return s
 }
 
-// every judges each pod that stood before, and is seen once all are.
+// every judges each pod of the baseline, and is seen once all are.
 func every(before, now *sight, judge func(was, is podSight) (seen bool, what string)) Result {
 	r := Result{Seen: len(before.Pods) > 0}
 	var messages []string
@@ -96,7 +96,7 @@ func every(before, now *sight, judge func(was, is podSight) (seen bool, what str
 	return r
 }
 
-// judgeGone: the pod of before has no object any more; another of its name is another UID.
+// judgeGone: the earlier pod has no object any more; another of its name has another UID.
 func judgeGone(_ *inject.Fault, before, now *sight) Result {
 	return every(before, now, func(was, is podSight) (bool, string) {
 		switch is.UID {
@@ -109,21 +109,21 @@ func judgeGone(_ *inject.Fault, before, now *sight) Result {
 	})
 }
 
-// judgeRestarted: the kubelet counted a restart in the same pod, or shows another container there.
+// judgeRestarted: the kubelet counted a restart in the same pod, or reports another container.
 func judgeRestarted(_ *inject.Fault, before, now *sight) Result {
 	return every(before, now, func(was, is podSight) (bool, string) {
 		switch {
 		case is.UID != was.UID:
 			return false, fmt.Sprintf("pod %s was replaced as a whole (UID %s, before %s); its container should have been killed alone", was.Name, is.UID, was.UID)
 		case is.Restarts > was.Restarts, is.Container != "" && was.Container != "" && is.Container != was.Container:
-			return true, fmt.Sprintf("container %s of pod %s is another one: restarts %d, before %d; id %s, before %s", gridContainer, was.Name, is.Restarts, was.Restarts, shortID(is.Container), shortID(was.Container))
+			return true, fmt.Sprintf("container %s of pod %s was replaced: restarts %d, before %d; id %s, before %s", gridContainer, was.Name, is.Restarts, was.Restarts, shortID(is.Container), shortID(was.Container))
 		}
-		return false, fmt.Sprintf("container %s of pod %s is the one of before: restarts %d, id %s", gridContainer, was.Name, is.Restarts, shortID(is.Container))
+		return false, fmt.Sprintf("container %s of pod %s is the earlier one: restarts %d, id %s", gridContainer, was.Name, is.Restarts, shortID(is.Container))
 	})
 }
 
-// judgeFailing: the pod is to run another image, and the container of before does not run any more. Until it has used
-// up its grace it goes on to serve, not ready for others already.
+// judgeFailing: the pod has another image, and the earlier container does not run any more. During its grace period it
+// still serves, no longer ready.
 func judgeFailing(_ *inject.Fault, before, now *sight) Result {
 	return every(before, now, func(was, is podSight) (bool, string) {
 		what := fmt.Sprintf("pod %s is to run image %s (before %s), ready %q, container %s (before %s)", was.Name, is.Image, was.Image, is.Ready, shortID(is.Container), shortID(was.Container))
@@ -134,7 +134,7 @@ func judgeFailing(_ *inject.Fault, before, now *sight) Result {
 	})
 }
 
-// shortID is as much of a container's id as people use.
+// shortID is the customary prefix of a container's id.
 func shortID(id string) string {
 	if _, hash, found := strings.Cut(id, "://"); found {
 		id = hash

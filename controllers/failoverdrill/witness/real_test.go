@@ -21,8 +21,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
-// TestRealNodes looks at two grid nodes that run: every page has what the witness needs, a healthy grid shows no fault, and
-// one that stands still is seen as cut off by the other.
+// TestRealNodes observes two running grid nodes: every page has what the witness needs, a healthy grid shows no fault,
+// and a stopped one is seen as cut off by the other.
 func TestRealNodes(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "grid-node")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../cmd/grid-node").CombinedOutput(); err != nil {
@@ -92,6 +92,6 @@ func TestRealNodes(t *testing.T) {
 	}
 	t.Log(r.Message)
 	if !r.Seen {
-		t.Error("a node that stands still is not seen")
+		t.Error("a stopped node is not seen")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
-// sinkSight is how a grid node fares with the files of its sink.
+// sinkSight is the state of the files of a grid node's sink.
 type sinkSight struct {
 	Pod     string  `json:"p"`
 	Errors  float64 `json:"e"`
@@ -24,11 +24,11 @@ type sinkSight struct {
 
 func (o *Observer) seeSinks(ctx context.Context, f *inject.Fault, before *sight) (*sight, error) {
 	s := &sight{At: time.Now()}
-	people, err := o.people(ctx, f.Pods)
+	targets, err := o.targets(ctx, f.Pods)
 	if err != nil && before == nil {
 		return nil, err
 	}
-	for pod, r := range askAll(ctx, s, people, o.scrape) {
+	for pod, r := range askAll(ctx, s, targets, o.scrape) {
 		s.Sinks = append(s.Sinks, lookAtSink(pod, r))
 	}
 	return s, nil
@@ -39,8 +39,8 @@ func lookAtSink(pod string, r *scrape.Reading) sinkSight {
 	return sinkSight{Pod: pod, Errors: r.Sum("sink_errors_total"), Seconds: seconds, Writes: writes, Age: r.Biggest("sink_age_seconds")}
 }
 
-// judgeSinks: writes fail that did not, or take longer by half of what each was to take. Only a pod that writes can show
-// it, so one of the pods hit is enough.
+// judgeSinks: writes fail, or take longer by half of the requested delay each. Only a pod that writes can show it, so
+// one of the pods hit is enough.
 func judgeSinks(f *inject.Fault, before, now *sight) Result {
 	r := Result{}
 	var messages []string

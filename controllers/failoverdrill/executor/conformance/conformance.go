@@ -1,5 +1,4 @@
-// Package conformance tests a server of the executor protocol. Whoever writes
-// one calls Run from a test of their own:
+// Package conformance tests a server of the executor protocol. Implementations call Run from a test of their own:
 //
 //	conformance.Run(t, conformance.Target{URL: url, Token: token, Faults: []executor.Fault{…}})
 package conformance
@@ -16,17 +15,15 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// Target is an executor and what may be done with it.
+// Target is an executor and what it may be tested with.
 type Target struct {
 	URL, Token string
-	// Faults are injected and taken back, each several times. Their deadlines
-	// are the tests'. None tests everything but faults.
+	// Faults are injected and recovered, each several times, with deadlines set by the tests. If empty, everything but
+	// faults is tested.
 	Faults []executor.Fault
-	// Provoke makes a fault show, as by sending packets through it; nil if it
-	// shows by itself.
+	// Provoke makes a fault observable, for example by sending packets through it; nil if it is observable by itself.
 	Provoke func(t *testing.T, fault *executor.Fault)
-	// Restart ends the executor without warning and starts it again at the same
-	// address; nil skips what an executor must remember.
+	// Restart kills the executor and starts it again at the same address; nil skips the tests of persistence.
 	Restart func(t *testing.T)
 	// Patience is how long an injection or a recovery may take; 0 is a minute.
 	Patience time.Duration
@@ -36,10 +33,10 @@ type Target struct {
 type suite struct {
 	Target
 	client *executor.Client
-	run    string // makes ids new in each run: an executor remembers those it knew
+	run    string // makes ids unique per run: an executor remembers earlier ones
 }
 
-// Run tests a target. What is injected is taken back, also by a test that fails.
+// Run tests a target. Injected faults are recovered, also by a test that fails.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	if target.Patience == 0 {
@@ -78,7 +75,7 @@ func (s *suite) capabilities(t *testing.T) {
 	offered := map[string]bool{}
 	for i, offer := range c.Types {
 		if !slices.Contains(executor.Types(), offer.Type) || offered[offer.Type] {
-			t.Errorf("types[%d].type is %q, which is unknown or there twice", i, offer.Type)
+			t.Errorf("types[%d].type is %q, which is unknown or a duplicate", i, offer.Type)
 		}
 		offered[offer.Type] = true
 	}
@@ -100,12 +97,12 @@ func (s *suite) token(t *testing.T) {
 }
 
 func (s *suite) unknown(t *testing.T) {
-	if _, err := s.client.Get(t.Context(), s.run+"-nobody"); !errors.Is(err, executor.ErrUnknown) {
-		t.Errorf("a fault nobody asked for: %v, want status 404", err)
+	if _, err := s.client.Get(t.Context(), s.run+"-unknown"); !errors.Is(err, executor.ErrUnknown) {
+		t.Errorf("a fault that was never requested: %v, want status 404", err)
 	}
 }
 
-// hostile sends what no client of this package would.
+// hostile sends requests that no client of this package would.
 func (s *suite) hostile(t *testing.T) {
 	for _, c := range []struct{ name, id, body, field string }{
 		{"nothing", "a", ``, ""},
@@ -118,7 +115,7 @@ func (s *suite) hostile(t *testing.T) {
 		{"no deadline", "a", `{"type":"NodePowerOff","nodes":["n"]}`, "deadlineSeconds"},
 		{"a deadline in words", "a", `{"type":"NodePowerOff","nodes":["n"],"deadlineSeconds":"soon"}`, ""},
 		{"an option for a node", "a", `{"type":"NodePowerOff","nodes":["--all"],"deadlineSeconds":5}`, "nodes[0]"},
-		{"a node nobody has", "a", `{"type":"NodePowerOff","nodes":["no-such-node-anywhere"],"deadlineSeconds":5}`, ""},
+		{"an unknown node", "a", `{"type":"NodePowerOff","nodes":["no-such-node-anywhere"],"deadlineSeconds":5}`, ""},
 		{"an id with capitals", "A", `{"type":"NodePowerOff","nodes":["n"],"deadlineSeconds":5}`, "id"},
 		{"an id too long", strings.Repeat("a", executor.MaxID+1), `{"type":"NodePowerOff","nodes":["n"],"deadlineSeconds":5}`, "id"},
 	} {
@@ -135,7 +132,7 @@ func (s *suite) hostile(t *testing.T) {
 				t.Errorf("the error is of field %q, want %q", detail.Field, c.field)
 			}
 			if _, err := s.client.Get(t.Context(), s.run+"-hostile"); !errors.Is(err, executor.ErrUnknown) {
-				t.Errorf("what was refused is remembered: %v", err)
+				t.Errorf("a refused fault is remembered: %v", err)
 			}
 		})
 	}
@@ -145,12 +142,12 @@ func (s *suite) hostile(t *testing.T) {
 	}
 }
 
-// deletedBeforePut is a request that was overtaken by its own withdrawal.
+// deletedBeforePut is a PUT that was overtaken by its own DELETE.
 func (s *suite) deletedBeforePut(t *testing.T) {
 	id := s.run + "-late"
 	status, err := s.client.Delete(t.Context(), id)
 	if err != nil || status.State != executor.Recovered {
-		t.Fatalf("deleting what never was: %+v, %v; want Recovered", status, err)
+		t.Fatalf("deleting an unknown fault: %+v, %v; want Recovered", status, err)
 	}
 	for i := range s.Faults {
 		fault := s.Faults[i]

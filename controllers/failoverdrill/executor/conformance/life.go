@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// put asks for a fault and sees that it is taken back whatever happens.
+// put requests a fault and ensures that it is recovered at the end of the test.
 func (s *suite) put(t *testing.T, id string, from *executor.Fault, deadline int) *executor.Fault {
 	t.Helper()
 	fault := *from
@@ -23,7 +23,7 @@ func (s *suite) put(t *testing.T, id string, from *executor.Fault, deadline int)
 		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
 		defer cancel()
 		if _, err := s.client.Delete(ctx, id); err != nil {
-			t.Errorf("fault %s may be left: %v", id, err)
+			t.Errorf("fault %s may not be recovered: %v", id, err)
 			return
 		}
 		s.until(ctx, t, id, executor.State.Over)
@@ -60,13 +60,13 @@ func is(want executor.State) func(executor.State) bool {
 	return func(got executor.State) bool { return got == want }
 }
 
-// life is what a drill does with a fault.
+// life is the life cycle of a fault in a drill.
 func (s *suite) life(t *testing.T, from *executor.Fault) {
 	ctx, id := t.Context(), s.run+"-life-"+strings.ToLower(from.Type)
 	fault := s.put(t, id, from, 600)
 	injected := s.until(ctx, t, id, is(executor.Injected))
 	if injected.Type != fault.Type || injected.Injected == nil || injected.Deadline == nil {
-		t.Errorf("an injected fault without its type, instant or deadline: %+v", injected)
+		t.Errorf("an injected fault without its type, time or deadline: %+v", injected)
 	}
 	again, err := s.client.Put(ctx, id, fault)
 	if err != nil || again.Injected == nil || !again.Injected.Equal(*injected.Injected) {
@@ -88,13 +88,13 @@ func (s *suite) life(t *testing.T, from *executor.Fault) {
 	}
 	over := s.until(ctx, t, id, executor.State.Over)
 	if over.State != executor.Recovered || over.Recovered == nil || !over.Witness.Seen {
-		t.Errorf("taken back it is %+v; want Recovered, the instant, the witness kept", over)
+		t.Errorf("recovered it is %+v; want Recovered, the time, the witness kept", over)
 	}
 	if status, err := s.client.Delete(ctx, id); err != nil || status.State != executor.Recovered {
-		t.Errorf("taken back again: %+v, %v", status, err)
+		t.Errorf("recovered again: %+v, %v", status, err)
 	}
 	if status, err := s.client.Put(ctx, id, fault); err != nil || status.State != executor.Recovered {
-		t.Errorf("put again when it is over: %+v, %v; want Recovered", status, err)
+		t.Errorf("put again after its recovery: %+v, %v; want Recovered", status, err)
 	}
 }
 
@@ -107,11 +107,11 @@ func (s *suite) witness(t *testing.T, id string, fault *executor.Fault) {
 		return status.Witness.Seen
 	})
 	if status.Witness.Message == "" {
-		t.Errorf("a witness that says nothing: %+v", status.Witness)
+		t.Errorf("an empty witness: %+v", status.Witness)
 	}
 }
 
-// deadline leaves a fault alone.
+// deadline waits for the recovery of a fault at its deadline.
 func (s *suite) deadline(t *testing.T, from *executor.Fault) {
 	id := s.run + "-deadline-" + strings.ToLower(from.Type)
 	s.put(t, id, from, 2)
@@ -121,7 +121,7 @@ func (s *suite) deadline(t *testing.T, from *executor.Fault) {
 	}
 }
 
-// restart has the executor die while a fault is injected.
+// restart kills the executor while a fault is injected.
 func (s *suite) restart(t *testing.T, from *executor.Fault) {
 	id := s.run + "-restart-" + strings.ToLower(from.Type)
 	s.put(t, id, from, 600)
@@ -133,7 +133,7 @@ func (s *suite) restart(t *testing.T, from *executor.Fault) {
 	}
 }
 
-// raw sends what the client would not.
+// raw sends requests that the client would not.
 func (s *suite) raw(t *testing.T, method, path, authorization, body string) (int, executor.ErrorDetail) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.client.URL()+path, strings.NewReader(body))
@@ -153,6 +153,6 @@ func (s *suite) raw(t *testing.T, method, path, authorization, body string) (int
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = json.Unmarshal(content, &answer) // the caller looks at what came
+	_ = json.Unmarshal(content, &answer) // the caller checks the result
 	return resp.StatusCode, answer.Error
 }
