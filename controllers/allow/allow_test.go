@@ -33,9 +33,9 @@ func TestParse(t *testing.T) {
 	for entry, want := range map[string]string{
 		"Fly":          `--allow: "Fly" is not NAMESPACE=WHAT`,
 		"trading=":     `is not NAMESPACE=WHAT`,
-		"=Fly":         `"" is no name of a namespace`,
-		"Trading=Fly":  `"Trading" is no name of a namespace`,
-		"trad*=Fly":    `"trad*" is no name of a namespace`,
+		"=Fly":         `"" is not the name of a namespace`,
+		"Trading=Fly":  `"Trading" is not the name of a namespace`,
+		"trad*=Fly":    `"trad*" is not the name of a namespace`,
 		"trading=Walk": `--allow: "trading=Walk": allowed are Fly and Swim`,
 	} {
 		if _, err := Parse("--allow", []string{entry}, known); err == nil || !strings.Contains(err.Error(), want) {

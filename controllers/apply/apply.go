@@ -21,19 +21,19 @@ import (
 // FieldOwner is the server-side apply field manager of the operator.
 const FieldOwner = "ordergrid-operator"
 
-// HashAnnotation carries a hash of what was last applied. With it a field that is no longer desired is noticed
-// although everything that still is desired is in place.
+// HashAnnotation carries a hash of what was last applied, so that a field that is no longer desired is detected
+// although all desired fields are in place.
 const HashAnnotation = "ordergrid.dev/applied"
 
-// Outcome says what Apply did.
+// Outcome is the result of Apply.
 type Outcome int
 
 const (
-	// Unchanged says that the object was as desired; nothing was sent to the API server.
+	// Unchanged: the object was as desired; nothing was sent to the API server.
 	Unchanged Outcome = iota
-	// Created says that the object was not there.
+	// Created: the object did not exist.
 	Created
-	// Updated says that the object was there and differed.
+	// Updated: the object existed and differed.
 	Updated
 )
 
@@ -49,32 +49,32 @@ func (o Outcome) String() string {
 }
 
 // ForeignError is returned when an object of the desired name exists and has another controller, or none.
-// It is never overwritten: it may be somebody's production Service.
+// It is never overwritten: it may be a production Service of another owner.
 type ForeignError struct {
 	Kind, Namespace, Name string
 	// Owner is the controlling owner found, as Kind/name; empty if there is none.
 	Owner string
-	// Leaving is true when the object is being deleted, so that trying again helps.
+	// Leaving is true when the object is being deleted, so that a retry helps.
 	Leaving bool
 }
 
 func (e *ForeignError) Error() string {
-	owner := "nobody"
+	control := "has no controller"
 	if e.Owner != "" {
-		owner = e.Owner
+		control = "is controlled by " + e.Owner
 	}
-	return fmt.Sprintf("%s %s/%s exists already and is controlled by %s; delete or rename it, or give this object another name",
-		e.Kind, e.Namespace, e.Name, owner)
+	return fmt.Sprintf("%s %s/%s exists already and %s; delete or rename it, or give this object another name",
+		e.Kind, e.Namespace, e.Name, control)
 }
 
 // Applier applies objects that one owner controls.
 type Applier struct {
 	// Client reads (from the cache, in the operator) and writes.
 	Client client.Client
-	// Live reads from the API server. It is asked before an object is created: a cache that is behind, or that leaves
-	// out what does not carry the operator's labels, must not lead to taking over somebody else's object.
+	// Live reads from the API server. It is used before an object is created: a cache that is behind, or that omits
+	// objects without the operator's labels, must not lead to taking over an object of another owner.
 	Live client.Reader
-	// OnWrite, if set, is told of every write that was sent.
+	// OnWrite, if set, is called for every write that was sent.
 	OnWrite func(kind string, outcome Outcome)
 }
 
@@ -136,7 +136,7 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, desired client
 	return outcome, nil
 }
 
-// checkController refuses to take over what somebody else controls.
+// checkController refuses to take over an object of another controller.
 func checkController(live client.Object, kind string, uid types.UID) error {
 	foreign := &ForeignError{Kind: kind, Namespace: live.GetNamespace(), Name: live.GetName(), Leaving: live.GetDeletionTimestamp() != nil}
 	ref := metav1.GetControllerOf(live)

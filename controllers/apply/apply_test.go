@@ -51,18 +51,18 @@ func TestApply(t *testing.T) {
 		t.Errorf("owner %+v", ref)
 	}
 	step(map[string]string{"a": "1", "b": "2"}, apply.Unchanged)
-	// A field that is no longer desired goes, although all that is desired is there.
+	// A field that is no longer desired is removed, although all desired fields are in place.
 	step(map[string]string{"a": "1"}, apply.Updated)
 	if _, there := read().Data["b"]; there {
 		t.Error("b is still there")
 	}
-	// What somebody else adds stays, and costs no write.
+	// Fields added by others stay, and cost no write.
 	read().Data["theirs"] = "x"
 	if err := cl.Update(ctx, live); err != nil {
 		t.Fatal(err)
 	}
 	step(map[string]string{"a": "1"}, apply.Unchanged)
-	// What somebody else changes of ours is put right.
+	// Changes of our fields by others are reverted.
 	read().Data["a"] = "wrong"
 	if err := cl.Update(ctx, live); err != nil {
 		t.Fatal(err)
@@ -75,13 +75,13 @@ func TestApply(t *testing.T) {
 		t.Errorf("%d writes, want 3", len(writes))
 	}
 
-	// Another owner's object, or nobody's, is left alone.
+	// An object of another owner, or of none, is not changed.
 	var foreign *apply.ForeignError
 	if _, err := applier.Apply(ctx, other, desired(nil)); !errors.As(err, &foreign) || foreign.Owner != "ConfigMap/owner" {
 		t.Errorf("applied over another owner's object: %v", err)
 	}
 	if _, err := applier.Apply(ctx, owner, other); !errors.As(err, &foreign) || foreign.Owner != "" {
-		t.Errorf("applied over nobody's object: %v", err)
+		t.Errorf("applied over an object without owner: %v", err)
 	}
 	t.Log(foreign)
 }

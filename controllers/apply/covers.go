@@ -16,7 +16,7 @@ func covers(have, want any) bool {
 		}
 		for k, w := range want {
 			if k == "apiVersion" || k == "kind" {
-				// A typed object read from the API server does not carry its kind; by its type it is the right one.
+				// A typed object read from the API server does not carry its kind.
 				if _, there := have[k]; !there {
 					continue
 				}

@@ -7,34 +7,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Logged is a client whose writes are lines of the operator's log, as Applier's are. Writes of status are not: what they say is in
-// the events.
+// Logged is a client that logs its writes, as Applier does. Writes of status are not logged: their content is in the
+// events.
 func Logged(c client.Client) client.Client { return logged{c} }
 
 type logged struct{ client.Client }
 
 // Create implements client.Client.
 func (l logged) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
-	return l.tell(ctx, "created", o, l.Client.Create(ctx, o, options...))
+	return l.log(ctx, "created", o, l.Client.Create(ctx, o, options...))
 }
 
 // Update implements client.Client.
 func (l logged) Update(ctx context.Context, o client.Object, options ...client.UpdateOption) error {
-	return l.tell(ctx, "updated", o, l.Client.Update(ctx, o, options...))
+	return l.log(ctx, "updated", o, l.Client.Update(ctx, o, options...))
 }
 
 // Patch implements client.Client.
 func (l logged) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return l.tell(ctx, "updated", o, l.Client.Patch(ctx, o, patch, options...))
+	return l.log(ctx, "updated", o, l.Client.Patch(ctx, o, patch, options...))
 }
 
 // Delete implements client.Client.
 func (l logged) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
-	return l.tell(ctx, "deleted", o, l.Client.Delete(ctx, o, options...))
+	return l.log(ctx, "deleted", o, l.Client.Delete(ctx, o, options...))
 }
 
-// tell logs a write that the API server took.
-func (l logged) tell(ctx context.Context, outcome string, o client.Object, err error) error {
+// log logs a write that the API server accepted.
+func (l logged) log(ctx context.Context, outcome string, o client.Object, err error) error {
 	if err == nil {
 		kind := "unknown"
 		if gvk, e := l.GroupVersionKindFor(o); e == nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// TestEveryWriteIsALogLine: those that the API server took, and no other.
+// TestEveryWriteIsALogLine: exactly the writes that the API server accepted are logged.
 func TestEveryWriteIsALogLine(t *testing.T) {
 	var out bytes.Buffer
 	ctx := ctrl.LoggerInto(context.Background(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
@@ -43,6 +43,6 @@ func TestEveryWriteIsALogLine(t *testing.T) {
 	}
 	out.Reset()
 	if err := c.Delete(ctx, pod); err == nil || out.Len() > 0 {
-		t.Errorf("a write that was refused (%v) is a line: %s", err, out.String())
+		t.Errorf("a refused write (%v) is logged: %s", err, out.String())
 	}
 }

@@ -9,28 +9,29 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
-// Leaf is a certificate as it has to be.
+// Leaf is the desired certificate.
 type Leaf struct {
 	// Name is its common name, Groups its organizations.
 	Name   string
 	Groups []string
-	// DNS names a server goes by; none for clients.
+	// DNS names of a server; none for clients.
 	DNS []string
 }
 
-// Why says why the certificate in use has to be replaced; "" if it is good. cert is nil if there is none that can be read.
+// Why returns why the certificate in use has to be replaced; "" if it is good. cert is nil if there is none that can be
+// read.
 func (l Leaf) Why(cert *x509.Certificate, t *Trust, now time.Time, p Policy) string {
 	switch {
 	case cert == nil:
 		return "there is none"
 	case !now.Before(cert.NotAfter):
-		return "it ended at " + cert.NotAfter.UTC().Format(time.RFC3339)
+		return "it expired at " + cert.NotAfter.UTC().Format(time.RFC3339)
 	case t.Signing != nil && cert.CheckSignatureFrom(t.Signing.Cert) != nil:
 		return "another authority signs now"
 	case cert.Subject.CommonName != l.Name || !slices.Equal(cert.Subject.Organization, l.Groups) || !slices.Equal(cert.DNSNames, l.DNS) || !l.usages(cert):
 		return "it is for another name or purpose"
 	case !now.Before(RenewAt(cert, p)):
-		return "it ends at " + cert.NotAfter.UTC().Format(time.RFC3339)
+		return "it expires at " + cert.NotAfter.UTC().Format(time.RFC3339)
 	}
 	return ""
 }
@@ -40,8 +41,8 @@ func (l Leaf) usages(cert *x509.Certificate) bool {
 	return slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageClientAuth) && server == (len(l.DNS) > 0)
 }
 
-// RenewAt is when a certificate is replaced: RenewBefore before its end. One that is shorter than it should be, because
-// its authority ended sooner, is replaced in its last third, and not again and again.
+// RenewAt is when a certificate is replaced: RenewBefore before it expires. One that was cut short because its
+// authority expires sooner is replaced in its last third, so that it is not renewed in a loop.
 func RenewAt(cert *x509.Certificate, p Policy) time.Time {
 	third := cert.NotAfter.Sub(cert.NotBefore) / 3
 	if p.RenewBefore < p.Duration && cert.NotAfter.Sub(cert.NotBefore) >= p.Duration {

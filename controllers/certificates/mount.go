@@ -24,7 +24,7 @@ func NodesSecret(grid *api.OrderGrid) string {
 	return api.TLSNodesSecret(grid.Name)
 }
 
-// ToolsSecret names the Secret with which probes and drills prove who they are; the grid has spec.security.tls.
+// ToolsSecret names the Secret with which probes and drills authenticate; the grid has spec.security.tls.
 func ToolsSecret(grid *api.OrderGrid) string {
 	if s := grid.Spec.Security.TLS.Secrets; s != nil {
 		return s.Tools
@@ -71,7 +71,7 @@ func NodeVolume(grid *api.OrderGrid) *corev1.Volume {
 	return v
 }
 
-// Mount is where a container has the volume.
+// Mount is the volume mount of a container.
 func Mount() corev1.VolumeMount {
 	return corev1.VolumeMount{Name: volumeName, MountPath: mountDir, ReadOnly: true}
 }
@@ -88,7 +88,8 @@ func Volume(name, secret string) *corev1.Volume {
 	}}}
 }
 
-// Attach gives pods that talk to the grid the certificate of its tools, and their first container the flags for it.
+// Attach adds the certificate of the grid's tools to pods that connect to the grid, and the flags for it to their first
+// container.
 func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
 	if grid == nil || !grid.TakesTLS() {
 		return

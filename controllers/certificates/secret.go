@@ -23,17 +23,17 @@ const (
 	keyPrevious = "previous.crt"
 )
 
-// Annotations of the Secret that holds a Trust. They say nothing secret.
+// Annotations of the Secret that holds a Trust. They contain no secrets.
 const (
 	annotationNextSince    = "ordergrid.dev/next-since"
 	annotationSigningSince = "ordergrid.dev/signing-since"
 	annotationAsked        = "ordergrid.dev/authority-asked"
 )
 
-// maxAuthorities bounds what is read from a Secret.
+// maxAuthorities bounds the authorities read from a Secret.
 const maxAuthorities = 16
 
-// Read is the Trust that a Secret holds, as Write wrote it. The error names the key of the Secret and nothing of its
+// Read returns the Trust that a Secret holds, as Write wrote it. The error names the key of the Secret, never its
 // content.
 func Read(data map[string][]byte, annotations map[string]string) (*Trust, error) {
 	t := &Trust{Asked: annotations[annotationAsked]}
@@ -122,8 +122,8 @@ func ReadLeaf(data map[string][]byte) *x509.Certificate {
 	return cert
 }
 
-// Check says what is wrong with a Secret that somebody else keeps for grid nodes (server, name is their DNS name) or
-// clients. The certificate is returned if it can be read. Errors say nothing of what the keys contain.
+// Check validates a Secret that is managed externally for grid nodes (server, name is their DNS name) or clients. The
+// certificate is returned if it can be read. Errors do not contain the keys' content.
 func Check(data map[string][]byte, server bool, name string, now time.Time) (*x509.Certificate, error) {
 	for _, key := range []string{KeyCert, KeyKey, KeyCA} {
 		if len(bytes.TrimSpace(data[key])) == 0 {
@@ -136,7 +136,7 @@ func Check(data map[string][]byte, server bool, name string, now time.Time) (*x5
 	}
 	cert := chain[0]
 	if !belongs(data) {
-		return cert, fmt.Errorf("key %s: it is no private key in PEM that belongs to the certificate in %s", KeyKey, KeyCert)
+		return cert, fmt.Errorf("key %s: it is not a private key in PEM that belongs to the certificate in %s", KeyKey, KeyCert)
 	}
 	authorities := secure.ParseCertificates(data[KeyCA])
 	if len(authorities) == 0 {
@@ -155,7 +155,7 @@ func Check(data map[string][]byte, server bool, name string, now time.Time) (*x5
 	} else {
 		name = ""
 	}
-	for _, usage := range usages { // Verify is content with one of several
+	for _, usage := range usages { // Verify accepts any one of several usages
 		_, err := cert.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, DNSName: name, KeyUsages: []x509.ExtKeyUsage{usage}})
 		if err != nil {
 			return cert, fmt.Errorf("key %s: %w", KeyCert, explain(err, usage, name))
@@ -170,13 +170,13 @@ func explain(err error, usage x509.ExtKeyUsage, name string) error {
 	var host x509.HostnameError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Errorf("the certificate is good from %s to %s, which is not now", invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the certificate is valid from %s to %s, which is not now", invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
 		word := "clientAuth"
 		if usage == x509.ExtKeyUsageServerAuth {
 			word = "serverAuth"
 		}
-		return fmt.Errorf("the certificate has not the extended key usage %s", word)
+		return fmt.Errorf("the certificate does not have the extended key usage %s", word)
 	case errors.As(err, &unknown):
 		return fmt.Errorf("no authority in %s signed the certificate", KeyCA)
 	case errors.As(err, &host):
@@ -185,7 +185,8 @@ func explain(err error, usage x509.ExtKeyUsage, name string) error {
 	return errors.New("the certificate cannot be verified")
 }
 
-// belongs reports whether the private key is that of the certificate. The reason why not may quote what is in the Secret.
+// belongs reports whether the private key is that of the certificate. Its error may quote the Secret, so it is not
+// returned.
 func belongs(data map[string][]byte) bool {
 	_, err := tls.X509KeyPair(data[KeyCert], data[KeyKey])
 	return err == nil

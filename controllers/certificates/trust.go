@@ -1,6 +1,6 @@
-// Package certificates decides what the certificates of a grid have to be, when the operator keeps the authority itself:
-// when one is replaced, and how one authority follows another without anybody being refused meanwhile. It reads no clock
-// and talks to nobody.
+// Package certificates decides what the certificates of a grid have to be when the operator keeps the authority itself:
+// when one is replaced, and how one authority follows another without refusing any peer meanwhile. It reads no clock
+// and does no I/O.
 package certificates
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
-// Policy is how long certificates are good for.
+// Policy is how long certificates are valid.
 type Policy struct {
-	// Duration of a certificate, and how long before its end it is replaced.
+	// Duration of a certificate, and how long before its expiry it is replaced.
 	Duration, RenewBefore time.Duration
 	// AuthorityDuration of an authority.
 	AuthorityDuration time.Duration
-	// Overlap is for how long an authority is trusted before it signs, and after it has signed the last.
+	// Overlap is how long an authority is trusted before its first and after its last signature.
 	Overlap time.Duration
 }
 
-// backdate is how far behind a clock may be that looks at a new certificate.
+// backdate is the clock skew tolerated for a new certificate.
 const backdate = 5 * time.Minute
 
 // Trust is the authorities of one grid. The zero value has none.
 type Trust struct {
-	// Signing signs. nil: its key is lost, and Next signs once it has been trusted for long enough.
+	// Signing signs. nil: its key is lost, and Next signs once it has been trusted for Overlap.
 	Signing *pki.Authority
 	// Next is trusted, and signs later. nil: none is on its way.
 	Next *pki.Authority
@@ -39,10 +39,10 @@ type Trust struct {
 
 	NextSince    time.Time // since when Next is trusted
 	SigningSince time.Time // since when Signing signs
-	Asked        string    // the last wish of a person for another authority that was granted
+	Asked        string    // the last request for another authority that was carried out
 }
 
-// Nodes is what the grid's nodes were found to go by. nil functions say that it is not known.
+// Nodes is the state of the grid's nodes. nil functions mean that it is not known.
 type Nodes struct {
 	// Trust reports whether every node trusts the authority.
 	Trust func(*x509.Certificate) bool
@@ -55,21 +55,21 @@ type Step string
 
 // Steps in the life of an authority.
 const (
-	// Created is the first authority of a grid: it signs at once, nobody knew another.
+	// Created is the first authority of a grid: it signs at once, as there is no earlier one.
 	Created Step = "AuthorityCreated"
 	// Announced is the next authority: trusted from now on, it signs later.
 	Announced Step = "AuthorityAnnounced"
-	// Signs is the next authority become the one that signs.
+	// Signs: the next authority became the signing one.
 	Signs Step = "AuthoritySigns"
-	// Retired are the ones before, no longer trusted.
+	// Retired: the previous ones are no longer trusted.
 	Retired Step = "AuthorityRetired"
 )
 
-// Found is an authority of which only the certificate is left, in what was given to nodes.
+// Found is an authority of which only the certificate is left, in the Secret of the nodes.
 func Found(certs []*x509.Certificate) *Trust { return &Trust{Previous: certs} }
 
-// Advance does what is due; at most one step at a time, so that each is written before the next. It changes nothing and
-// returns "" while nothing is due.
+// Advance takes the next step that is due; at most one at a time, so that each is written before the next. It changes
+// nothing and returns "" while none is due.
 func (t *Trust) Advance(name pkix.Name, now time.Time, p Policy, asked string, nodes Nodes) (Step, error) {
 	switch {
 	case t.Signing == nil && t.Next == nil && len(t.Previous) == 0:
@@ -99,8 +99,8 @@ func (t *Trust) Advance(name pkix.Name, now time.Time, p Policy, asked string, n
 	return "", nil
 }
 
-// nextDue: nobody can sign, a certificate issued after the overlap would outlive the authority, or a person asks. One
-// authority follows another: what was asked meanwhile is granted afterwards.
+// nextDue: there is no signing key, a certificate issued after the overlap would outlive the authority, or a new one is
+// requested. Authorities are replaced one at a time: requests made meanwhile are handled afterwards.
 func (t *Trust) nextDue(now time.Time, p Policy, asked string) bool {
 	switch {
 	case t.Signing == nil:
@@ -111,15 +111,15 @@ func (t *Trust) nextDue(now time.Time, p Policy, asked string) bool {
 	return !now.Before(t.nextAt(p)) || asked != t.Asked
 }
 
-// nextAt is when the next authority has to be known.
+// nextAt is when the next authority has to be announced.
 func (t *Trust) nextAt(p Policy) time.Time {
 	valid := t.Signing.Cert
 	early := min(p.Duration+2*p.Overlap, valid.NotAfter.Sub(valid.NotBefore)/2) // of an authority shorter than the policy's
 	return valid.NotAfter.Add(-early)
 }
 
-// switchDue: everybody had the time to hear of the next authority, and the nodes have. An authority that has ended signs
-// nothing that is worth anything, whoever has heard of the next one.
+// switchDue: clients had the time to learn of the next authority, and the nodes trust it. An expired authority is
+// replaced regardless, because its signatures are worthless.
 func (t *Trust) switchDue(now time.Time, p Policy, nodes Nodes) bool {
 	if t.ends(now) {
 		return true
@@ -127,7 +127,7 @@ func (t *Trust) switchDue(now time.Time, p Policy, nodes Nodes) bool {
 	return !now.Before(t.NextSince.Add(p.Overlap)) && nodes.Trust != nil && nodes.Trust(t.Next.Cert)
 }
 
-// ends reports whether what could sign has ended, or none of the certificates left is good any more.
+// ends reports whether everything that could sign has expired, or none of the certificates left is valid.
 func (t *Trust) ends(now time.Time) bool {
 	if t.Signing != nil {
 		return !now.Before(t.Signing.Cert.NotAfter)
@@ -142,7 +142,7 @@ func (t *Trust) retireDue(now time.Time, p Policy, nodes Nodes) bool {
 	return !now.Before(t.SigningSince.Add(p.Overlap)) && nodes.Present != nil && nodes.Present()
 }
 
-// Asks reports whether the next step takes an answer of the nodes.
+// Asks reports whether the next step needs an answer of the nodes.
 func (t *Trust) Asks(now time.Time, p Policy) bool {
 	switch {
 	case t.Next != nil:
@@ -153,7 +153,7 @@ func (t *Trust) Asks(now time.Time, p Policy) bool {
 	return false
 }
 
-// Due is when Advance may have something to do next.
+// Due is when Advance may next have a step to take.
 func (t *Trust) Due(p Policy) time.Time {
 	switch {
 	case t.Next != nil:
@@ -166,7 +166,7 @@ func (t *Trust) Due(p Policy) time.Time {
 	return t.nextAt(p)
 }
 
-// Bundle is everybody who is trusted now, in PEM: ca.crt. What has ended is left out.
+// Bundle is all trusted certificates in PEM: ca.crt. Expired ones are left out.
 func (t *Trust) Bundle(now time.Time) []byte {
 	var b bytes.Buffer
 	for _, cert := range t.Trusted(now) {
@@ -190,7 +190,7 @@ func alive(list []*x509.Certificate, now time.Time) []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(list), func(c *x509.Certificate) bool { return !now.Before(c.NotAfter) })
 }
 
-// newAuthority has a name of its own: two that follow each other must not be taken for one another.
+// newAuthority has a unique name: consecutive authorities must be distinguishable.
 func newAuthority(name pkix.Name, now time.Time, p Policy) (*pki.Authority, error) {
 	name.CommonName = fmt.Sprintf("%s authority %08x", name.CommonName, rand.Uint32())
 	return pki.New(name, pki.Period{From: now.Add(-backdate), To: now.Add(p.AuthorityDuration)})

@@ -26,7 +26,7 @@ func know(yes bool) Nodes {
 	return Nodes{Trust: func(*x509.Certificate) bool { return yes }, Present: func() bool { return yes }}
 }
 
-// advance wants one step, "" for none.
+// advance expects one step, "" for none.
 func advance(t *testing.T, trust *Trust, now time.Time, asked string, nodes Nodes, want Step) {
 	t.Helper()
 	got, err := trust.Advance(gridN, now, usual, asked, nodes)
@@ -35,8 +35,8 @@ func advance(t *testing.T, trust *Trust, now time.Time, asked string, nodes Node
 	}
 }
 
-// TestLifeOfAnAuthority goes through a whole change: nothing signs before everybody had the time to hear of it, and nothing
-// is forgotten while somebody presents a certificate of it.
+// TestLifeOfAnAuthority goes through a whole change: nothing signs before clients had the time to learn of it, and no
+// authority is dropped while certificates of it are in use.
 func TestLifeOfAnAuthority(t *testing.T) {
 	trust := &Trust{}
 	advance(t, trust, start, "", Nodes{}, Created)
@@ -57,25 +57,25 @@ func TestLifeOfAnAuthority(t *testing.T) {
 		t.Error("nodes are asked at the wrong time")
 	}
 	advance(t, trust, at, "", know(false), "") // a node has not read it
-	advance(t, trust, at, "", Nodes{}, "")     // nobody could be asked
+	advance(t, trust, at, "", Nodes{}, "")     // no node could be asked
 	advance(t, trust, at.Add(time.Hour), "", know(true), Signs)
 	if trust.Next != nil || !slices.Equal(trust.Previous, []*x509.Certificate{first}) || len(trust.Trusted(at)) != 2 {
 		t.Fatalf("after the change: %+v", trust)
 	}
 	at = at.Add(time.Hour)
-	advance(t, trust, at.Add(usual.Overlap), "", know(false), "") // a node presents a certificate of before
+	advance(t, trust, at.Add(usual.Overlap), "", know(false), "") // a node presents an older certificate
 	advance(t, trust, at.Add(usual.Overlap), "", know(true), Retired)
 	if len(trust.Trusted(at)) != 1 {
-		t.Error("the one before is still trusted")
+		t.Error("the previous one is still trusted")
 	}
 }
 
-// An authority that has ended is followed whoever knows of the next one.
+// An expired authority is replaced even if no node knows the next one.
 func TestAuthorityThatEnded(t *testing.T) {
 	trust := &Trust{}
 	advance(t, trust, start, "", Nodes{}, Created)
 	end := trust.Signing.Cert.NotAfter
-	advance(t, trust, end, "", Nodes{}, Announced) // the operator was away for years
+	advance(t, trust, end, "", Nodes{}, Announced) // the operator was down for years
 	advance(t, trust, end, "", know(false), Signs)
 	if got := trust.Trusted(end); len(got) != 1 || got[0] != trust.Signing.Cert {
 		t.Errorf("%d are trusted at the end of the first", len(got))
@@ -83,9 +83,9 @@ func TestAuthorityThatEnded(t *testing.T) {
 	advance(t, trust, end, "", know(false), Retired)
 }
 
-func TestWishForAnAuthority(t *testing.T) {
+func TestRequestedAuthority(t *testing.T) {
 	trust := &Trust{}
-	advance(t, trust, start, "a", Nodes{}, Created) // a wish of before is not one for a second
+	advance(t, trust, start, "a", Nodes{}, Created) // an earlier request does not create a second one
 	advance(t, trust, start, "a", know(true), "")
 	advance(t, trust, start, "b", know(true), Announced)
 	advance(t, trust, start, "c", know(true), "") // one after the other
@@ -112,7 +112,7 @@ func TestLostKey(t *testing.T) {
 		t.Fatalf("%+v", trust)
 	}
 	if why := nodeL.Why(leaf, trust, start, usual); why != "" {
-		t.Errorf("a good certificate is to be replaced although nobody can sign: %s", why)
+		t.Errorf("a good certificate is to be replaced without a signing key: %s", why)
 	}
 	if _, _, err := nodeL.Issue(trust, start, usual); err == nil || !strings.Contains(err.Error(), "2026-01-03T03:04:05Z") {
 		t.Errorf("issued without a key: %v", err)
@@ -123,9 +123,9 @@ func TestLostKey(t *testing.T) {
 		t.Errorf("the certificate of the lost authority: %q", why)
 	}
 	if trust = Found(nil); trust.Signing != nil {
-		t.Error("an authority out of nothing")
+		t.Error("an authority without a certificate")
 	}
-	advance(t, trust, start, "", Nodes{}, Created) // nothing was left: nobody trusts anything
+	advance(t, trust, start, "", Nodes{}, Created) // nothing was left: no client trusts anything
 }
 
 func reread(t *testing.T, trust *Trust) *Trust {
@@ -141,7 +141,7 @@ func reread(t *testing.T, trust *Trust) *Trust {
 	return again
 }
 
-// TestSecretKeepsAll: what is written is read again, in every state of a change.
+// TestSecretKeepsAll: every state of a change survives a write and a read.
 func TestSecretKeepsAll(t *testing.T) {
 	trust := &Trust{}
 	at := start
@@ -180,14 +180,14 @@ func TestLeaf(t *testing.T) {
 		at   time.Time
 		want string
 	}{
-		"good":                 {good, start, ""},
-		"just before its time": {good, start.Add(60*24*time.Hour - time.Second), ""},
-		"due":                  {good, start.Add(60 * 24 * time.Hour), "it ends at"},
-		"ended":                {good, good.NotAfter, "it ended at"},
-		"none":                 {nil, start, "there is none"},
-		"of another authority": {issue(nodeL, other, usual), start, "another authority"},
-		"for another name":     {issue(Leaf{Name: "rtd", DNS: []string{"evil"}}, trust, usual), start, "another name"},
-		"a client's":           {issue(Leaf{Name: "rtd"}, trust, usual), start, "another name or purpose"},
+		"good":                    {good, start, ""},
+		"just before its renewal": {good, start.Add(60*24*time.Hour - time.Second), ""},
+		"due":                     {good, start.Add(60 * 24 * time.Hour), "it expires at"},
+		"ended":                   {good, good.NotAfter, "it expired at"},
+		"none":                    {nil, start, "there is none"},
+		"of another authority":    {issue(nodeL, other, usual), start, "another authority"},
+		"for another name":        {issue(Leaf{Name: "rtd", DNS: []string{"evil"}}, trust, usual), start, "another name"},
+		"a client's":              {issue(Leaf{Name: "rtd"}, trust, usual), start, "another name or purpose"},
 	} {
 		if got := nodeL.Why(c.cert, trust, c.at, usual); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -197,21 +197,21 @@ func TestLeaf(t *testing.T) {
 		t.Error(why)
 	}
 	if _, err := Check(secretOf(t, toolL, trust, usual), true, nodeL.DNS[0], start); err == nil {
-		t.Error("a client's certificate is good for nodes")
+		t.Error("a client's certificate is valid for nodes")
 	}
 }
 
-// A certificate that its authority cut short is not replaced again and again.
+// A certificate cut short by its authority is not renewed in a loop.
 func TestLeafCutShort(t *testing.T) {
 	short := usual
-	short.AuthorityDuration = 10 * 24 * time.Hour // less than a certificate
+	short.AuthorityDuration = 10 * 24 * time.Hour // shorter than a certificate
 	trust := &Trust{}
 	if _, err := trust.Advance(gridN, start, short, "", Nodes{}); err != nil {
 		t.Fatal(err)
 	}
 	cert := secure.ParseCertificates(secretOf(t, nodeL, trust, short)[KeyCert])[0]
 	if !cert.NotAfter.Equal(trust.Signing.Cert.NotAfter) {
-		t.Errorf("it ends at %s, its authority at %s", cert.NotAfter, trust.Signing.Cert.NotAfter)
+		t.Errorf("it expires at %s, its authority at %s", cert.NotAfter, trust.Signing.Cert.NotAfter)
 	}
 	if why := nodeL.Why(cert, trust, start.Add(time.Hour), short); why != "" {
 		t.Errorf("to be replaced at once: %s", why)
@@ -230,7 +230,7 @@ func secretOf(t *testing.T, l Leaf, trust *Trust, p Policy) map[string][]byte {
 	return map[string][]byte{KeyCert: cert, KeyKey: key, KeyCA: trust.Bundle(start)}
 }
 
-// TestHostileSecrets: whatever a Secret holds, it is an error that names the key and quotes nothing of what is in it.
+// TestHostileSecrets: an invalid Secret gives an error that names the key and quotes nothing of its content.
 func TestHostileSecrets(t *testing.T) {
 	trust, other := &Trust{}, &Trust{}
 	advance(t, trust, start, "", Nodes{}, Created)
@@ -265,7 +265,7 @@ func TestHostileSecrets(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		} else if strings.Contains(err.Error(), treasure) {
-			t.Errorf("%s: the error tells what is in the Secret: %v", name, err)
+			t.Errorf("%s: the error quotes the Secret: %v", name, err)
 		}
 	}
 	if _, err := Check(good, true, "other.trading.svc", start); err == nil || !strings.Contains(err.Error(), "not for the DNS name other.trading.svc") {
@@ -302,7 +302,7 @@ func TestHostileAuthority(t *testing.T) {
 		"empty":                 {map[string][]byte{}, "", "there is no authority"},
 		"half of it":            {with(data, KeyKey, nil), "", "keys tls.crt and tls.key: there is no private key"},
 		"another's key":         {with(data, KeyKey, data[keyNextKey]), "", "does not belong"},
-		"a certificate, no CA":  {with(with(data, KeyCert, leaf[KeyCert]), KeyKey, leaf[KeyKey]), "", "not an authority's"},
+		"a certificate, no CA":  {with(with(data, KeyCert, leaf[KeyCert]), KeyKey, leaf[KeyKey]), "", "not a CA certificate"},
 		"garbage for the next":  {with(data, keyNextCert, []byte("x")), "", "keys next.crt and next.key"},
 		"garbage before":        {with(data, keyPrevious, []byte("x")), "", "key previous.crt: 0 certificates"},
 		"without times":         {data, annotationNextSince, "annotation ordergrid.dev/next-since"},
@@ -349,8 +349,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestRandomLives: whatever wishes and answers come when, a certificate that was handed out is trusted by whoever has heard
-// of every change within the overlap.
+// TestRandomLives: for all sequences of requests and answers, an issued certificate is trusted by every client that
+// learned of all changes within the overlap.
 func TestRandomLives(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for life := range 20 {
@@ -371,9 +371,9 @@ func TestRandomLives(t *testing.T) {
 				leaf = secure.ParseCertificates(cert)[0]
 			}
 			if held != nil && !trustedBy(leaf, held) {
-				t.Fatalf("life %d: at %s a certificate is of an authority that a peer, who heard of the last change %s ago, does not know", life, at.Sub(start), at.Sub(heard))
+				t.Fatalf("life %d: at %s a certificate is of an authority unknown to a peer that read the last change %s ago", life, at.Sub(start), at.Sub(heard))
 			}
-			if held == nil || at.Sub(heard) > usual.Overlap/2 { // it hears of changes within the overlap
+			if held == nil || at.Sub(heard) > usual.Overlap/2 { // it learns of changes within the overlap
 				held, heard = trust.Trusted(at), at
 			}
 		}

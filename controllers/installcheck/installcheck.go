@@ -1,4 +1,4 @@
-// Package installcheck says whether an installation of OrderGrid works: `helm test` runs it, in a pod, as `operator check`.
+// Package installcheck checks an installation of OrderGrid: `helm test` runs it, in a pod, as `operator check`.
 package installcheck
 
 import (
@@ -20,31 +20,31 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Lease is the one by which one of several operators works.
+// Lease of the operator's leader election.
 const Lease = "operator.ordergrid.dev"
 
-// nobody holds a Lease that was given back.
-const nobody = "nobody"
+// released is the holder of a Lease that was given back.
+const released = "no operator"
 
-// pause between two tries of what is not so yet.
+// pause between two tries.
 const pause = time.Second
 
 // Options of a check.
 type Options struct {
 	// Namespace the operator runs in.
 	Namespace string
-	// URL of the operator's metrics, by its Service; empty leaves that out.
+	// URL of the operator's metrics Service; empty skips that check.
 	URL string
-	// Out is told of each thing that is as it should be.
+	// Out gets a line per passed check.
 	Out io.Writer
 }
 
 // resources that this version of the operator works with.
 var resources = []string{"ordergrids", "ordergrids/status", "gridpartitions", "gridpartitions/status", "orderprobes", "orderprobes/status", "failoverdrills", "failoverdrills/status"}
 
-// Run looks whether the API server serves OrderGrid's kinds, whether an operator leads and is alive, and whether its
-// Service answers. What is not so yet is tried again until ctx ends; the error then says what is missing. It writes
-// nothing to the cluster, and needs the right to read the Lease.
+// Run checks that the API server serves OrderGrid's kinds, that an operator leads and is alive, and that its Service
+// answers. Failed checks are retried until ctx ends; the error then has what is missing. It writes nothing to the
+// cluster, and needs permission to read the Lease.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	clients, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -52,24 +52,24 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	check := checker{o, clients}
 	for _, step := range []func(context.Context) (string, error){check.kinds, check.leader, check.service} {
-		said, err := until(ctx, step)
+		result, err := until(ctx, step)
 		if err != nil {
 			return err
 		}
-		if said != "" {
-			_, _ = fmt.Fprintln(o.Out, "ok:", said)
+		if result != "" {
+			_, _ = fmt.Fprintln(o.Out, "ok:", result)
 		}
 	}
 	return nil
 }
 
-// until tries until there is no error or no time. The last error that is about more than the time is the one that helps.
+// until retries until there is no error or no time. Of several errors the last one that is not a timeout is returned.
 func until(ctx context.Context, try func(context.Context) (string, error)) (string, error) {
 	var last error
 	for {
-		said, err := try(ctx)
+		result, err := try(ctx)
 		if err == nil {
-			return said, nil
+			return result, nil
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err
@@ -104,7 +104,7 @@ func (c checker) kinds(context.Context) (string, error) {
 	return fmt.Sprintf("the API server serves all kinds of %s", api.GroupVersion), nil
 }
 
-// leader sees the Lease renewed, rather than that it was renewed a short time ago: clocks of machines differ.
+// leader waits for a renewal of the Lease, rather than compare its time: clocks of machines differ.
 func (c checker) leader(ctx context.Context) (string, error) {
 	first, err := c.lease(ctx)
 	if err != nil {
@@ -113,12 +113,12 @@ func (c checker) leader(ctx context.Context) (string, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("lease %s/%s is held by %s and not renewed: no operator works; look at the logs of its pods", c.Namespace, Lease, holder(first))
+			return "", fmt.Errorf("lease %s/%s is held by %s and not renewed: no operator is running; check the logs of its pods", c.Namespace, Lease, holder(first))
 		case <-time.After(pause):
 		}
 		now, err := c.lease(ctx)
-		if err == nil && holder(now) != nobody && holder(now) == holder(first) && !now.Spec.RenewTime.Equal(first.Spec.RenewTime) {
-			return fmt.Sprintf("operator %s works, and has just renewed lease %s/%s", holder(now), c.Namespace, Lease), nil
+		if err == nil && holder(now) != released && holder(now) == holder(first) && !now.Spec.RenewTime.Equal(first.Spec.RenewTime) {
+			return fmt.Sprintf("operator %s is running, and has just renewed lease %s/%s", holder(now), c.Namespace, Lease), nil
 		}
 		if err == nil {
 			first = now
@@ -129,14 +129,14 @@ func (c checker) leader(ctx context.Context) (string, error) {
 func (c checker) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease, err := c.clients.CoordinationV1().Leases(c.Namespace).Get(ctx, Lease, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("lease %s/%s: %w; no operator has ever worked in this namespace, or this check may not read it", c.Namespace, Lease, err)
+		return nil, fmt.Errorf("lease %s/%s: %w; no operator has ever run in this namespace, or this check may not read it", c.Namespace, Lease, err)
 	}
 	return lease, nil
 }
 
 func holder(lease *coordinationv1.Lease) string {
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		return nobody
+		return released
 	}
 	return *lease.Spec.HolderIdentity
 }
@@ -150,7 +150,7 @@ func (c checker) service(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Nothing is told to the server, and nothing that it says is believed but that it is there.
+	// Nothing is sent to the server, and only its status code is used.
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec
 	response, err := client.Do(request)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c checker) service(ctx context.Context) (string, error) {
 	}
 	err = response.Body.Close()
 	if response.StatusCode == http.StatusUnauthorized {
-		return c.URL + " answers, and asks who asks", err
+		return c.URL + " answers, and requires authentication", err
 	}
 	if response.StatusCode != http.StatusOK {
 		return "", errors.Join(fmt.Errorf("%s answers %s; want 200", c.URL, response.Status), err)

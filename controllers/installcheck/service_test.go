@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestService: only 200 is an answer, or 401 of an operator that lets nobody get its metrics without a token. What needs an API server is tested with the chart, by `helm test` and without.
+// TestService: only 200 is an answer, or 401 of an operator whose metrics require a token. What needs an API server is
+// tested with the chart, by `helm test` and without.
 func TestService(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -23,17 +24,17 @@ func TestService(t *testing.T) {
 	defer secure.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for _, test := range []struct{ url, said, want string }{
+	for _, test := range []struct{ url, result, want string }{
 		{"", "", ""},
 		{server.URL + "/metrics", server.URL + "/metrics answers", ""},
-		{server.URL + "/guarded", server.URL + "/guarded answers, and asks who asks", ""},
+		{server.URL + "/guarded", server.URL + "/guarded answers, and requires authentication", ""},
 		{secure.URL + "/metrics", secure.URL + "/metrics answers", ""},
 		{server.URL + "/other", "", "/other answers 503 Service Unavailable; want 200"},
 		{gone.URL, "", "the operator's Service does not answer: "},
 	} {
-		said, err := checker{Options: Options{URL: test.url}}.service(t.Context())
-		if said != test.said || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%q: said %q, error %v; want %q, %q", test.url, said, err, test.said, test.want)
+		result, err := checker{Options: Options{URL: test.url}}.service(t.Context())
+		if result != test.result || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: output %q, error %v; want %q, %q", test.url, result, err, test.result, test.want)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package labels holds the recommended labels that every object of the operator carries.
 package labels
 
-// Keys as Kubernetes recommends them.
+// Keys recommended by Kubernetes.
 const (
 	Name      = "app.kubernetes.io/name"
 	Component = "app.kubernetes.io/component"

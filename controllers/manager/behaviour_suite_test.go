@@ -29,12 +29,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
-// bench runs whole operators, as main assembles them, on a real API server, and counts what they ask of it.
+// bench runs whole operators, as assembled by main, on a real API server, and counts their requests.
 type bench struct {
 	t         *testing.T
 	client    client.Client
 	namespace string
-	requests  *envtest.Requests // but for watches, which last
+	requests  *envtest.Requests // except watches, which last
 }
 
 func newBench(t *testing.T) *bench {
@@ -64,7 +64,7 @@ type world struct {
 	drill *api.FailoverDrill
 }
 
-// steady has the running operators bring a world about, and waits until they are quiet.
+// steady has the running operators reconcile a world, and waits until they are quiet.
 func (b *bench) steady() *world {
 	b.t.Helper()
 	w := &world{
@@ -121,7 +121,7 @@ func (b *bench) there(what string, o client.Object) {
 	b.until(o, what, func() bool { return true })
 }
 
-// until reads an object until it is as wanted.
+// until reads an object until it satisfies a condition.
 func (b *bench) until(o client.Object, what string, ok func() bool) {
 	b.t.Helper()
 	envtest.Eventually(b.t, what, func(ctx context.Context) error {
@@ -135,8 +135,8 @@ func (b *bench) until(o client.Object, what string, ok func() bool) {
 	})
 }
 
-// quiet waits until the operators have neither reconciled nor asked for anything for longer than a reconcile that met a
-// conflict waits before it tries again, which is two seconds.
+// quiet waits until the operators have neither reconciled nor sent requests for longer than the retry delay after a
+// conflict, which is two seconds.
 func (b *bench) quiet() {
 	b.t.Helper()
 	before, calm := "", 0
@@ -175,7 +175,7 @@ func reconciles(t *testing.T) map[string]int {
 	return out
 }
 
-// wake has each of the operators reconcile one object, and gives what they asked of the API server for it.
+// wake has each of the operators reconcile one object, and returns their requests for it.
 func (b *bench) wake(controller string, operators int, wake func()) []string {
 	b.t.Helper()
 	before := reconciles(b.t)[controller]
@@ -187,12 +187,12 @@ func (b *bench) wake(controller string, operators int, wake func()) []string {
 		}
 		return nil
 	})
-	time.Sleep(200 * time.Millisecond) // a request that should not be has no event to wait for
+	time.Sleep(200 * time.Millisecond) // an unexpected request has no event to wait for
 	return b.requests.All()
 }
 
-// versions is the resourceVersion of everything in the namespace: a write of anything, were it only of a status or an
-// event, changes it.
+// versions is the resourceVersion of everything in the namespace: a write of anything, including status and events,
+// changes it.
 func (b *bench) versions() string {
 	b.t.Helper()
 	var out []string

@@ -11,28 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// noOps is what a reconcile that finds nothing to do may ask of the API server.
+// noOps are the requests of a reconcile without changes.
 //
-// A grid and a probe are read from the cache, which watches feed: nothing is asked. A drill is read from the API server,
-// once: a status that is behind would have a fault made twice, and nobody can know from the cache that it is not behind.
+// A grid and a probe are read from the cache: no request. A drill is read from the API server, once: an old status
+// would repeat a fault, and the cache cannot tell that it is current.
 var noOps = []struct {
 	controller string
 	wake       func(b *bench, w *world, n int)
 	want       []string
 }{
-	// Annotations of a grid wake nobody; its pods do.
+	// Annotations of a grid trigger no reconcile; its pods do.
 	{"ordergrid", func(b *bench, w *world, n int) { b.touch(&corev1.Pod{ObjectMeta: b.meta("rtd-s1-0")}, n) }, nil},
 	{"orderprobe", func(b *bench, w *world, n int) { b.touch(w.probe, n) }, nil},
 	{"failoverdrill", func(b *bench, w *world, n int) { b.touch(w.drill, n) }, []string{"GET /apis/ordergrid.dev/v1alpha1/namespaces/NS/failoverdrills/move"}},
 }
 
-// touch changes an object in a way that wakes the operator and means nothing to it.
+// touch changes an object in a way that triggers a reconcile without effect.
 func (b *bench) touch(o client.Object, n int) {
 	b.t.Helper()
 	b.patch(o, fmt.Sprintf(`{"metadata":{"annotations":{"test.example/touched":"%d"}}}`, n))
 }
 
-// TestNoOp counts what the operator asks of the API server when it reconciles what is as it should be.
+// TestNoOp counts the operator's requests to the API server when it reconciles an unchanged object.
 func TestNoOp(t *testing.T) {
 	b := newBench(t)
 	defer b.operator()()
@@ -47,7 +47,7 @@ func TestNoOp(t *testing.T) {
 	}
 }
 
-// TestRestart: an operator that starts anew writes nothing; so no condition flaps and no lastTransitionTime moves.
+// TestRestart: a restarted operator writes nothing; so no condition flaps and no lastTransitionTime moves.
 func TestRestart(t *testing.T) {
 	b := newBench(t)
 	stop := b.operator()
@@ -72,8 +72,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestTwoOperators: two work at once, as when a Lease is lost and not noticed. They make the same world as one, put right
-// together what somebody changes, and then neither writes.
+// TestTwoOperators: two run at once, as when a Lease is lost and not noticed. The result is the same as of one; both
+// revert foreign changes, and then neither writes.
 func TestTwoOperators(t *testing.T) {
 	b := newBench(t)
 	defer b.operator()()
@@ -87,7 +87,7 @@ func TestTwoOperators(t *testing.T) {
 	if err := b.client.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	b.until(set, "the number of replicas is put right", func() bool { return ptr.Deref(set.Spec.Replicas, 0) == w.grid.Spec.Replicas })
+	b.until(set, "the number of replicas is reverted", func() bool { return ptr.Deref(set.Spec.Replicas, 0) == w.grid.Spec.Replicas })
 	b.there("the Service is back", service)
 	b.quiet()
 	b.wantStill(w)
@@ -98,7 +98,7 @@ func TestTwoOperators(t *testing.T) {
 	}
 }
 
-// wantStill: both operators reconcile everything, and nothing is written.
+// wantStill checks that a reconcile of everything by both operators writes nothing.
 func (b *bench) wantStill(w *world) {
 	b.t.Helper()
 	for n := range 3 {

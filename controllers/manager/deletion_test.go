@@ -41,7 +41,7 @@ func (b *bench) gridOfKubernetes() *api.OrderGrid {
 	return grid
 }
 
-// left lists what is in the namespace of what a grid consists of, by kind and name.
+// left lists a grid's objects in the namespace, by kind and name.
 func (b *bench) left(ctx context.Context) (names []string, err error) {
 	for _, list := range []client.ObjectList{
 		&api.OrderGridList{}, &api.GridPartitionList{}, &appsv1.StatefulSetList{}, &corev1.PodList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
@@ -61,8 +61,8 @@ func (b *bench) left(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// TestDeletionCascades: with a grid goes everything it consists of, in the background or before the grid itself, and the
-// operator makes nothing of it anew meanwhile.
+// TestDeletionCascades: all objects of a grid are deleted with it, in the background or before the grid itself, and the
+// operator does not recreate them meanwhile.
 func TestDeletionCascades(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -89,14 +89,14 @@ func TestDeletionCascades(t *testing.T) {
 				t.Errorf("the operator wrote:\n%s", strings.Join(writes, "\n"))
 			}
 			if names, err := b.left(t.Context()); err != nil || len(names) > 0 {
-				t.Errorf("something came again: %v, %v", names, err)
+				t.Errorf("objects were recreated: %v, %v", names, err)
 			}
 		})
 	}
 }
 
-// TestOrphans: who deletes a grid with --cascade=orphan keeps its pods and records, running and nobody's. A new grid of the
-// same name does not take them over silently.
+// TestOrphans: deleting a grid with --cascade=orphan keeps its pods and records, running and without owner. A new grid
+// of the same name does not take them over silently.
 func TestOrphans(t *testing.T) {
 	b := newBench(t)
 	b.withKubernetes()
@@ -109,14 +109,14 @@ func TestOrphans(t *testing.T) {
 		if err := b.client.Get(ctx, client.ObjectKeyFromObject(grid), grid); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return errors.New("it is there")
+		return errors.New("it still exists")
 	})
 	b.quiet()
 	record, set := &api.GridPartition{ObjectMeta: b.meta("rtd-p0")}, &appsv1.StatefulSet{ObjectMeta: b.meta("rtd-s0")}
 	for _, o := range []client.Object{record, set, &corev1.Pod{ObjectMeta: b.meta("rtd-s0-1")}, &corev1.Service{ObjectMeta: b.meta("rtd-client")}} {
 		b.there("the object", o)
 		if ref := metav1.GetControllerOf(o); ref != nil && ref.Kind == "OrderGrid" {
-			t.Errorf("%T %s still names its grid", o, o.GetName())
+			t.Errorf("%T %s still has its grid as owner", o, o.GetName())
 		}
 		if o.GetDeletionTimestamp() != nil {
 			t.Errorf("%T %s is being deleted", o, o.GetName())
@@ -128,14 +128,14 @@ func TestOrphans(t *testing.T) {
 
 	again := &api.OrderGrid{ObjectMeta: b.meta("rtd"), Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
 	b.create(again)
-	b.until(again, "the new grid says that the names are taken", func() bool {
+	b.until(again, "the new grid reports that the names are taken", func() bool {
 		c := meta.FindStatusCondition(again.Status.Conditions, api.ConditionStalled)
 		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == "NameTaken"
 	})
 }
 
-// TestInjectedSidecar: pods that admission changes, as a service mesh does, are not taken for outdated, and the objects that
-// admission changes before they are stored are not applied again and again.
+// TestInjectedSidecar: pods that admission changes, as a service mesh does, do not count as outdated, and objects that
+// admission changes before they are stored are not applied repeatedly.
 func TestInjectedSidecar(t *testing.T) {
 	b := newBench(t)
 	b.withKubernetes()
@@ -145,7 +145,7 @@ func TestInjectedSidecar(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: b.meta("rtd-s0-0")}
 	b.there("the pod", pod)
 	if n := len(pod.Spec.Containers); n != 2 || pod.Labels["mesh"] != "on" {
-		t.Fatalf("%d containers, labels %v: nothing was injected, so this test shows nothing", n, pod.Labels)
+		t.Fatalf("%d containers, labels %v: nothing was injected, so this test proves nothing", n, pod.Labels)
 	}
 	versions := b.versions()
 	for n := range 3 {
@@ -160,7 +160,7 @@ func TestInjectedSidecar(t *testing.T) {
 	}
 }
 
-// inject has the API server add a container and a label to every pod of the namespace.
+// inject makes the API server add a container and a label to every pod of the namespace.
 func (b *bench) inject() {
 	b.t.Helper()
 	name := "mesh-" + b.namespace

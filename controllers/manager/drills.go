@@ -29,7 +29,7 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // drills assembles the controller of FailoverDrills.
 func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
-	// What makes faults and looks for them reads without a cache, and reads kinds that may be installed later.
+	// Injectors and witnesses read without a cache, and read kinds that may be installed later.
 	plain, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func drills(mgr ctrl.Manager, o Options) (*failoverdrill.Reconciler, error) {
 		injectors = append(injectors, &inject.Executor{Name: name, Service: services[name], Reader: live})
 	}
 	keys := failoverdrill.StoredKey{Client: live, Live: live, Namespace: ownNamespace(o.LeaderElectionNamespace)}
-	if len(defaults.Namespaces) > 0 { // else the operator has no right to
+	if len(defaults.Namespaces) > 0 { // without namespaces the operator has no permission
 		if err := mgr.Add(keys); err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (o Options) drillAllowed() (allow.List, error) {
 	return allow.Parse("--drill-allow", o.DrillAllow, failoverdrill.CheckFaultType)
 }
 
-// checkDrills names the option about drills that cannot be right.
+// checkDrills names the invalid option about drills.
 func (o Options) checkDrills() error {
 	if slices.Contains(o.Drill.Namespaces, "") {
 		return errors.New(`--drill-namespaces: an empty name; give names of namespaces, or "*"`)
@@ -90,7 +90,7 @@ func (o Options) checkDrills() error {
 	return err
 }
 
-// ownNamespace is the one the operator runs in.
+// ownNamespace is the operator's namespace.
 func ownNamespace(given string) string {
 	if given != "" {
 		return given
@@ -101,7 +101,7 @@ func ownNamespace(given string) string {
 	return corev1.NamespaceDefault // outside a cluster
 }
 
-// versions of what takes part in a drill.
+// versions of the components of a drill.
 func versions(mgr ctrl.Manager, live client.Reader) func(context.Context) map[string]string {
 	return func(ctx context.Context) map[string]string {
 		out := map[string]string{"operator": version.String()}

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 )
 
-// executors makes the clients of executors, by name. What is said to one can cut a machine's power, and goes with a token
-// that can, so it goes by https to a server that an authority vouches for; by plain http only where somebody wrote that down.
+// executors makes the clients of executors, by name. A request and its token can cut a machine's power, so they are
+// sent by https to a server that an authority vouches for; by plain http only where that was configured explicitly.
 func executors(o Options) (map[string]*executor.Client, error) {
 	tokens, err := filesOf("--drill-executor-token", o.DrillExecutorTokens)
 	if err != nil {
@@ -30,7 +30,7 @@ func executors(o Options) (map[string]*executor.Client, error) {
 		case !found || name == "" || strings.ContainsAny(name, "/ "):
 			return nil, fmt.Errorf("--drill-executor: %q is not NAME=URL", e)
 		case out[name] != nil:
-			return nil, fmt.Errorf("--drill-executor: %q is given twice; names are in status of drills and have to differ", name)
+			return nil, fmt.Errorf("--drill-executor: %q is given twice; names are in the status of drills and must be unique", name)
 		case tokens[name] == "":
 			return nil, fmt.Errorf("--drill-executor: %s has no token; give --drill-executor-token=%s=FILE", name, name)
 		}
@@ -72,18 +72,18 @@ func filesOf(flag string, entries []string) (map[string]string, error) {
 	return files, nil
 }
 
-// transportTo an executor believes the authorities of a file and no others: the operator's image has none of its own.
+// transportTo an executor trusts the authorities of a file only: the operator's image has none of its own.
 func transportTo(name, url, authorities string, insecure bool) (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // the token is for the executor
 	if scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); scheme != "https" {
 		if scheme == "http" && !insecure {
-			return nil, fmt.Errorf("--drill-executor: %s: %s is plain http, so whoever is on the way can read the token and break what it breaks; give an https URL and --drill-executor-ca=%s=FILE, or say --drill-executor-insecure=%s", name, url, name, name)
+			return nil, fmt.Errorf("--drill-executor: %s: %s is plain http, which exposes the token to the network; give an https URL and --drill-executor-ca=%s=FILE, or set --drill-executor-insecure=%s", name, url, name, name)
 		}
-		return transport, nil // NewClient says what is wrong with another one
+		return transport, nil // NewClient reports invalid ones
 	}
 	if authorities == "" {
-		return nil, fmt.Errorf("--drill-executor: %s: nothing says which authority vouches for %s; give --drill-executor-ca=%s=FILE", name, url, name)
+		return nil, fmt.Errorf("--drill-executor: %s: no authority is configured for %s; give --drill-executor-ca=%s=FILE", name, url, name)
 	}
 	pem, err := os.ReadFile(authorities)
 	if err != nil {

@@ -21,7 +21,8 @@ func written(t *testing.T, name string, content []byte) string {
 	return file
 }
 
-// TestExecutorsAreVouchedFor: an executor is asked over TLS, and told its token only if the authority given vouches for it.
+// TestExecutorsAreVouchedFor: an executor is used over TLS, and receives its token only if the configured authority
+// vouches for it.
 func TestExecutorsAreVouchedFor(t *testing.T) {
 	told := 0
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,12 +58,12 @@ func TestExecutorsAreVouchedFor(t *testing.T) {
 		tells int
 	}{
 		{"by its authority", Options{DrillExecutors: []string{"lab=" + secure.URL}, DrillExecutorCAs: []string{"lab=" + ca}}, "", 1},
-		{"by no authority", Options{DrillExecutors: []string{"lab=" + secure.URL}}, "nothing says which authority vouches for https://", 0},
+		{"by no authority", Options{DrillExecutors: []string{"lab=" + secure.URL}}, "no authority is configured for https://", 0},
 		{"by another one", Options{DrillExecutors: []string{"lab=" + secure.URL}, DrillExecutorCAs: []string{"lab=" + written(t, "ca.crt", another.PEM)}}, "x509: certificate signed by unknown authority", 0},
 		{"by a file without one", Options{DrillExecutors: []string{"lab=" + secure.URL}, DrillExecutorCAs: []string{"lab=" + token}}, "has no certificate in PEM form", 0},
-		{"in plain text", Options{DrillExecutors: []string{"lab=" + plain.URL}}, "is plain http, so whoever is on the way can read the token", 0},
-		{"in plain text, as somebody wrote", Options{DrillExecutors: []string{"lab=" + plain.URL}, DrillExecutorInsecure: []string{"lab"}}, "", 1},
-		{"an authority of none", Options{DrillExecutorCAs: []string{"x=" + ca}}, "--drill-executor-ca: there is no executor x", 0},
+		{"in plain text", Options{DrillExecutors: []string{"lab=" + plain.URL}}, "is plain http, which exposes the token to the network", 0},
+		{"in plain text, as configured", Options{DrillExecutors: []string{"lab=" + plain.URL}, DrillExecutorInsecure: []string{"lab"}}, "", 1},
+		{"an authority of an unknown executor", Options{DrillExecutorCAs: []string{"x=" + ca}}, "--drill-executor-ca: there is no executor x", 0},
 		{"accepted of none", Options{DrillExecutorInsecure: []string{"x"}}, "--drill-executor-insecure: there is no executor x", 0},
 	} {
 		told = 0
@@ -71,7 +72,7 @@ func TestExecutorsAreVouchedFor(t *testing.T) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.says)
 		}
 		if told != test.tells {
-			t.Errorf("%s: the token was told %d times", test.name, told)
+			t.Errorf("%s: the token was sent %d times", test.name, told)
 		}
 	}
 }

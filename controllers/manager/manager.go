@@ -1,4 +1,4 @@
-// Package manager assembles the operator: its cache, its controllers and what it tells about itself.
+// Package manager assembles the operator: its cache, its controllers and its metrics and health endpoints.
 package manager
 
 import (
@@ -35,47 +35,48 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
 
-// Options of the operator, as its command line has them.
+// Options of the operator, set by flags.
 type Options struct {
 	// MetricsAddress and HealthAddress are where /metrics, /healthz and /readyz are served; "0" switches one off.
 	MetricsAddress, HealthAddress string
-	// MetricsInsecure serves metrics by plain HTTP to everybody. Otherwise they are for those whom the API server lets get
-	// /metrics, over TLS.
+	// MetricsInsecure serves metrics over plain HTTP without authorization. Otherwise they are served over TLS to
+	// accounts that may get /metrics.
 	MetricsInsecure bool
-	// MetricsCertDir has tls.crt and tls.key of the server of metrics; empty: it makes a certificate for itself.
+	// MetricsCertDir has tls.crt and tls.key of the metrics server; empty: it creates a self-signed certificate.
 	MetricsCertDir string
-	// LeaderElection lets several operators run, one of which works.
+	// LeaderElection allows several operators, one of which is active.
 	LeaderElection bool
 	// LeaderElectionNamespace of the Lease; empty means the operator's own namespace.
 	LeaderElectionNamespace string
 	// Namespaces to watch; none means all.
 	Namespaces []string
-	// Preflight looks at Kubernetes nodes, which takes the right to list and watch them.
+	// Preflight reads Kubernetes nodes, which requires permission to list and watch them.
 	Preflight bool
 	// Workers is the number of objects of one kind reconciled at the same time.
 	Workers int
-	// Grid and Probe are the defaults for what an OrderGrid and an OrderProbe leave out.
+	// Grid and Probe are the defaults for OrderGrids and OrderProbes.
 	Grid  ordergrid.Defaults
 	Probe orderprobe.Defaults
-	// PodTemplateAllow, NAMESPACE=FEATURE each, is what spec.podTemplate of OrderGrids may carry beyond what a restricted pod
-	// has.
+	// PodTemplateAllow, NAMESPACE=FEATURE each, is what spec.podTemplate of OrderGrids may have beyond a restricted
+	// pod.
 	PodTemplateAllow []string
-	// Drill says where drills may run. Its images are the probe's.
+	// Drill configures where drills may run. Its images are the probe's.
 	Drill failoverdrill.Defaults
-	// DrillAllow, NAMESPACE=TYPE each, are faults that drills may make there although they hurt others than the grid.
+	// DrillAllow, NAMESPACE=TYPE each, are faults that drills may make there although they affect more than the grid.
 	DrillAllow []string
-	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens and DrillExecutorCAs,
-	// NAME=FILE each, say where their tokens are and the authorities that vouch for them, DrillExecutorInsecure, by name, to
-	// which of them plain http does.
+	// DrillExecutors, NAME=URL each, make faults that Kubernetes has no means for; DrillExecutorTokens and
+	// DrillExecutorCAs, NAME=FILE each, have their tokens and the authorities that vouch for them;
+	// DrillExecutorInsecure has the names of those that may use plain http.
 	DrillExecutors, DrillExecutorTokens, DrillExecutorCAs, DrillExecutorInsecure []string
-	// DrillNodeFeaturesNamespace is where the Jobs run that find out what a node's kernel can do; empty means the drill's.
+	// DrillNodeFeaturesNamespace is where the Jobs run that detect the features of a node's kernel; empty means the
+	// drill's.
 	DrillNodeFeaturesNamespace string
 
-	// shareProcess lets a test run two operators in one process, where names of controllers would be taken.
+	// shareProcess lets a test run two operators in one process, where names of controllers would collide.
 	shareProcess bool
 }
 
-// Check names the option that cannot be right.
+// Check names the invalid option.
 func (o Options) Check() error {
 	switch {
 	case o.Grid.Image == "":
@@ -87,7 +88,7 @@ func (o Options) Check() error {
 	}
 	for _, port := range o.Grid.APIServerPorts {
 		if port < 1 || port > 65535 {
-			return fmt.Errorf("--api-server-ports: %d is no port; give numbers from 1 to 65535", port)
+			return fmt.Errorf("--api-server-ports: %d is not a port; give numbers from 1 to 65535", port)
 		}
 	}
 	if _, err := o.podTemplates(); err != nil {
@@ -107,7 +108,7 @@ func (o Options) podTemplates() (allow.List, error) {
 	return allow.Parse("--pod-template-allow", o.PodTemplateAllow, ordergrid.CheckPodFeature)
 }
 
-// Scheme knows the kinds the operator reads and writes.
+// Scheme has the kinds the operator reads and writes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme))
@@ -122,8 +123,8 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The Lease is longer than controller-runtime's default: an operator that is late does no harm, while one that gives
-	// up on a busy API server restarts for nothing. A leader that is asked to stop gives the Lease back at once.
+	// The Lease is longer than controller-runtime's default: a slow operator does no harm, while one that loses its
+	// lease on a busy API server restarts needlessly. A leader that stops releases the Lease at once.
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(o.Namespaces),
@@ -179,7 +180,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	)
 }
 
-// cacheOptions keep the cache to what the operator made: in a cluster with ten thousand pods it holds the grids' only.
+// cacheOptions limit the cache to the operator's objects: in a cluster with ten thousand pods it holds the grids' only.
 func cacheOptions(namespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "ordergrid-operator"})}
 	options := cache.Options{

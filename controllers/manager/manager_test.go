@@ -22,8 +22,8 @@ func TestCheck(t *testing.T) {
 		{func(o *Options) { o.Grid.Image = "" }, "--grid-node-image: empty; name the image"},
 		{func(o *Options) { o.Probe.Image = "" }, "--order-probe-image: empty; name the image"},
 		{func(o *Options) { o.Drill.Namespaces = []string{"a", ""} }, `--drill-namespaces: an empty name; give names of namespaces, or "*"`},
-		{func(o *Options) { o.PodTemplateAllow = []string{"trading=Privilege"} }, `--pod-template-allow: "trading=Privilege": "Privilege" is none; there are Capability or Capability/NAME`},
-		{func(o *Options) { o.DrillAllow = []string{"lab=PodKill"} }, `--drill-allow: "lab=PodKill": "PodKill" is no type of fault that has to be allowed; these are APIServerOutage, NodeLinkDown, NodePowerOff`},
+		{func(o *Options) { o.PodTemplateAllow = []string{"trading=Privilege"} }, `--pod-template-allow: "trading=Privilege": "Privilege" is unknown; allowed are Capability or Capability/NAME`},
+		{func(o *Options) { o.DrillAllow = []string{"lab=PodKill"} }, `--drill-allow: "lab=PodKill": "PodKill" is not a type of fault that has to be allowed; these are APIServerOutage, NodeLinkDown, NodePowerOff`},
 		{func(o *Options) { o.Workers = 0 }, "--workers: 0 is out of range; give at least 1"},
 		{func(o *Options) { o.Grid.ImagePullPolicy = "Sometimes" }, `--image-pull-policy: "Sometimes" is not a pull policy; allowed are Always, IfNotPresent, Never`},
 	} {
@@ -35,15 +35,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCacheIsLimited: whatever but Nodes is read through the cache is limited to what carries the operator's label, or is
-// OrderGrid's own kind. A kind that is forgotten here would put every object of the cluster into memory.
+// TestCacheIsLimited: every kind but Node is cached only with the operator's label, or is OrderGrid's own. A kind that
+// is forgotten here would put every object of the cluster into memory.
 func TestCacheIsLimited(t *testing.T) {
 	o := cacheOptions([]string{"emea", "apac"})
 	if len(o.DefaultNamespaces) != 2 || len(cacheOptions(nil).DefaultNamespaces) != 0 {
 		t.Errorf("namespaces %v", o.DefaultNamespaces)
 	}
 	for object, by := range o.ByObject {
-		if _, ok := object.(*corev1.Node); ok { // all of them are wanted, little of each
+		if _, ok := object.(*corev1.Node); ok { // all nodes are needed, but few fields
 			if by.Transform == nil {
 				t.Error("whole Nodes are kept in memory")
 			}

@@ -21,15 +21,15 @@ import (
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// metricsServer serves the metrics of this process, with the bounds that all pages of OrderGrid have. controller-runtime's
-// own server has neither a write time-out nor a bound on connections.
+// metricsServer serves the metrics of this process, with the limits of all HTTP servers of OrderGrid.
+// controller-runtime's own server has neither a write timeout nor a limit of connections.
 type metricsServer struct {
 	listener net.Listener
 	server   *http.Server
 	watcher  *certwatcher.CertWatcher // nil without certificates in files
 }
 
-// newMetricsServer listens. It gives nil if metrics are switched off.
+// newMetricsServer listens. It returns nil if metrics are switched off.
 func newMetricsServer(ctx context.Context, cfg *rest.Config, o Options) (*metricsServer, error) {
 	if o.MetricsAddress == "0" {
 		return nil, nil
@@ -60,7 +60,7 @@ func newMetricsServer(ctx context.Context, cfg *rest.Config, o Options) (*metric
 	return m, nil
 }
 
-// identity is the certificate of a directory, read anew when it changes, or one that the operator makes for itself.
+// identity is the certificate of a directory, read anew when it changes, or a self-signed one.
 func (m *metricsServer) identity(dir string) (*tls.Config, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}
 	if dir == "" {
@@ -80,7 +80,7 @@ func (m *metricsServer) identity(dir string) (*tls.Config, error) {
 	return secure, nil
 }
 
-// NeedLeaderElection says that those who stand by serve metrics, too.
+// NeedLeaderElection: standby operators serve metrics, too.
 func (m *metricsServer) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends.
@@ -88,7 +88,7 @@ func (m *metricsServer) Start(ctx context.Context) error {
 	if m.watcher != nil {
 		go func() {
 			if err := m.watcher.Start(ctx); err != nil {
-				ctrl.Log.Error(err, "the certificate of the metrics is not read again")
+				ctrl.Log.Error(err, "the certificate of the metrics is not reloaded")
 			}
 		}()
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/metricsdoc"
 )
 
-// What the page and the alert rules say of controller-runtime has to be there.
+// Metrics of controller-runtime named by the page and the alert rules must exist.
 func TestLibraryMetricsOnThePageExist(t *testing.T) {
 	described := map[string]bool{}
 	ch := make(chan *prometheus.Desc, 10_000)

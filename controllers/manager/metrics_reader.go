@@ -21,49 +21,49 @@ import (
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// The API server is asked who shows a token (TokenReview), and whether he may get the page (SubjectAccessReview), as the
-// metrics of Kubernetes' own components are guarded. controller-runtime's filter does the same by way of k8s.io/apiserver,
-// which brings 24 modules more, gRPC, OpenTelemetry and CEL among them.
+// Tokens are reviewed by the API server (TokenReview, then SubjectAccessReview), as for the metrics of Kubernetes' own
+// components. controller-runtime's filter does the same by way of k8s.io/apiserver, which brings 24 modules more, gRPC,
+// OpenTelemetry and CEL among them.
 
 const (
-	// reviewsPerSecond and reviewBurst bound the reviews of tokens that nobody knows, in a budget of their own: one invented
-	// token after another costs the reconcilers nothing of theirs. againPerSecond and againBurst are for tokens that were
-	// found good the last time, which so never wait behind invented ones.
+	// reviewsPerSecond and reviewBurst bound the reviews of unknown tokens, in a budget of their own: a flood of
+	// invalid tokens does not slow the reconcilers. againPerSecond and againBurst are for tokens that were accepted the
+	// last time, which therefore never queue behind invalid ones.
 	reviewsPerSecond, reviewBurst = 5, 10
 	againPerSecond, againBurst    = 2, 10
-	// reviewsOfAddress is how many new tokens one address may have reviewed at a time, of the 25 that come to their turn
-	// within reviewWithin: a new token of Prometheus gets in beside a flood of another host.
+	// reviewsOfAddress is how many new tokens one address may have reviewed at a time, of the 25 that are served within
+	// reviewWithin: a new token of Prometheus is reviewed in spite of a flood from another host.
 	reviewsOfAddress = 6
-	// reviewWithin bounds both questions together, for those that wait for their turn, too.
+	// reviewWithin bounds both requests together, including the wait for the budget.
 	reviewWithin = 5 * time.Second
-	// letInFor and keptOutFor is how long an answer counts. Prometheus asks every 15 s with the same token.
+	// letInFor and keptOutFor are how long an answer is cached. Prometheus asks every 15 s with the same token.
 	letInFor, keptOutFor = time.Minute, 10 * time.Second
-	// refusalsKept and readersKept is how many answers are kept; beyond that the oldest go. They are apart: no refusal
-	// pushes a reader out.
+	// refusalsKept and readersKept are how many answers are cached; beyond that the oldest are dropped. They are
+	// separate: refusals never evict a reader.
 	refusalsKept, readersKept = 64, 32
 )
 
-// readers lets get a page who may.
+// readers serves a page to authorized accounts.
 type readers struct {
-	first, again kubernetes.Interface // the API server, in the budget of new tokens and in that of readers
+	first, again kubernetes.Interface // the API server, in the budgets of new tokens and of readers
 	page         http.Handler
 	now          func() time.Time
 
 	mu       sync.Mutex
 	refusals map[tokenKey]verdict
-	known    map[tokenKey]verdict // of who was let in the last time, also when that counts no more
-	asking   map[netip.Addr]int   // reviews of new tokens under way, by who waits for them
+	known    map[tokenKey]verdict // accounts accepted the last time, also when that answer has expired
+	asking   map[netip.Addr]int   // reviews of new tokens under way, by address
 }
 
 // tokenKey is the hash of a token and a path.
 type tokenKey [sha256.Size]byte
 
 type verdict struct {
-	status int // of HTTP; 200: he may
+	status int // HTTP status; 200: allowed
 	until  time.Time
 }
 
-// reviewed is the page for those whom the API server knows and lets get it.
+// reviewed is the page for accounts that the API server authorizes.
 func reviewed(cfg *rest.Config, page http.Handler) (http.Handler, error) {
 	return newReaders(cfg, page, flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewBurst), flowcontrol.NewTokenBucketRateLimiter(againPerSecond, againBurst))
 }
@@ -87,7 +87,7 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	token, found := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
 	if !found || token == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "show a token: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+		http.Error(w, "give a token: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 		return
 	}
 	switch status := r.may(q.Context(), token, q.URL.Path, webguard.Client(q.RemoteAddr)); status {
@@ -104,7 +104,8 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// may is the HTTP status for a token and a path: 200 if it is let in. What the API server could not be asked is not kept.
+// may returns the HTTP status for a token and a path: 200 if it is accepted. Failures to reach the API server are not
+// cached.
 func (r *readers) may(ctx context.Context, token, path string, from netip.Addr) int {
 	key, now := tokenKey(sha256.Sum256([]byte(token+"\n"+path))), r.now()
 	r.mu.Lock()
@@ -133,7 +134,7 @@ func (r *readers) may(ctx context.Context, token, path string, from netip.Addr) 
 	defer cancel()
 	status, err := review(ctx, api, token, path)
 	if err != nil {
-		ctrl.Log.WithName("metrics").Error(err, "who asks for metrics could not be found out; the operator needs the right to create tokenreviews and subjectaccessreviews")
+		ctrl.Log.WithName("metrics").Error(err, "a reader of metrics could not be authenticated; the operator needs permission to create tokenreviews and subjectaccessreviews")
 		return http.StatusServiceUnavailable
 	}
 	r.keep(key, status, now)
@@ -175,7 +176,7 @@ func review(ctx context.Context, api kubernetes.Interface, token, path string) (
 	return http.StatusForbidden, nil
 }
 
-// keep remembers an answer.
+// keep caches an answer.
 func (r *readers) keep(key tokenKey, status int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +189,7 @@ func (r *readers) keep(key tokenKey, status int, now time.Time) {
 	put(r.refusals, refusalsKept, key, verdict{status, now.Add(keptOutFor)})
 }
 
-// put adds an answer. When there is no room, the one that ends, or has ended, first goes.
+// put adds an answer. When there is no room, the one that expires first is dropped.
 func put(kept map[tokenKey]verdict, most int, key tokenKey, v verdict) {
 	if _, there := kept[key]; !there && len(kept) >= most {
 		var first tokenKey

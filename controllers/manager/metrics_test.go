@@ -27,7 +27,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
-// servedMetrics runs the operator's metrics, and gives their address.
+// servedMetrics runs the operator's metrics, and returns their address.
 func servedMetrics(t *testing.T, o Options) string {
 	t.Helper()
 	o.MetricsAddress = "127.0.0.1:0"
@@ -97,7 +97,7 @@ func trusting(roots *x509.CertPool) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, InsecureSkipVerify: roots == nil}}}
 }
 
-// TestMetricsAreForReaders: over TLS, to accounts that the API server lets get the page, and to nobody else.
+// TestMetricsAreForReaders: over TLS, to accounts that the API server lets get the page, and to no others.
 func TestMetricsAreForReaders(t *testing.T) {
 	cl := envtest.Client(t, envtest.Config(t))
 	ns := envtest.Namespace(t, cl, "metrics-")
@@ -117,7 +117,7 @@ func TestMetricsAreForReaders(t *testing.T) {
 	}{
 		{"the reader", "https://" + address + "/metrics", reader, 200, "go_goroutines "},
 		{"the reader again, from memory", "https://" + address + "/metrics", reader, 200, "go_goroutines "},
-		{"nobody", "https://" + address + "/metrics", "", 401, "show a token"},
+		{"no token", "https://" + address + "/metrics", "", 401, "give a token"},
 		{"an invented token", "https://" + address + "/metrics", "invented", 401, "does not know this token"},
 		{"an account without the right", "https://" + address + "/metrics", stranger, 403, `bind it to a ClusterRole with nonResourceURLs ["/metrics"]`},
 		{"another page", "https://" + address + "/debug/pprof/", reader, 404, ""},
@@ -131,11 +131,11 @@ func TestMetricsAreForReaders(t *testing.T) {
 	}
 	open := servedMetrics(t, Options{MetricsInsecure: true})
 	if status, page := getPage(t, c, "http://"+open+"/metrics", ""); status != 200 || !strings.Contains(page, "go_goroutines ") {
-		t.Errorf("open, as somebody wrote: status %d: %.200s", status, page)
+		t.Errorf("open, as configured: status %d: %.200s", status, page)
 	}
 }
 
-// TestMetricsCertificate: the server shows the certificate of a directory, which Prometheus can hold against an authority.
+// TestMetricsCertificate: the server presents the certificate of a directory, which Prometheus can verify.
 func TestMetricsCertificate(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := pki.Load(filepath.Join(dir, "authority"), "test")
@@ -159,11 +159,11 @@ func TestMetricsCertificate(t *testing.T) {
 	}
 	own := servedMetrics(t, Options{})
 	if status, page := getPage(t, trusting(roots), "https://"+own+"/metrics", ""); status != 0 || !strings.Contains(page, "certificate") {
-		t.Errorf("a certificate of another authority is taken: status %d: %s", status, page)
+		t.Errorf("a certificate of another authority is accepted: status %d: %s", status, page)
 	}
 }
 
-// TestVerdictsAreBounded: invented tokens push each other out, not readers, and take no memory beyond a bound; nor do readers.
+// TestVerdictsAreBounded: invalid tokens evict each other, not readers, and use bounded memory; so do readers.
 func TestVerdictsAreBounded(t *testing.T) {
 	now := time.Now()
 	r := &readers{refusals: map[tokenKey]verdict{}, known: map[tokenKey]verdict{}}
@@ -186,7 +186,7 @@ func TestVerdictsAreBounded(t *testing.T) {
 	}
 }
 
-// turns is a budget that a flood has used up once it is shut: who waits for a turn says so, and gets none.
+// turns is an exhausted budget once it is shut: callers signal that they wait, and get no turn.
 type turns struct {
 	shut    atomic.Bool
 	waiting chan struct{}
@@ -206,8 +206,8 @@ func (l *turns) Accept()         {}
 func (l *turns) Stop()           {}
 func (l *turns) QPS() float32    { return 0 }
 
-// TestReadersDoNotWaitBehindInventedTokens: behind a flood of invented tokens a reader is reviewed again when its answer counts no
-// more; and one address has a few reviews of new tokens at a time, so that another's token comes to its turn.
+// TestReadersDoNotWaitBehindInventedTokens: during a flood of invalid tokens a reader is reviewed again when its answer
+// expires; and one address has a few reviews of new tokens at a time, so that those of others are served.
 func TestReadersDoNotWaitBehindInventedTokens(t *testing.T) {
 	cfg := envtest.Config(t)
 	cl := envtest.Client(t, cfg)
@@ -244,7 +244,7 @@ func TestReadersDoNotWaitBehindInventedTokens(t *testing.T) {
 		t.Errorf("one more of the flood: status %d", status)
 	}
 	flood.Go(func() { ask(ctx, "new", "10.0.0.1") })
-	<-first.waiting // it has its place in the queue
+	<-first.waiting // it is in the queue
 	cancel()
 	flood.Wait()
 	if len(r.asking) > 0 {

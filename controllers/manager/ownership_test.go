@@ -21,9 +21,9 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// Who owns which field, on a real API server: the operator applies what it wants and nothing else.
+// Field ownership on a real API server: the operator applies the fields it sets and no others.
 
-// gridOf has the running operators make a grid that serves.
+// gridOf has the running operators create a grid that serves.
 func (b *bench) gridOf(spec api.OrderGridSpec) *api.OrderGrid {
 	b.t.Helper()
 	spec.Security.Insecure = api.InsecureAccept
@@ -61,8 +61,8 @@ var (
 	partitionKind = api.GroupVersion.WithKind("GridPartition")
 )
 
-// TestOthersFields: labels, annotations and fields that somebody else applies to the operator's objects stay his, when
-// nothing happens and when the operator applies the same object again.
+// TestOthersFields: labels, annotations and fields that others apply to the operator's objects stay, with no changes
+// and when the operator applies the same object again.
 func TestOthersFields(t *testing.T) {
 	b := newBench(t)
 	defer b.operator()()
@@ -85,14 +85,14 @@ func TestOthersFields(t *testing.T) {
 	for _, o := range []client.Object{set, &corev1.Service{ObjectMeta: b.meta("rtd-client")}, &api.GridPartition{ObjectMeta: b.meta("rtd-p0")}} {
 		b.there("the object", o)
 		if o.GetLabels()["desk"] != "emea" || o.GetAnnotations()["example.com/note"] != "theirs" {
-			t.Errorf("%T: labels %v, annotations %v: what was theirs is gone", o, o.GetLabels(), o.GetAnnotations())
+			t.Errorf("%T: labels %v, annotations %v: foreign fields are gone", o, o.GetLabels(), o.GetAnnotations())
 		}
 		if o.GetLabels()[api.LabelGrid] != "rtd" {
-			t.Errorf("%T: labels %v: what is the operator's is gone", o, o.GetLabels())
+			t.Errorf("%T: labels %v: the operator's are gone", o, o.GetLabels())
 		}
 	}
 	if set.Spec.MinReadySeconds != 3 {
-		t.Errorf("minReadySeconds is %d: what was theirs is gone", set.Spec.MinReadySeconds)
+		t.Errorf("minReadySeconds is %d: the foreign value is gone", set.Spec.MinReadySeconds)
 	}
 }
 
@@ -106,7 +106,7 @@ func (b *bench) wantOnlyReads(when string) {
 	}
 }
 
-// writesOf are the requests since forget that are no reads, of objects but the grid's status and events.
+// writesOf are the writes since forget, except those of the grid's status and events.
 func (b *bench) writesOf() (list []string) {
 	for _, request := range b.requests.All() {
 		if !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "/ordergrids/") && !strings.Contains(request, "/events") {
@@ -116,8 +116,8 @@ func (b *bench) writesOf() (list []string) {
 	return list
 }
 
-// TestEditedField: what a person changes of the operator's own fields, by kubectl edit, apply --force-conflicts or kubectl
-// scale of a StatefulSet, is put back by one write, and then there is peace.
+// TestEditedField: a user's change of the operator's own fields, by kubectl edit, apply --force-conflicts or kubectl
+// scale of a StatefulSet, is reverted by one write, and then no more writes follow.
 func TestEditedField(t *testing.T) {
 	b := newBench(t)
 	defer b.operator()()
@@ -157,20 +157,20 @@ func TestEditedField(t *testing.T) {
 			b.requests.Forget()
 			test.change()
 			o := set()
-			b.until(o, "the change is put back", func() bool { return test.right(o) })
+			b.until(o, "the change is reverted", func() bool { return test.right(o) })
 			b.quiet()
 			if writes := b.writesOf(); len(writes) != 1 {
 				t.Errorf("%d writes, want 1:\n%s", len(writes), strings.Join(writes, "\n"))
 			}
 		})
 	}
-	// The other one has a value of his own no more: there is nothing left to fight about.
+	// The other manager no longer owns a value of its own: there is no conflict left.
 	if _, err := owned(b, set(), "gitops", "f:replicas"); err == nil {
 		t.Error("gitops still owns spec.replicas")
 	}
 }
 
-// owned gives the entry of a field manager that holds a field of that name anywhere.
+// owned returns the entry of a field manager that holds a field of that name anywhere.
 func owned(b *bench, o client.Object, manager, field string) (metav1.ManagedFieldsEntry, error) {
 	b.t.Helper()
 	b.there("the object", o)
@@ -182,9 +182,9 @@ func owned(b *bench, o client.Object, manager, field string) (metav1.ManagedFiel
 	return metav1.ManagedFieldsEntry{}, fmt.Errorf("%s owns no %s", manager, field)
 }
 
-// TestSpecIsThePersons: the operator writes status of an OrderGrid and nothing else of it, so that kubectl scale, an
-// autoscaler or GitOps never has to share a field with it.
-func TestSpecIsThePersons(t *testing.T) {
+// TestSpecIsNotWritten: the operator writes status of an OrderGrid and nothing else of it, so that kubectl scale, an
+// autoscaler or GitOps never share a field with it.
+func TestSpecIsNotWritten(t *testing.T) {
 	b := newBench(t)
 	defer b.operator()()
 	b.steady()
@@ -202,7 +202,7 @@ func TestSpecIsThePersons(t *testing.T) {
 	}
 }
 
-// TestOverlayIsStill: an overlay whose values Kubernetes writes in another way, or adds defaults to, is applied once.
+// TestOverlayIsStill: an overlay whose values Kubernetes normalizes, or adds defaults to, is applied once.
 func TestOverlayIsStill(t *testing.T) {
 	b := newBench(t)
 	defer b.operator()()
@@ -225,13 +225,13 @@ func TestOverlayIsStill(t *testing.T) {
 	}
 }
 
-// TestRestartInTrouble: the times at which conditions changed outlive the operator, also of a grid that is not well.
+// TestRestartInTrouble: the times at which conditions changed survive the operator, also of a degraded grid.
 func TestRestartInTrouble(t *testing.T) {
 	b := newBench(t)
 	stop := b.operator()
 	grid := b.gridOf(api.OrderGridSpec{})
 	b.patch(grid, `{"spec":{"podTemplate":{"spec":{"serviceAccountName":"admin"}}}}`)
-	b.until(grid, "the grid is in trouble", func() bool { return is(grid.Status.Conditions, api.ConditionStalled) })
+	b.until(grid, "the grid is degraded", func() bool { return is(grid.Status.Conditions, api.ConditionStalled) })
 	times := func() string {
 		b.there("the grid", grid)
 		var out []string

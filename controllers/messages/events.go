@@ -5,17 +5,17 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// Event is one that people are told of.
+// Event is an event for users.
 type Event struct {
-	// Type is corev1.EventTypeNormal or, where somebody may have to act, corev1.EventTypeWarning.
+	// Type is corev1.EventTypeNormal or, where action may be required, corev1.EventTypeWarning.
 	Type string
-	// Reason and Action are words in UpperCamelCase.
+	// Reason and Action are in UpperCamelCase.
 	Reason, Action string
 	// Note is a sentence; Send cuts it to MaxNote.
 	Note string
 }
 
-// Send tells of events about an object.
+// Send emits events about an object.
 func Send(r events.EventRecorder, about runtime.Object, list []Event) {
 	for _, e := range list {
 		r.Eventf(about, nil, e.Type, e.Reason, e.Action, "%s", Cut(e.Note, MaxNote))

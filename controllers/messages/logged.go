@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Logged passes events on, and makes each a line of the operator's log: every decision is one, and events are gone after an
-// hour.
+// Logged records events, and logs each: every decision is one, and events expire after an hour.
 func Logged(r events.EventRecorder) events.EventRecorder { return logged{r} }
 
 type logged struct{ events.EventRecorder }
@@ -28,7 +27,7 @@ func (l logged) Eventf(regarding, related runtime.Object, kind, reason, action, 
 		"text", fmt.Sprintf(note, args...))
 }
 
-// LogAuthor makes a line of the operator's log of who asked for what an object says.
+// LogAuthor logs who set the request in an object.
 func LogAuthor(ctx context.Context, live client.Reader, o client.Object, not string) {
 	by := "unknown"
 	now, ok := o.DeepCopyObject().(client.Object)
@@ -38,8 +37,8 @@ func LogAuthor(ctx context.Context, live client.Reader, o client.Object, not str
 	ctrl.LoggerFrom(ctx).Info("asked", "by", by)
 }
 
-// Author is who wrote an object's spec last, by its managed fields: the client program and the time. Which person that was is in
-// the API server's audit log. not is the field manager that is not meant, the operator's own.
+// Author is the last writer of an object's spec, by its managed fields: the client program and the time. The user is in
+// the API server's audit log. not is a field manager to ignore, the operator's own.
 func Author(fields []metav1.ManagedFieldsEntry, not string) string {
 	author, at := "unknown", metav1.Time{}
 	for _, f := range fields {

@@ -39,12 +39,12 @@ func TestAuthor(t *testing.T) {
 	}
 	fields := []metav1.ManagedFieldsEntry{
 		{Manager: "kubectl-create", Time: at(0)}, {Manager: "kubectl-edit", Time: at(5)}, {Manager: "argocd"},
-		{Manager: "operator", Time: at(9)}, {Manager: "somebody", Subresource: "status", Time: at(8)},
+		{Manager: "operator", Time: at(9)}, {Manager: "kubectl", Subresource: "status", Time: at(8)},
 	}
 	if got, want := Author(fields, "operator"), "kubectl-edit at 2026-11-22T10:05:00Z"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := Author(nil, "operator"); got != "unknown" {
-		t.Errorf("%q of nobody", got)
+		t.Errorf("%q without a manager", got)
 	}
 }

@@ -20,7 +20,7 @@ func TestCut(t *testing.T) {
 		{"abc", 3, "abc"},
 		{"abcd", 3, "..."},
 		{"abcdefgh", 7, "abcd..."},
-		{"añañañ", 7, "aña..."}, // a letter is not cut in two
+		{"añañañ", 7, "aña..."}, // a letter is not split
 	} {
 		got := Cut(tc.text, tc.limit)
 		if got != tc.want || len(got) > tc.limit || !utf8.ValidString(got) {
@@ -85,11 +85,11 @@ func TestPods(t *testing.T) {
 		{"starts", pod(waiting("ContainerCreating", "")), "", ""},
 		{"no image", pod(waiting("ImagePullBackOff", "not found")), ". Pod p-0: ImagePullBackOff: not found", ""},
 		{"without a message", pod(waiting("CrashLoopBackOff", "")), ". Pod p-0: CrashLoopBackOff", ""},
-		{"crashes again and again", crashing, ". Pod p-0: CrashLoopBackOff: back-off 10s; c ended with exit code 2, restarts: 3, its last words: unknown flag", ""},
+		{"crash loop", crashing, ". Pod p-0: CrashLoopBackOff: back-off 10s; c ended with exit code 2, restarts: 3, last line: unknown flag", ""},
 		{"long", pod(waiting("R", strings.Repeat("x", 600))), ". Pod p-0: R: " + strings.Repeat("x", maxQuote-6) + "...", ""},
 		{"done", pod(ended(0, "fine")), "", ""},
-		{"gave up", pod(ended(3, "started\nno route to the grid\n")), ". Pod p-0: c ended with exit code 3, its last words: no route to the grid", ". Pod p-0 ended with exit code 3: no route to the grid"},
-		{"gave up without a word", pod(ended(137, "")), ". Pod p-0: c ended with exit code 137", ". Pod p-0 ended with exit code 137: "},
+		{"gave up", pod(ended(3, "started\nno route to the grid\n")), ". Pod p-0: c ended with exit code 3, last line: no route to the grid", ". Pod p-0 ended with exit code 3: no route to the grid"},
+		{"exited without a message", pod(ended(137, "")), ". Pod p-0: c ended with exit code 137", ". Pod p-0 ended with exit code 137: "},
 		{"evicted", pod(func(s *corev1.PodStatus) { s.Reason, s.Message = "Evicted", "low on memory" }), "", ". Pod p-0: Evicted: low on memory"},
 	} {
 		if got := PodTrouble(tc.pod); got != tc.trouble {

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The functions below but Trouble answer with a sentence that stands behind another, with ". " in front, or with nothing if
-// there is nothing to say.
+// The functions below except Trouble return a sentence to append to another, starting with ". ", or nothing if there is
+// nothing to report.
 
-// First is what f says of the first pod of which it says something.
+// First is the first non-empty result of f.
 func First(pods []corev1.Pod, f func(*corev1.Pod) string) string {
 	for i := range pods {
 		if text := f(&pods[i]); text != "" {
@@ -29,8 +29,8 @@ func PodTrouble(pod *corev1.Pod) string {
 	return quote(pod, Trouble(pod))
 }
 
-// Trouble says why a pod does not start or is not ready: not scheduled, image not there, container crashing and with which
-// last words. It stands alone.
+// Trouble returns why a pod does not start or is not ready: not scheduled, image missing, container crashing with its
+// last line of output. It is not a continuation.
 func Trouble(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -49,7 +49,7 @@ func Trouble(pod *corev1.Pod) string {
 	return ""
 }
 
-// crash says how a container ended the last time: its exit code, and the last line it wrote.
+// crash describes how a container ended the last time: its exit code, and the last line it wrote.
 func crash(c *corev1.ContainerStatus) string {
 	t := c.State.Terminated
 	if t == nil {
@@ -63,12 +63,12 @@ func crash(c *corev1.ContainerStatus) string {
 		text += fmt.Sprintf(", restarts: %d", c.RestartCount)
 	}
 	if last := lastLine(t.Message); last != "" {
-		text += ", its last words: " + Cut(last, maxWords)
+		text += ", last line: " + Cut(last, maxWords)
 	}
 	return text
 }
 
-// lastLine of a log is where a program says why it gave up.
+// lastLine of a log is where a program reports why it exited.
 func lastLine(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return lines[len(lines)-1]
@@ -97,7 +97,7 @@ func quote(pod *corev1.Pod, text string) string {
 	return fmt.Sprintf(". Pod %s: %s", pod.Name, Cut(text, maxQuote))
 }
 
-// JobFailure says why a Job has failed; it says something of every Job that has. job may be nil.
+// JobFailure returns why a Job has failed; it is not empty for a failed Job. job may be nil.
 func JobFailure(job *batchv1.Job) string {
 	if job == nil {
 		return ""

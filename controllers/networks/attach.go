@@ -9,8 +9,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Attach puts pods that submit orders on the network of the grid, where it has one of its own: its grid nodes are reached
-// by their addresses there. The device, if the network has devices, goes to the first container.
+// Attach puts pods that submit orders on the network of the grid, where it has one of its own: its grid nodes use
+// addresses there. The device, if the network has devices, is given to the first container.
 func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
 	if grid == nil || grid.Spec.Fabric == nil {
 		return
@@ -25,7 +25,7 @@ func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
 	}
 	r := &template.Spec.Containers[0].Resources
 	for _, list := range []*corev1.ResourceList{&r.Requests, &r.Limits} {
-		mine := maps.Clone(*list) // it may be that of an object in the cache
+		mine := maps.Clone(*list) // it may belong to an object in the cache
 		if mine == nil {
 			mine = corev1.ResourceList{}
 		}

@@ -1,5 +1,5 @@
-// Package networks is how pods ask Multus for the network of spec.fabric: grid nodes, and the probes that submit orders to
-// them.
+// Package networks builds requests to Multus for the network of spec.fabric: for grid nodes, and the probes that submit
+// orders to them.
 package networks
 
 import (
@@ -15,13 +15,13 @@ type Request struct {
 	Interface string `json:"interface"`
 }
 
-// Of is the request for a grid's fabric, which it must have.
+// Of is the request for a grid's fabric, which must be set.
 func Of(grid *api.OrderGrid) Request {
 	f := grid.Spec.Fabric
 	return Request{Name: f.Network.Name, Namespace: Namespace(grid), Interface: f.Interface}
 }
 
-// Annotation asks for that network alone.
+// Annotation requests that network alone.
 func (r Request) Annotation() string {
 	value, _ := json.Marshal([]Request{r}) // strings only: it cannot fail
 	return string(value)
@@ -35,7 +35,7 @@ func Namespace(grid *api.OrderGrid) string {
 	return grid.Namespace
 }
 
-// Name is how Multus calls the network in the network-status annotation: namespace/name.
+// Name of the network in the network-status annotation of Multus: namespace/name.
 func Name(grid *api.OrderGrid) string {
 	return Namespace(grid) + "/" + grid.Spec.Fabric.Network.Name
 }

@@ -21,7 +21,7 @@ const (
 	recordingMount  = "/recording"
 )
 
-// arrivalOf is spec.arrival in the words of the plan; nil leaves it to the scenario.
+// arrivalOf is spec.arrival for the plan; nil leaves it to the scenario.
 func arrivalOf(probe *api.OrderProbe) *flow.Arrival {
 	a := probe.Spec.Arrival
 	if a == nil {
@@ -61,7 +61,7 @@ func replayOf(probe *api.OrderProbe) *api.ReplayArrival {
 	return probe.Spec.Arrival.Replay
 }
 
-// arrivalArgs are the flags of order-probe pod that spec.arrival and spec.orders stand for.
+// arrivalArgs are the flags of order-probe pod for spec.arrival and spec.orders.
 func arrivalArgs(probe *api.OrderProbe) (list []string) {
 	if o := ordersOf(probe); o != "" {
 		list = append(list, "--orders", string(o))
@@ -95,7 +95,7 @@ func arrivalArgs(probe *api.OrderProbe) (list []string) {
 	return list
 }
 
-// recordingPath is where a pod finds the recording.
+// recordingPath is the recording's path in a pod.
 func recordingPath(r *api.ReplayArrival) string {
 	if m := r.Source.ConfigMap; m != nil {
 		return path.Join(recordingMount, m.Key)
@@ -103,7 +103,7 @@ func recordingPath(r *api.ReplayArrival) string {
 	return path.Join(recordingMount, r.Source.VolumeClaim.Path)
 }
 
-// addRecording mounts the recording, for reading.
+// addRecording mounts the recording read-only.
 func addRecording(probe *api.OrderProbe, spec *corev1.PodSpec) {
 	r := replayOf(probe)
 	if r == nil {
@@ -123,8 +123,8 @@ func addRecording(probe *api.OrderProbe, spec *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: recordingVolume, MountPath: recordingMount, ReadOnly: true})
 }
 
-// recordingMissing says that the ConfigMap with the recording is not there, or lacks the key; empty if it is there. Pods
-// would wait for it without a word. What a volume holds only the pods can see.
+// recordingMissing reports that the ConfigMap with the recording does not exist, or lacks the key; empty if it does.
+// Pods would wait for it silently. The content of a volume is visible only to the pods.
 func (r *Reconciler) recordingMissing(ctx context.Context, probe *api.OrderProbe) (string, error) {
 	replay := replayOf(probe)
 	if replay == nil || replay.Source.ConfigMap == nil {

@@ -47,7 +47,7 @@ func TestGoldenArrivals(t *testing.T) {
 	}
 }
 
-// The operator and the pods come to the same plan from the same words.
+// The operator and the pods derive the same plan.
 func TestArrivalInThePlan(t *testing.T) {
 	p := plan(t, hawkesProbe())
 	if p.Arrival == nil || *p.Arrival != (flow.Arrival{Type: flow.Hawkes, Branching: 80, Seed: 7}) || !p.Varied {
@@ -64,7 +64,7 @@ func TestArrivalInThePlan(t *testing.T) {
 	}
 }
 
-// TestReplayWaitsForItsRecording: pods that cannot mount their recording would hang without a word.
+// TestReplayWaitsForItsRecording: pods that cannot mount their recording would hang silently.
 func TestReplayWaitsForItsRecording(t *testing.T) {
 	b := newBench(t)
 	b.setGrid(b.grid(2), metav1.ConditionTrue)
@@ -91,7 +91,7 @@ func TestReplayWaitsForItsRecording(t *testing.T) {
 	}
 }
 
-// TestBurstsInStatus: steady and bursty steps of one rate are rows of their own.
+// TestBurstsInStatus: steady and bursty steps of one rate are separate rows.
 func TestBurstsInStatus(t *testing.T) {
 	b := newBench(t)
 	b.setGrid(b.grid(2), metav1.ConditionTrue)

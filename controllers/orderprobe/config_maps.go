@@ -10,7 +10,7 @@ import (
 )
 
 // channel is the ConfigMap one pod writes to. The operator creates it empty, so that it is deleted with the probe and
-// the pod needs no right to create.
+// the pod needs no permission to create.
 func channel(probe *api.OrderProbe, index int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: probeMeta(probe, channelName(probe, index))}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
-// conditionEvents tells of the beginning, the end and the failure of a run, and of what it waits for.
+// conditionEvents returns events of the beginning, the end and the failure of a run, and of what it waits for.
 func conditionEvents(before, after []metav1.Condition) (events []messages.Event) {
 	for _, now := range after {
 		was := meta.FindStatusCondition(before, now.Type)
@@ -20,13 +20,13 @@ func conditionEvents(before, after []metav1.Condition) (events []messages.Event)
 			events = append(events, messages.Event{Type: corev1.EventTypeWarning, Reason: now.Reason, Action: "Run", Note: now.Message})
 		case now.Status == metav1.ConditionTrue:
 			events = append(events, messages.Event{Type: corev1.EventTypeNormal, Reason: now.Reason, Action: "Run", Note: now.Message})
-		case now.Type == api.ConditionRunning && waitsForPerson(now.Reason):
+		case now.Type == api.ConditionRunning && needsAction(now.Reason):
 			events = append(events, messages.Event{Type: corev1.EventTypeWarning, Reason: now.Reason, Action: "Run", Note: now.Message})
 		}
 	}
 	return events
 }
 
-func waitsForPerson(reason string) bool {
+func needsAction(reason string) bool {
 	return reason == reasonGridNotFound || reason == reasonNameTaken || reason == reasonNoRecording
 }

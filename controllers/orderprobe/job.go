@@ -19,11 +19,11 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// startupTime is what the pods of a run may take to be scheduled, to pull their image and to connect.
+// startupTime bounds the time of the pods of a run to be scheduled, to pull their image and to connect.
 const startupTime = 15 * time.Minute
 
-// job runs one pod per probe. One that fails is not replaced: what the others measured meanwhile would not be the scenario
-// any more.
+// job runs one pod per probe. One that fails is not replaced: what the others measured meanwhile would not be the
+// scenario any more.
 func job(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) *batchv1.Job {
 	job := runs.Job(probeMeta(probe, probe.Name), int32(plan.Processes()), podSpec(probe, plan, defaults))
 	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
@@ -53,7 +53,7 @@ func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev
 	spec := runs.Pod(container(probe, plan, defaults), probe.Spec.Placement)
 	spec.ServiceAccountName = probe.Name
 	spec.AutomountServiceAccountToken = ptr.To(true) // it writes its result
-	// From the machines it measures, and from its like.
+	// Away from the machines it measures, and from other probes.
 	spec.Affinity = runs.Preferring(runs.AwayFromGrid(probe.Spec.GridRef.Name),
 		runs.AwayFrom(10, map[string]string{labels.Component: labels.Probe, api.LabelProbe: probe.Name}))
 	addRecording(probe, &spec)
@@ -70,8 +70,9 @@ func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) cor
 	return c
 }
 
-// memory a pod asks for: 64 bytes per order of its probes' longest step, whose times it keeps, and 128 MiB for the rest. Orders
-// that do not arrive steadily have a schedule of up to 64 bytes besides; a recording takes 256 a message while it is read.
+// memory of a pod: 64 bytes per order of its probes' longest step, whose times it keeps, and 128 MiB for the rest.
+// Orders that do not arrive steadily also have a schedule of up to 64 bytes; a recording needs 256 per message while it
+// is read.
 func memory(plan scenario.Plan) int64 {
 	most := plan.MostOrders() * int64(len(plan.ProbesOf(0)))
 	each := int64(64)

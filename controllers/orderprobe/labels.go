@@ -20,12 +20,12 @@ func probeMeta(probe *api.OrderProbe, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: probe.Namespace, Labels: probeLabels(probe)}
 }
 
-// channelName names the ConfigMap in which one probe pod says that it is ready, and what it measured.
+// channelName names the ConfigMap in which one probe pod reports that it is ready, and its measurements.
 func channelName(probe *api.OrderProbe, index int) string {
 	return probe.Name + "-" + strconv.Itoa(index)
 }
 
-// runName names the ConfigMap in which the operator says when to begin.
+// runName names the ConfigMap with the start time.
 func runName(probe *api.OrderProbe) string { return probe.Name + "-run" }
 
 // reportName names the ConfigMap with the report.

@@ -38,18 +38,17 @@ func init() { metrics.Registry.MustRegister(writesTotal, resultGauge, verdictGau
 
 var countWrite = apply.CountIn(writesTotal)
 
-// latencies are the beginnings of a row's metric, and their names as labels.
+// latencies are the prefixes of a row's metric, and their names as labels.
 var latencies = map[string]string{"c2e": "create_to_end", "s2e": "send_to_end", "i2e": "intended_to_end"}
 
-// seconds in a unit of the rows.
+// seconds per unit of the rows.
 var seconds = map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1}
 
 // verdicts that have a series each, so that a change of verdict is a change of values.
 var verdicts = []api.Verdict{api.VerdictValid, api.VerdictInvalid, api.VerdictIncorrect}
 
-// record publishes what status of an OrderProbe says. It is made from status
-// alone, so that an operator that starts anew has it as well. Status bounds it:
-// at most maxRows rows.
+// record publishes the status of an OrderProbe. It is derived from status alone, so that a restarted operator has it as
+// well. Status bounds it: at most maxRows rows.
 func record(probe *api.OrderProbe) {
 	namespace, name, scenario := probe.Namespace, probe.Name, string(probe.Spec.Scenario)
 	if probe.Status.CompletionTime == nil {

@@ -31,17 +31,17 @@ const (
 	reasonResultInvalid    = "ResultInvalid"
 )
 
-// phase is where a run stands, as far as it decides what to do next.
+// phase of a run, as far as it decides what to do next.
 type phase int
 
 const (
-	phaseFinished   phase = iota // Complete or Failed is True: nothing is done any more
+	phaseFinished   phase = iota // Complete or Failed is True: nothing is left to do
 	phaseImpossible              // this probe can never run on this grid
-	phaseWaiting                 // the grid is not there yet or does not serve
+	phaseWaiting                 // the grid does not exist yet or does not serve
 	phaseStarting                // not every pod is ready
 	phaseReady                   // every pod is ready and waits for the start
 	phaseMeasuring               // under way
-	phaseMeasured                // every result is there
+	phaseMeasured                // every result has arrived
 	phaseBroken                  // there will be no result
 )
 
@@ -55,7 +55,7 @@ type observation struct {
 	barrier  *corev1.ConfigMap   // nil: not created yet
 	channels []*corev1.ConfigMap // one per pod, by index; nil: not created yet
 	pods     []corev1.Pod
-	// noRecording says that the recording of a replay is not there; empty if it is, or cannot be known.
+	// noRecording reports that the recording of a replay is missing; empty if it exists, or is unknown.
 	noRecording string
 }
 
@@ -92,7 +92,7 @@ func decide(o *observation) decision {
 	return decision{phaseStarting, reasonStarting, fmt.Sprintf("%d of %d probes are ready%s", ready, pods, messages.First(o.pods, messages.PodTrouble))}
 }
 
-// decideBeforeStart: whether the Job may be created.
+// decideBeforeStart decides whether the Job may be created.
 func decideBeforeStart(o *observation) decision {
 	if o.grid == nil {
 		return decision{phaseWaiting, reasonGridNotFound, fmt.Sprintf("there is no OrderGrid %s in namespace %s; create it, or delete this OrderProbe", o.probe.Spec.GridRef.Name, o.probe.Namespace)}
@@ -108,7 +108,7 @@ func decideBeforeStart(o *observation) decision {
 		if c != nil && c.Status == metav1.ConditionTrue || kind == api.ConditionRedundant && o.plan.Replicas == 1 {
 			continue
 		}
-		text := "its status is not known yet"
+		text := "it has no status yet"
 		if c != nil {
 			text = c.Message
 		}
@@ -117,7 +117,7 @@ func decideBeforeStart(o *observation) decision {
 	return decision{phaseStarting, reasonStarting, fmt.Sprintf("starting %d probes", o.plan.Probes)}
 }
 
-// decideFailure: a pod said that there will be no result, or the Job ended without one.
+// decideFailure: a pod reported that there will be no result, or the Job ended without one.
 func decideFailure(o *observation) (decision, bool) {
 	for i, c := range o.channels {
 		if c != nil && c.Data[pod.KeyError] != "" {
@@ -139,7 +139,7 @@ func decideFailure(o *observation) (decision, bool) {
 	return decision{}, false
 }
 
-// done reports whether the run has ended. Status is the only memory of that once the Job has been cleaned up.
+// done reports whether the run has ended. Status is the only record of that once the Job has been cleaned up.
 func done(probe *api.OrderProbe) bool {
 	return meta.IsStatusConditionTrue(probe.Status.Conditions, api.ConditionComplete) ||
 		meta.IsStatusConditionTrue(probe.Status.Conditions, api.ConditionFailed)

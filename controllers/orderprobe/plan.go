@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// planOf is the plan the probe's pods will come to from the same words. Of a replay it is the largest there may be: only
-// the pods see the recording. grid, which may be nil, says how many copies gs-write measures.
+// planOf is the plan that the probe's pods derive from the same settings. For a replay it is the largest possible: only
+// the pods see the recording. grid, which may be nil, has how many copies gs-write measures.
 func planOf(data *published.Data, probe *api.OrderProbe, grid *api.OrderGrid) (scenario.Plan, error) {
 	o := scenario.Options{Arrival: arrivalOf(probe), Orders: ordersOf(probe), Speeds: speedsOf(probe)}
 	switch probe.Spec.Parameters {
@@ -44,7 +44,7 @@ func planOf(data *published.Data, probe *api.OrderProbe, grid *api.OrderGrid) (s
 	return scenario.New(data, string(probe.Spec.Scenario), o)
 }
 
-// search is nil when nothing of it is changed.
+// search is nil when it is not changed.
 func search(s *api.ProbeSearch) *scenario.Search {
 	if s == nil {
 		return nil
@@ -64,12 +64,12 @@ func number(p *int32) int {
 	return int(*p)
 }
 
-// orderBytes is what an order of the scenarios takes in a grid node, at most: the FIX message, header and indexes.
+// orderBytes is the memory of an order of the scenarios in a grid node, at most: the FIX message, header and indexes.
 const orderBytes = fixorder.Size + store.PerOrder
 
-// mismatch says why the grid is not one the plan can be run on; empty if it is.
+// mismatch is why the plan cannot be run on the grid; empty if it can.
 func mismatch(plan scenario.Plan, grid *api.OrderGrid) (reason, message string) {
-	if len(plan.Grids()) > 1 { // gs-write takes either of its grids, and this is neither
+	if len(plan.Grids()) > 1 { // gs-write accepts either of its grids, and this is neither
 		return reasonGridMismatch, fmt.Sprintf("scenario %s needs an OrderGrid with replicas 1 (without replication) or 2; %s has %d; name another one, or create it",
 			plan.Scenario, grid.Name, grid.Spec.Replicas)
 	}

@@ -1,5 +1,5 @@
-// Package orderprobe reconciles OrderProbes: it runs one pod per probe as a Job, lets them begin together, and puts what
-// they measured into status.
+// Package orderprobe reconciles OrderProbes: it runs one pod per probe as a Job, lets them begin together, and copies
+// their measurements into status.
 package orderprobe
 
 import (
@@ -36,13 +36,13 @@ import (
 const (
 	// startDelay is how long after the last pod became ready all begin: time for each to see the start time.
 	startDelay = 3 * time.Second
-	// conflictRetry is when to look again after the cache was behind.
+	// conflictRetry is the delay after the cache was behind.
 	conflictRetry = time.Second
-	// recordingRetry is when to look again for a recording that was not there.
+	// recordingRetry is the interval to look for a missing recording.
 	recordingRetry = 5 * time.Second
 )
 
-// Defaults are what an OrderProbe gets that does not say otherwise; the operator's command line sets them.
+// Defaults of OrderProbes, set by the operator's flags.
 type Defaults struct {
 	// Image of the probe.
 	Image string
@@ -60,13 +60,13 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Clock for start, end and conditions.
 	Clock clock.PassiveClock
-	// Published figures and scenarios; nil takes the embedded ones.
+	// Published figures and scenarios; nil uses the embedded ones.
 	Published *published.Data
-	// Defaults for fields left out.
+	// Defaults of omitted fields.
 	Defaults Defaults
 }
 
-// SetupWithManager registers the controller and what wakes it.
+// SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return setup(mgr, workers, r)
 }
@@ -87,7 +87,7 @@ func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
 		Complete(r)
 }
 
-// Reconcile observes the run, decides where it stands, does what that asks for, and writes status.
+// Reconcile observes the run, decides its phase, acts on it, and writes status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	probe := &api.OrderProbe{}
 	if err := r.Client.Get(ctx, req.NamespacedName, probe); err != nil {
@@ -124,12 +124,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	record(probe)
 	if d.reason == reasonNoRecording {
-		return ctrl.Result{RequeueAfter: recordingRetry}, actErr // nobody tells of ConfigMaps of others
+		return ctrl.Result{RequeueAfter: recordingRetry}, actErr // foreign ConfigMaps are not watched
 	}
 	return ctrl.Result{}, actErr
 }
 
-// act does what the phase asks for. It may move the decision on, when what it did ended the run.
+// act carries out the phase. It may change the decision, when its action ended the run.
 func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error {
 	switch d.phase {
 	case phaseStarting:
@@ -137,7 +137,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	case phaseReady:
 		return r.start(ctx, o)
 	case phaseMeasuring:
-		// Set by start, unless that was cut short after it had let the pods go.
+		// Set by start, unless that was interrupted after it had released the pods.
 		if at, err := time.Parse(time.RFC3339Nano, o.startAt()); err == nil && o.probe.Status.StartTime == nil {
 			started := metav1.NewTime(at.Truncate(time.Second))
 			o.probe.Status.StartTime = &started
@@ -152,7 +152,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	return nil
 }
 
-// launch creates what a run needs, the Job last.
+// launch creates the objects of a run, the Job last.
 func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	applier := r.applier()
 	objects := []client.Object{serviceAccount(o.probe), role(o.probe, o.plan.Processes()), roleBinding(o.probe)}
@@ -162,7 +162,7 @@ func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	if o.startAt() == "" {
 		objects = append(objects, barrier(o.probe, time.Time{}))
 	}
-	// A Job cannot be changed: an operator that was upgraded meanwhile leaves it as it is.
+	// A Job is immutable: an operator that was upgraded meanwhile leaves it unchanged.
 	if o.job == nil {
 		messages.LogAuthor(ctx, r.Live, o.probe, apply.FieldOwner)
 		run := job(o.probe, o.plan, r.Defaults)
@@ -223,7 +223,7 @@ func (r *Reconciler) published() (*published.Data, error) {
 	return published.Load()
 }
 
-// observe reads everything about the run.
+// observe reads the state of the run.
 func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*observation, error) {
 	o := &observation{probe: probe}
 	data, err := r.published()
@@ -263,7 +263,7 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 	return o, nil
 }
 
-// ownConfigMap reads a ConfigMap of this probe. One that a deleted probe of the same name left behind does not count: it
+// ownConfigMap reads a ConfigMap of this probe. One left behind by a deleted probe of the same name does not count: it
 // may hold another run's result.
 func (r *Reconciler) ownConfigMap(ctx context.Context, probe *api.OrderProbe, name string) (*corev1.ConfigMap, error) {
 	m, err := runs.Find(ctx, r.Client, probe.Namespace, name, &corev1.ConfigMap{})
@@ -273,7 +273,7 @@ func (r *Reconciler) ownConfigMap(ctx context.Context, probe *api.OrderProbe, na
 	return m, err
 }
 
-// writeStatus writes status if it has changed, and tells of what people wait for.
+// writeStatus writes status if it has changed, and sends events.
 func (r *Reconciler) writeStatus(ctx context.Context, before, probe *api.OrderProbe) error {
 	if equality.Semantic.DeepEqual(before.Status, probe.Status) {
 		return nil

@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 	b.want(probe, api.ConditionComplete, "Completed", "Valid: ")
 	b.wantReport(probe)
 
-	// What is finished stays finished, even without its Job.
+	// A finished run stays finished, even without its Job.
 	if err := b.client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (b *bench) wantReport(probe *api.OrderProbe) {
 	}
 }
 
-// TestFailures: whatever ends a run without a result, Failed says why, and nothing is started again.
+// TestFailures: for every end of a run without a result, Failed has the reason, and nothing is started again.
 func TestFailures(t *testing.T) {
 	started := func(b *bench) *api.OrderProbe {
 		b.grid(2)
@@ -135,7 +135,7 @@ func TestFailures(t *testing.T) {
 			b.failJob("Job has reached the specified backoff limit")
 			return probe
 		}},
-		{"a result nobody understands", "ResultInvalid", "ConfigMap pair-0 key result.json: result: ", func(b *bench) *api.OrderProbe {
+		{"an invalid result", "ResultInvalid", "ConfigMap pair-0 key result.json: result: ", func(b *bench) *api.OrderProbe {
 			probe := started(b)
 			for i := range 2 {
 				b.say(i, pod.KeyReady, "yes")
@@ -170,7 +170,7 @@ func TestFailures(t *testing.T) {
 			}
 			return b.probe(api.OrderProbeSpec{Scenario: api.ScenarioPair, Parameters: api.ParametersExact})
 		}},
-		{"a plan that cannot be", "PlanInvalid", "rate 100: is given twice", func(b *bench) *api.OrderProbe {
+		{"an invalid plan", "PlanInvalid", "rate 100: is given twice", func(b *bench) *api.OrderProbe {
 			b.grid(2)
 			return b.probe(api.OrderProbeSpec{Scenario: api.ScenarioPair, Overrides: &api.ProbeOverrides{RatesPerProbe: []int32{100, 100}}})
 		}},
@@ -190,7 +190,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestAnotherRunsResults: the ConfigMaps of a deleted probe of the same name are not taken for this one's.
+// TestAnotherRunsResults: the ConfigMaps of a deleted probe of the same name are not used.
 func TestAnotherRunsResults(t *testing.T) {
 	b := newBench(t)
 	b.grid(2)
@@ -203,7 +203,7 @@ func TestAnotherRunsResults(t *testing.T) {
 		t.Error("no error, so the work queue would not try again")
 	}
 	b.get(probe)
-	b.want(probe, "", "NameTaken", "pair-0 exists already and is controlled by nobody")
+	b.want(probe, "", "NameTaken", "pair-0 exists already and has no controller")
 	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(probe), &batchv1.Job{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a Job was created: %v", err)
 	}

@@ -22,11 +22,11 @@ const maxRows = 512
 // maxReason is the longest reason of a verdict in status, in bytes.
 const maxReason = 1024
 
-// maxReportBytes is what of a ConfigMap's 1 MiB the report's files may take together.
+// maxReportBytes is how much of a ConfigMap's 1 MiB the report's files may take together.
 const maxReportBytes = 1<<20 - 16<<10
 
-// assemble makes the report and its files, or says what is wrong with the results. That is not an error of the operator:
-// trying again would not help.
+// assemble makes the report and its files, or returns what is wrong with the results. That is not an error of the
+// operator: a retry would not help.
 func assemble(data *published.Data, channels []*corev1.ConfigMap) (r *report.Report, content map[string]string, problem string) {
 	r, err := build(data, channels)
 	if err == nil {
@@ -55,7 +55,7 @@ func build(data *published.Data, channels []*corev1.ConfigMap) (*report.Report, 
 	return report.New(data, merged)
 }
 
-// files are the report as people and programs read it.
+// files are the report for users and for programs.
 func files(r *report.Report) (map[string]string, error) {
 	var table, csv, full strings.Builder
 	if err := r.Text(&table, report.TextOptions{PerRun: true}); err != nil {
@@ -68,7 +68,7 @@ func files(r *report.Report) (map[string]string, error) {
 		return nil, err
 	}
 	if table.Len()+csv.Len()+full.Len() > maxReportBytes {
-		// The histograms and time series are what is large, and they are in the pods' ConfigMaps.
+		// The large parts, histograms and time series, are in the pods' ConfigMaps.
 		small := *r
 		small.Result = nil
 		full.Reset()
@@ -83,7 +83,7 @@ func files(r *report.Report) (map[string]string, error) {
 	return out, nil
 }
 
-// fill puts the report into status: the verdict, the headline, and the rows that stand for all runs and all probes.
+// fill copies the report into status: the verdict, the headline, and the rows for all runs and all probes.
 func fill(status *api.OrderProbeStatus, r *report.Report) {
 	status.Verdict = api.Verdict(r.Verdict)
 	status.VerdictReason = messages.Cut(r.Reason, maxReason)
@@ -120,7 +120,7 @@ func headline(r *report.Report, metric string) string {
 	return fmt.Sprintf("%s %s at %d/s", decimal(*top.Here), top.Unit, top.TotalRate)
 }
 
-// valid: a figure that the guards say nothing can be learned from is not shown as one.
+// valid: a figure that the guards reject is not shown as one.
 func valid(row report.Row) bool { return row.Here != nil && row.Verdict == report.OK }
 
 func rowOf(row report.Row) api.ProbeRow {
@@ -143,7 +143,7 @@ func rowOf(row report.Row) api.ProbeRow {
 	return out
 }
 
-// decimal writes a figure with the digits a reader can use.
+// decimal formats a figure with a useful number of digits.
 func decimal(v float64) string {
 	switch a := max(v, -v); {
 	case a >= 100 || v == float64(int64(v)):

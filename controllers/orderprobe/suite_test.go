@@ -103,7 +103,7 @@ func (b *bench) probe(spec api.OrderProbeSpec) *api.OrderProbe {
 	return probe
 }
 
-// say writes a key of a pod's ConfigMap with the pod's own code and rights.
+// say writes a key of a pod's ConfigMap with the pod's own code and permissions.
 func (b *bench) say(index int, key, value string) {
 	b.t.Helper()
 	cfg := envtest.Config(b.t)
@@ -119,7 +119,7 @@ func (b *bench) say(index int, key, value string) {
 	}
 }
 
-// result is what a probe would have measured: every order acknowledged once after 100 us.
+// result is the measurement of a probe: every order acknowledged once after 100 us.
 func result(t *testing.T, plan scenario.Plan, index int) string {
 	t.Helper()
 	p := report.Probe{Name: letter(index), Index: index, Partition: fmt.Sprintf("p%d", plan.Partition(index)), Copies: []string{"a", "b"}}
@@ -208,7 +208,7 @@ func (b *bench) wantFinished(probe *api.OrderProbe) {
 	b.wantNoWrites(probe, "the run has ended")
 }
 
-// wantOwned: everything of a probe goes with it.
+// wantOwned: everything of a probe is deleted with it.
 func (b *bench) wantOwned(probe *api.OrderProbe) {
 	b.t.Helper()
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.ConfigMapList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}} {

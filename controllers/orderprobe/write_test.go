@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/pod"
 )
 
-// TestWriteTakesTheGridItIsGiven: the pods are told how many copies the grid has, and status has that half.
+// TestWriteTakesTheGridItIsGiven: the pods get the grid's number of copies, and status has that half.
 func TestWriteTakesTheGridItIsGiven(t *testing.T) {
 	for replicas, want := range map[int32]string{1: "1 copy", 2: "2 copies"} {
 		t.Run(want, func(t *testing.T) { takesTheGrid(t, replicas, want) })
@@ -63,7 +63,7 @@ func TestWriteNeedsOneCopyOrTwo(t *testing.T) {
 	if reason, message := mismatch(p, grid); reason != reasonGridMismatch || message != "scenario gs-write needs an OrderGrid with replicas 1 (without replication) or 2; rtd has 3; name another one, or create it" {
 		t.Errorf("%s: %s", reason, message)
 	}
-	// As long as the grid is not there nothing says which half it will be.
+	// While the grid does not exist, the half is unknown.
 	if p, err := planOf(figures(t), probe, nil); err != nil || p.Processes() != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -1,4 +1,4 @@
-// Package queue says how soon the operator tries again what has failed.
+// Package queue limits how soon the operator retries failures.
 package queue
 
 import (
@@ -10,8 +10,8 @@ import (
 
 const (
 	first = 5 * time.Millisecond
-	// longest is 1000 s by default: whoever has mended what stood in the way would wait that long for the operator to see it,
-	// and the alert ReconcileErrors, which counts the attempts of ten minutes, would end while everything still fails.
+	// longest is 1000 s by default: after a fix the operator would take that long to notice, and the alert
+	// ReconcileErrors, which counts the attempts of ten minutes, would end while everything still fails.
 	longest = time.Minute
 )
 

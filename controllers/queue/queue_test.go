@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// One object that fails for ever keeps the alert ReconcileErrors, which wants five failures in each ten minutes.
+// One object that fails for ever keeps the alert ReconcileErrors firing, which needs five failures in each ten minutes.
 func TestFailingForEverIsSeenForEver(t *testing.T) {
 	const window, least = 10 * time.Minute, 5
 	limiter, object := Limiter(), reconcile.Request{}

@@ -1,4 +1,5 @@
-// Package restricted is how containers of OrderGrid run: their pods pass the Restricted Pod Security Standard.
+// Package restricted has the security contexts of OrderGrid's containers: their pods pass the Restricted Pod Security
+// Standard.
 package restricted
 
 import (

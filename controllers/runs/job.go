@@ -24,7 +24,7 @@ const ContainerName = "order-probe"
 
 const portMetrics = "metrics"
 
-// Job runs so many pods at once. A pod that fails is not replaced: what it knew is lost with it.
+// Job runs a number of pods at once. A pod that fails is not replaced: its state is lost with it.
 func Job(meta metav1.ObjectMeta, pods int32, pod corev1.PodSpec) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: meta,
@@ -43,7 +43,7 @@ func Job(meta metav1.ObjectMeta, pods int32, pod corev1.PodSpec) *batchv1.Job {
 	}
 }
 
-// Pod is one of a run, where the user wants it.
+// Pod is one of a run, with the user's placement.
 func Pod(container corev1.Container, where *api.ProbePlacement) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		EnableServiceLinks: ptr.To(false),
@@ -63,13 +63,13 @@ func Container(args []string, port int32) corev1.Container {
 		Name:  ContainerName,
 		Args:  args,
 		Ports: []corev1.ContainerPort{{Name: portMetrics, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
-		// The end of the log of a pod that failed is what status quotes.
+		// The end of the log of a failed pod is quoted in status.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          restricted.Container(),
 	}
 }
 
-// Resources are those that the user wants, else a little processor and so many bytes of memory.
+// Resources are the user's, else a small CPU request and a number of bytes of memory.
 func Resources(wanted *corev1.ResourceRequirements, memory int64) corev1.ResourceRequirements {
 	if wanted != nil {
 		return *wanted.DeepCopy()
@@ -79,33 +79,33 @@ func Resources(wanted *corev1.ResourceRequirements, memory int64) corev1.Resourc
 	}}
 }
 
-// AwayFromGrid keeps a pod from the machines of the grid, where there is room.
+// AwayFromGrid keeps a pod off the machines of the grid where possible.
 func AwayFromGrid(grid string) corev1.WeightedPodAffinityTerm {
 	return AwayFrom(100, map[string]string{labels.Component: labels.GridNode, api.LabelGrid: grid})
 }
 
-// AwayFrom keeps a pod from the machines of pods with labels, where there is room.
+// AwayFrom keeps a pod off the machines of pods with labels where possible.
 func AwayFrom(weight int32, labels map[string]string) corev1.WeightedPodAffinityTerm {
 	return corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{
 		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
 	}}
 }
 
-// Preferring is the affinity of a pod that is kept away from others, where there is room.
+// Preferring is the affinity of a pod that is kept away from others where possible.
 func Preferring(away ...corev1.WeightedPodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: away}}
 }
 
-// Failed says whether a Job has failed; nil has not.
+// Failed reports whether a Job has failed; nil has not.
 func Failed(job *batchv1.Job) bool { return messages.JobFailure(job) != "" }
 
-// Stop suspends the Job of a run that will have no result, which ends its pods but keeps the Job to be looked at. A Job that
-// is over, or not there, is left as it is.
+// Stop suspends the Job of a run that will have no result, which ends its pods but keeps the Job for inspection. A Job
+// that has ended, or does not exist, is not changed.
 func Stop(ctx context.Context, c client.Client, job *batchv1.Job) error {
 	if job == nil || job.Status.CompletionTime != nil || Failed(job) || ptr.Deref(job.Spec.Suspend, false) {
 		return nil
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
-	only := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // the answer is not put into what was observed
+	only := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // the answer is not merged into the observation
 	return client.IgnoreNotFound(c.Patch(ctx, only, patch, client.FieldOwner(apply.FieldOwner)))
 }

@@ -1,5 +1,5 @@
-// Package runs is what OrderProbes and FailoverDrills have in common. Each is a run: a Job of order-probe sends orders to one
-// grid, none of its pods is ever replaced, and the operator puts into status what they measured.
+// Package runs is what OrderProbes and FailoverDrills have in common. Each is a run: a Job of order-probe sends orders
+// to one grid, none of its pods is ever replaced, and the operator copies their measurements into status.
 package runs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// OfPod maps a pod to the run that its label names. Pods are owned by Jobs, so that the label tells.
+// OfPod maps a pod to the run in its label. Pods are owned by Jobs, so the label is used.
 func OfPod(label string) handler.MapFunc {
 	return func(_ context.Context, pod client.Object) []reconcile.Request {
 		name := pod.GetLabels()[label]
@@ -32,7 +32,7 @@ func OfGrid[R client.Object](c client.Reader, list client.ObjectList, on func(ru
 		if err := c.List(ctx, found, client.InNamespace(grid.GetNamespace())); err != nil {
 			return nil // the cache is gone: the operator is stopping
 		}
-		_ = meta.EachListItem(found, func(o runtime.Object) error { // which gives only our errors
+		_ = meta.EachListItem(found, func(o runtime.Object) error { // it returns only our errors
 			run := o.(R)
 			if name, over := on(run); name == grid.GetName() && !over {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})

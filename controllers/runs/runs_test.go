@@ -37,19 +37,19 @@ func TestWhoIsWoken(t *testing.T) {
 		return names
 	}
 	if got := woken("rtd", namespace); !slices.Equal(got, []string{namespace + "/waits"}) {
-		t.Errorf("a grid wakes %v", got)
+		t.Errorf("a grid triggers %v", got)
 	}
 	if got := woken("rtd", "default"); len(got) != 0 {
-		t.Errorf("a grid of another namespace wakes %v", got)
+		t.Errorf("a grid of another namespace triggers %v", got)
 	}
 	byPod := runs.OfPod(api.LabelProbe)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: map[string]string{api.LabelProbe: "pair"}}}
 	if got := byPod(t.Context(), pod); len(got) != 1 || got[0].Namespace != namespace || got[0].Name != "pair" {
-		t.Errorf("a pod of probe pair wakes %v", got)
+		t.Errorf("a pod of probe pair triggers %v", got)
 	}
 	pod.Labels = map[string]string{api.LabelDrill: "pair"}
 	if got := byPod(t.Context(), pod); len(got) != 0 {
-		t.Errorf("a pod of no probe wakes %v", got)
+		t.Errorf("a pod of no probe triggers %v", got)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestFindAndStop(t *testing.T) {
 	if err := runs.Stop(t.Context(), cl, find()); err != nil || !ptr.Deref(find().Spec.Suspend, false) {
 		t.Errorf("%v; suspended: %v", err, find().Spec.Suspend)
 	}
-	// What is stopped already, over, or gone is left alone.
+	// One that is stopped already, over, or gone is not changed.
 	writes := envtest.Writes()
 	watched := envtest.Client(t, writes.Of(envtest.Config(t)))
 	over := find()
