@@ -9,15 +9,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 )
 
-// accessFlags say who may do what.
+// accessFlags configure the authorization of clients.
 type accessFlags struct{ rules, audience string }
 
-// defaultAudience is what tokens are for unless the grid has an audience of its own.
+// defaultAudience is the audience of tokens unless the grid has its own.
 const defaultAudience = "ordergrid.dev"
 
 func (f *accessFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.rules, "authorization", "", "JSON file of rules, who may submit, read, administer; with it clients have to prove who they are, which takes --tls-cert. Read again when it changes. Without: every client may do everything")
-	fl.StringVar(&f.audience, "token-audience", defaultAudience, "audience that clients' tokens have to be for; tokens are looked at by the API server, with --arbiter=kube only")
+	fl.StringVar(&f.rules, "authorization", "", "JSON file of authorization rules (submit, read, administer); with it clients must authenticate, which requires --tls-cert. Reloaded when it changes. Without: every client may do everything")
+	fl.StringVar(&f.audience, "token-audience", defaultAudience, "audience that clients' tokens must have; tokens are reviewed by the API server, with --arbiter=kube only")
 }
 
 // apply reads the rules. Without an API server (api is nil) clients have certificates.

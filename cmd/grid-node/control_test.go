@@ -51,8 +51,8 @@ func TestNodesAreListedWithTheirPresentPids(t *testing.T) {
 	})
 }
 
-// A pod's second process takes over its place in the partition; the first, which
-// stands still meanwhile, is not started again and does not outlive the grid.
+// A pod's second process takes its place in the partition; the first, stopped meanwhile, is not restarted and does not
+// outlive the grid.
 func TestReplace(t *testing.T) {
 	g := startDev(t, "--listen", "127.0.11.1", "--address-per-node")
 	if !strings.HasPrefix(g.info.Endpoints[1], "127.0.11.2:") || !strings.HasPrefix(g.info.HTTP[1], "http://127.0.11.2:") {
@@ -79,7 +79,7 @@ func TestReplace(t *testing.T) {
 	if len(nodes) != 3 || !nodes[0].Replaced || nodes[0].PID != old || nodes[2].Replaced || nodes[2].Pod != "dev-s0-0" {
 		t.Fatalf("nodes %+v", nodes)
 	}
-	if code := g.ask("POST", "/v1/nodes/nobody/replace", "", nil); code != http.StatusBadRequest {
+	if code := g.ask("POST", "/v1/nodes/unknown/replace", "", nil); code != http.StatusBadRequest {
 		t.Fatalf("unknown pod: status %d", code)
 	}
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)

@@ -67,7 +67,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")
 	fl.BoolVar(&o.TLS, "tls", false, "TLS 1.3 on the data ports, with throw-away certificates; the commands printed have the flags for it")
-	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait the lease out first")
+	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait for the end of the lease")
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
@@ -111,12 +111,12 @@ func (f *devFlags) apply(o *dev.Options) error {
 	return o.Fill()
 }
 
-// whoReaches names those for whom an address is.
+// whoReaches names the clients that can reach an address.
 func whoReaches(host string) string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return "every program of this machine"
 	}
-	return "whoever reaches " + host
+	return "any host that reaches " + host
 }
 
 func printInfo(w io.Writer, o dev.Options, i dev.Info) {

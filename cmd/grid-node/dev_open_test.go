@@ -7,7 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/dev"
 )
 
-// What dev prints says for whom the grid is open, unless it has TLS.
+// dev prints who can reach the grid, unless it has TLS.
 func TestDevSaysForWhomItIsOpen(t *testing.T) {
 	for _, c := range []struct {
 		host string
@@ -17,8 +17,8 @@ func TestDevSaysForWhomItIsOpen(t *testing.T) {
 		{"127.0.0.1", nil, "every program of this machine may submit, read and replace orders"},
 		{"127.7.0.1", nil, "every program of this machine may"},
 		{"::1", nil, "every program of this machine may"},
-		{"0.0.0.0", nil, "whoever reaches 0.0.0.0 may"},
-		{"10.0.0.5", nil, "whoever reaches 10.0.0.5 may"},
+		{"0.0.0.0", nil, "any host that reaches 0.0.0.0 may"},
+		{"10.0.0.5", nil, "any host that reaches 10.0.0.5 may"},
 		{"10.0.0.5", &dev.TLS{}, ""},
 	} {
 		var out strings.Builder

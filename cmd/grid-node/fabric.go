@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 )
 
-// fabricFlags say which second network the data port is on.
+// fabricFlags configure the second network of the data port.
 type fabricFlags struct {
 	options             fabric.Options
 	fallback, transport string
@@ -25,16 +25,15 @@ const (
 )
 
 func (f *fabricFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.options.Network, "fabric-network", "", "second network of the pod that orders and copies travel on, namespace/name of its NetworkAttachmentDefinition; its address takes the place of the one in --advertise; empty: none")
+	fl.StringVar(&f.options.Network, "fabric-network", "", "second network of the pod that orders and copies travel on, namespace/name of its NetworkAttachmentDefinition; its address replaces the one in --advertise; empty: none")
 	fl.StringVar(&f.options.Interface, "fabric-interface", "fabric0", "name of the interface on --fabric-network")
 	fl.StringVar(&f.options.StatusFile, "fabric-network-status", "", "file with the pod's annotation k8s.v1.cni.cncf.io/network-status, needed with --fabric-network")
-	fl.DurationVar(&f.options.Wait, "fabric-wait", 30*time.Second, "how long to wait for the annotation to tell of --fabric-network")
+	fl.DurationVar(&f.options.Wait, "fabric-wait", 30*time.Second, "how long to wait for --fabric-network in the annotation")
 	fl.StringVar(&f.fallback, "fabric-fallback", fallbackRefuse, "without an address on --fabric-network: refuse (do not start) or pod-network (use --advertise as it is)")
 	fl.StringVar(&f.transport, "fabric-transport", "tcp", "how bytes travel on --fabric-network: tcp")
 }
 
-// apply puts the address on the fabric in the place of the one in --advertise. It
-// may wait for it.
+// apply replaces the address in --advertise by the one on the fabric. It may wait for it.
 func (f *fabricFlags) apply(ctx context.Context, cfg *node.Config) error {
 	switch {
 	case f.fallback != fallbackRefuse && f.fallback != fallbackPodNetwork:

@@ -4,5 +4,5 @@ package main
 
 import "github.com/spf13/pflag"
 
-// addFaults adds no flag: this build has no faults to switch on.
+// addFaults adds no flag: this build has no fault injection.
 func addFaults(*pflag.FlagSet) {}

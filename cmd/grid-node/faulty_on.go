@@ -13,16 +13,15 @@ import (
 )
 
 func init() {
-	fmt.Fprintln(os.Stderr, "grid-node: BUILT WITH THE TAG faulty: it can be told to lose orders; for tests only")
+	fmt.Fprintln(os.Stderr, "grid-node: BUILT WITH THE TAG faulty: it can lose orders on request; for tests only")
 }
 
-// addFaults adds the flags of a build that can be told to fail.
+// addFaults adds the flags of a build with fault injection.
 func addFaults(fl *pflag.FlagSet) {
-	fl.Uint64Var(&replica.DropEvery, "faulty-drop-every", dropEvery(), "acknowledge every so manyth order of a partition and throw it away; 0: none; default $"+dropEveryEnv)
+	fl.Uint64Var(&replica.DropEvery, "faulty-drop-every", dropEvery(), "acknowledge every Nth order of a partition and drop it; 0: none; default $"+dropEveryEnv)
 }
 
-// dropEveryEnv is for pods: an OrderGrid's spec.podTemplate may add a variable,
-// and no argument.
+// dropEveryEnv is for pods: an OrderGrid's spec.podTemplate may add a variable, but no argument.
 const dropEveryEnv = "ORDERGRID_FAULTY_DROP_EVERY"
 
 func dropEvery() uint64 {

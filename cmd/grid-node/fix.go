@@ -28,7 +28,7 @@ func assemble(begin string, body []byte) []byte {
 	return fmt.Appendf(msg, "10=%03d\x01", sum%256)
 }
 
-// sealFIX sets BodyLength and CheckSum of a message, whatever stood there.
+// sealFIX sets BodyLength and CheckSum of a message, replacing any.
 func sealFIX(msg []byte) ([]byte, error) {
 	fields := bytes.SplitAfter(msg, []byte{1})
 	if n := len(fields); len(fields[n-1]) == 0 {
@@ -49,7 +49,7 @@ func sealFIX(msg []byte) ([]byte, error) {
 	return assemble(string(bytes.TrimSuffix(begin, []byte{1})), body), nil
 }
 
-// clOrdIDOf finds tag 11 for a message to a person.
+// clOrdIDOf finds tag 11 for a message to the user.
 func clOrdIDOf(msg []byte) string {
 	_, after, _ := bytes.Cut(msg, []byte("\x0111="))
 	id, _, _ := bytes.Cut(after, []byte{1})

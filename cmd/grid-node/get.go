@@ -46,7 +46,7 @@ func getCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example p1/17, or p1/17@3-1c9f0e2a77b3d401 with its epoch and hash: no other order is answered that has the number now")
+	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example p1/17, or p1/17@3-1c9f0e2a77b3d401 with its epoch and hash: then no other order with that number is returned")
 	cmd.Flags().StringVar(&clOrdID, "clordid", "", "ClOrdID, FIX tag 11")
 	cmd.Flags().StringVar(&mode, "mode", "confirmed", client.ReadModeHelp)
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the FIX message only, byte for byte")

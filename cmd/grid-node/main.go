@@ -67,7 +67,7 @@ In a cluster the operator starts "grid-node serve" in every pod.`,
 	return root
 }
 
-// noArgs refuses what is not a flag.
+// noArgs refuses arguments that are not flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("argument %q: %s takes flags only; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())}

@@ -105,7 +105,7 @@ func until(t *testing.T, what string, cond func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("30 s passed and still not: %s", what)
+	t.Fatalf("not after 30 s: %s", what)
 }
 
 func (g *devGrid) ready(i int) bool {
@@ -129,7 +129,7 @@ func TestFirstOrder(t *testing.T) {
 	if code, _, errs := call(t, "", "submit", "--clordid", "first-order", "--endpoint", g.endpoint()); code != 1 || !strings.Contains(errs, "DuplicateClOrdID") {
 		t.Fatalf("twice: exit %d, %s", code, errs)
 	}
-	if code, _, errs := call(t, "", "get", "--clordid", "nobody", "--endpoint", g.endpoint()); code != 1 || !strings.Contains(errs, "not found") {
+	if code, _, errs := call(t, "", "get", "--clordid", "unknown", "--endpoint", g.endpoint()); code != 1 || !strings.Contains(errs, "not found") {
 		t.Fatalf("missing: exit %d, %s", code, errs)
 	}
 	orders := "8=FIX.4.2|35=D|49=A|56=B|34=1|52=20261121-06:42:29|11=piped-1|21=1|55=X|54=1|60=20261121-06:42:29|38=5|40=1|\n" +
@@ -203,7 +203,7 @@ func TestThreeReplicasTwoShards(t *testing.T) {
 	})
 }
 
-// A node that cannot be on its fabric was started rightly: it fails, and says what to look at.
+// A node that cannot be on its fabric has a valid command line: it fails with the reason.
 func TestNoFabric(t *testing.T) {
 	status := filepath.Join(t.TempDir(), "network-status")
 	if err := os.WriteFile(status, []byte(`[{"name":"pods","interface":"eth0","ips":["10.0.0.1"]}]`), 0o600); err != nil {

@@ -30,7 +30,7 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.endpoints, "endpoint", []string{"127.0.0.1:7400"}, "host:port of any node, or of the grid's client service; several separated by commas")
 	fl.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the grid that answers")
 	fl.DurationVar(&f.timeout, "timeout", 5*time.Second, "for connecting, and for each request with its retries")
-	f.tls.Register(fl, "the grid is talked to by TLS")
+	f.tls.Register(fl, "TLS is used for the grid")
 	f.tls.RegisterToken(fl)
 }
 
@@ -50,11 +50,11 @@ func submitCommand() *cobra.Command {
 	var seal bool
 	cmd := &cobra.Command{
 		Use:   "submit",
-		Short: "Submit FIX orders and print where each one stands",
+		Short: "Submit FIX orders and print a receipt for each",
 		Long: `Submit FIX 4.2 or 4.4 orders, cancels and replaces (35=D, F, G) and print a receipt for each:
 grid order id, epoch, copies, time taken.
 
-Without --file one sample order is made. A file holds one message a line; SOH may be
+Without --file one sample order is sent. A file holds one message a line; SOH may be
 written as '|'. BodyLength (9) and CheckSum (10) have to be right, --seal sets them.`,
 		Example: "  grid-node submit --endpoint 127.0.0.1:7400\n  grid-node submit --file orders.fix --seal\n  echo '8=FIX.4.2|35=D|11=A1|…' | grid-node submit --file - --seal",
 		Args:    noArgs,
@@ -147,7 +147,7 @@ func submitAll(ctx context.Context, c *client.Client, orders [][]byte, out, errs
 			fmt.Fprintf(errs, "order %d: %v\n", i+1, err)
 			var re *client.RejectError
 			if !errors.As(err, &re) {
-				break // the grid is not there: the next would wait as long
+				break // the grid is unreachable: the next order would wait as long
 			}
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// exitError ends the program with a code of its own.
+// exitError ends the program with a given exit code.
 type exitError struct {
 	code int
 	text string
@@ -32,7 +32,7 @@ With --sink-dir, or --sinks=nodes, also that the file sink has every entry. The 
 serving meanwhile.
 
 Exit codes: 0 equal, 1 a difference was found, 4 something could not be read, or
-nobody serves a partition.`,
+a partition has no primary.`,
 		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sinks nodes\n  grid-node verify --sink-dir ./sink --grid dev",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

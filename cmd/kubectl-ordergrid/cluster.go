@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// kubeFlags say which cluster and namespace, as kubectl's own flags do.
+// kubeFlags select cluster and namespace, like kubectl's own flags.
 type kubeFlags struct {
 	kubeconfig, context, namespace string
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 )
 
-// completeTime is how long a shell waits for the API server when Tab is pressed.
+// completeTime bounds the wait of a shell for the API server when Tab is pressed.
 const completeTime = 3 * time.Second
 
-// completionScript is what kubectl runs for the words after "kubectl ordergrid": it hands them to the plugin, which knows.
+// completionScript is what kubectl runs for the words after "kubectl ordergrid": it passes them to the plugin.
 const completionScript = `#!/bin/sh
 # Shell completion of kubectl ordergrid. kubectl looks for this file on PATH under the name kubectl_complete-ordergrid.
 exec kubectl ordergrid __complete "$@"
@@ -25,8 +25,8 @@ func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion",
 		Short: "Print the script that makes Tab work after kubectl ordergrid",
-		Long: `Prints a script for a file called kubectl_complete-ordergrid, in any folder on PATH. kubectl (1.26 or later) asks it for
-what may follow "kubectl ordergrid", in every shell that kubectl's own completion is set up for ("kubectl completion
+		Long: `Prints a script for a file called kubectl_complete-ordergrid, in any folder on PATH. kubectl (1.26 or later) calls it for
+completions of "kubectl ordergrid", in every shell that kubectl's own completion is set up for ("kubectl completion
 --help"). Commands, flags and their values are completed, and the names of grids, partitions, pods, nodes, drills,
 probes, suites and scenarios.`,
 		Example: `  kubectl ordergrid completion > ~/bin/kubectl_complete-ordergrid && chmod +x ~/bin/kubectl_complete-ordergrid`,
@@ -38,7 +38,7 @@ probes, suites and scenarios.`,
 	}
 }
 
-// namer lists what a word may be.
+// namer lists the possible words.
 type namer func(ctx context.Context, c *cluster) ([]string, error)
 
 // completer is cobra's function for the values of an argument or flag.
@@ -60,7 +60,7 @@ func beginning(names []string, begin string) (out []string) {
 	return out
 }
 
-// names completes words that the API server knows. Without it there is nothing to complete, and nothing is said.
+// names completes words from the API server. Without it there are no completions and no error.
 func (k *kubeFlags) names(list namer) completer {
 	return func(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
 		c, err := k.connect()
@@ -87,7 +87,7 @@ func first(f completer) completer {
 	}
 }
 
-// completeFlag says what the values of a flag may be. A flag that is not there is a mistake of this program.
+// completeFlag registers the values of a flag. An unknown flag is a bug.
 func completeFlag(cmd *cobra.Command, flag string, f completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err)
@@ -119,7 +119,7 @@ func suiteNames() (names []string) {
 	return names
 }
 
-// completions gives every command below root what its arguments may be.
+// completions registers the completions of all commands below root.
 func completions(root *cobra.Command, k *kubeFlags) {
 	arguments := map[string]completer{
 		"GRID": k.names(gridNames), "PARTITION": k.names(partitionNames), "SUITE": fixedNames(suiteNames()...), "[NAME]": fixedNames(suiteNames()...),

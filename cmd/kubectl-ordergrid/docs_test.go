@@ -9,7 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestEveryCommandIsOnThePage: docs/kubectl.md shows every command, its help teaches, and what the page shows exists.
+// TestEveryCommandIsOnThePage: docs/kubectl.md has every command with text and example, and every command it shows
+// exists.
 func TestEveryCommandIsOnThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(envtest.Root(), "docs", "kubectl.md"))
 	if err != nil {
@@ -26,7 +27,7 @@ func TestEveryCommandIsOnThePage(t *testing.T) {
 	for _, shown := range strings.Split(string(page), "`kubectl ordergrid ")[1:] {
 		words := strings.Fields(strings.SplitN(shown, "`", 2)[0])
 		if c, _, err := rootCommand().Find(words); err != nil || !c.HasParent() {
-			t.Errorf("the page shows %q, which is no command: %v", words, err)
+			t.Errorf("the page shows %q, which is not a command: %v", words, err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func drainCommand(k *kubeFlags) *cobra.Command {
 		Use:   "drain NODE|POD",
 		Short: "Hand over every primary on a Kubernetes node or a pod, without a failed order",
 		Long: `Moves the primary of every partition away from a grid pod, or from all grid pods of the namespace on a Kubernetes
-node: before maintenance, or to look at a slow machine without orders on it. Each partition is handed over to another
+node: before maintenance, or to inspect a slow machine without orders on it. Each partition is handed over to another
 in-sync pod, as "kubectl ordergrid handover" does, and the command waits until no primary is left there. Pods go on as
 backups; none is deleted. "kubectl drain" needs no such preparation (a pod hands over when it is stopped), but ends the
 copies too; cordon the node first if new pods should stay away.
@@ -37,9 +37,9 @@ The choice stays: it is the annotation ` + api.AnnotationPreferredPod + ` of eac
 the partitions of the shards of those pods, also where a handover had set it, and the operator spreads their primaries
 again.
 
-It can be run again at any time: what is done is not done twice.
+It can be run again at any time, without further effect.
 
-Exit codes: 0 no primary is left there, 1 some are after --timeout, or cannot move (they are listed with the reason),
+Exit codes: 0 no primary is left there, 1 some are left after --timeout, or cannot move (they are listed with the reason),
 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid drain worker-3 -n trading
   kubectl ordergrid drain trades-s0-1 -n trading --timeout 30s
@@ -63,7 +63,7 @@ Exit codes: 0 no primary is left there, 1 some are after --timeout, or cannot mo
 			if err != nil {
 				return err
 			}
-			d := &drainer{cluster: cluster, what: args[0], pods: pods, out: cmd.OutOrStdout(), wished: map[string]string{}, said: map[string]string{}}
+			d := &drainer{cluster: cluster, what: args[0], pods: pods, out: cmd.OutOrStdout(), requested: map[string]string{}, printed: map[string]string{}}
 			if f.undo {
 				return d.undo(cmd.Context())
 			}
@@ -83,7 +83,8 @@ func (c *cluster) gridNodePods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-// podsAt are the names of the grid pods that a name means: a pod of that name, or those on the Kubernetes node of that name.
+// podsAt are the names of the grid pods selected by a name: a pod of that name, or those on the Kubernetes node of that
+// name.
 func (c *cluster) podsAt(ctx context.Context, name string) (names []string, err error) {
 	pods, err := c.gridNodePods(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *cluster) podsAt(ctx context.Context, name string) (names []string, err 
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no grid pod of namespace %s is called %q or runs on a node of that name, and whether there is such a node may not be asked: %w", c.namespace, name, err)
+		return nil, fmt.Errorf("no grid pod of namespace %s is called %q or runs on a node of that name, and Kubernetes nodes cannot be listed: %w", c.namespace, name, err)
 	}
 	return nil, nil
 }
@@ -124,33 +125,33 @@ func drainable(ctx context.Context, c *cluster) (names []string, err error) {
 	return names, err
 }
 
-// drainer moves primaries away from some pods.
+// drainer moves primaries away from a set of pods.
 type drainer struct {
-	cluster *cluster
-	what    string
-	pods    []string
-	out     io.Writer
-	wished  map[string]string // pod that was asked for, by partition
-	said    map[string]string // last line about a partition
+	cluster   *cluster
+	what      string
+	pods      []string
+	out       io.Writer
+	requested map[string]string // requested pod, by partition
+	printed   map[string]string // last line printed about a partition
 }
 
 func (d *drainer) there(pod string) bool { return slices.Contains(d.pods, pod) }
 
 func (d *drainer) line(partition, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if d.said[partition] != text {
+	if d.printed[partition] != text {
 		fmt.Fprintf(d.out, "%s: %s\n", partition, text)
 	}
-	d.said[partition] = text
+	d.printed[partition] = text
 }
 
-// obstacle is why a partition is still there.
+// obstacle is why a partition has not moved.
 type obstacle struct {
 	text  string
 	final bool // waiting does not help
 }
 
-// run asks for what is wanted and looks again, until nothing is left: a failover in the middle changes what is wanted.
+// run requests the hand-overs and checks again, until nothing is left: a failover meanwhile changes the targets.
 func (d *drainer) run(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -212,13 +213,13 @@ func (d *drainer) report(left map[string]obstacle, when string) error {
 	return exitError(exitNotDone)
 }
 
-// step asks for every hand-over that is missing, and says what is left.
+// step requests every missing hand-over, and returns what is left.
 func (d *drainer) step(ctx context.Context) (map[string]obstacle, error) {
 	parts, err := d.cluster.allPartitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	load := map[string]int{} // primaries of each pod, as they will be
+	load := map[string]int{} // future number of primaries of each pod
 	for i := range parts {
 		if pod := primaryPod(&parts[i]); !d.there(pod) {
 			load[pod]++
@@ -228,7 +229,7 @@ func (d *drainer) step(ctx context.Context) (map[string]obstacle, error) {
 	for i := range parts {
 		p := &parts[i]
 		if !d.there(primaryPod(p)) && !d.there(p.Spec.PreferredPod) {
-			if target := d.wished[p.Name]; target != "" && primaryPod(p) == target {
+			if target := d.requested[p.Name]; target != "" && primaryPod(p) == target {
 				d.line(p.Name, "primary is %s, epoch %d", target, p.Status.Epoch)
 			}
 			continue
@@ -242,16 +243,16 @@ func (d *drainer) step(ctx context.Context) (map[string]obstacle, error) {
 	return left, nil
 }
 
-// move asks for one hand-over, once; what it returns is why the partition is still there.
+// move requests one hand-over, once; it returns why the partition has not moved.
 func (d *drainer) move(ctx context.Context, p *api.GridPartition, load map[string]int) (obstacle, error) {
 	set := p.Annotations[api.AnnotationPreferredPod]
-	if target := d.wished[p.Name]; target != "" && set != target {
-		return obstacle{fmt.Sprintf("the annotation %s was changed or refused; kubectl describe gridpartition %s says why", api.AnnotationPreferredPod, p.Name), true}, nil
+	if target := d.requested[p.Name]; target != "" && set != target {
+		return obstacle{fmt.Sprintf("the annotation %s was changed or refused; see kubectl describe gridpartition %s", api.AnnotationPreferredPod, p.Name), true}, nil
 	}
 	if set != "" && !d.there(set) && slices.Contains(inSyncPods(p), set) {
-		d.wished[p.Name] = set // by an earlier drain or a hand-over; it only has to happen
+		d.requested[p.Name] = set // by an earlier drain or a hand-over; it is still pending
 		if p.Spec.PreferredPod != set {
-			return obstacle{fmt.Sprintf("the operator has not taken %s over (spec.preferredPod is %s); is it running?", set, p.Spec.PreferredPod), false}, nil
+			return obstacle{fmt.Sprintf("the operator has not applied %s (spec.preferredPod is %s); is it running?", set, p.Spec.PreferredPod), false}, nil
 		}
 		return obstacle{fmt.Sprintf("%s is still primary; %s has to be in sync for spec.timing.handOverDelay, and not about to stop", primaryPod(p), set), false}, nil
 	}
@@ -266,8 +267,8 @@ func (d *drainer) move(ctx context.Context, p *api.GridPartition, load map[strin
 		return obstacle{}, err
 	}
 	load[target]++
-	d.wished[p.Name] = target
-	d.line(p.Name, "from %s to %s, asked", orDash(primaryPod(p)), target)
+	d.requested[p.Name] = target
+	d.line(p.Name, "from %s to %s, requested", orDash(primaryPod(p)), target)
 	return obstacle{"just asked", false}, nil
 }
 
@@ -301,6 +302,6 @@ func (d *drainer) undo(ctx context.Context) error {
 		n++
 		fmt.Fprintf(d.out, "%s: its primary may be on any pod of shard %d again\n", p.Name, p.Spec.Shard)
 	}
-	fmt.Fprintf(d.out, "%s: %d wishes removed; primaries are spread again once the pods have been in sync for spec.timing.handOverDelay\n", d.what, n)
+	fmt.Fprintf(d.out, "%s: %d annotations removed; primaries are spread again once the pods have been in sync for spec.timing.handOverDelay\n", d.what, n)
 	return nil
 }

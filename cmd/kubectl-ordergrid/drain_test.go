@@ -29,7 +29,7 @@ func (s *stage) pods() (nodes [2]string) {
 	return nodes
 }
 
-// handsOver plays operator and nodes: what is asked of the partition happens.
+// handsOver plays operator and nodes: the requested hand-over happens.
 func (s *stage) handsOver(name string) chan struct{} {
 	return s.once(name, api.AnnotationPreferredPod, func(pod string) {
 		s.update(name, func(p *api.GridPartition) { p.Spec.PreferredPod = pod })
@@ -46,9 +46,9 @@ func TestDrain(t *testing.T) {
 	done := s.handsOver("trades-p0")
 	out, err := s.run("drain", nodes[0])
 	<-done
-	s.want(out, err, 0, "trades-p0: from trades-s0-0 to trades-s0-1, asked\n", "trades-p0: primary is trades-s0-1, epoch 3\n", "no primary is left on trades-s0-0, after ")
+	s.want(out, err, 0, "trades-p0: from trades-s0-0 to trades-s0-1, requested\n", "trades-p0: primary is trades-s0-1, epoch 3\n", "no primary is left on trades-s0-0, after ")
 	if strings.Contains(out, "trades-p1") {
-		t.Errorf("the partition of the other pod was touched:\n%s", out)
+		t.Errorf("the partition of the other pod was changed:\n%s", out)
 	}
 	out, err = s.run("drain", nodes[0]) // again: nothing to do
 	s.want(out, err, 0, "no primary is left")
@@ -57,13 +57,13 @@ func TestDrain(t *testing.T) {
 	}
 
 	out, err = s.run("drain", "trades-s0-0", "--undo")
-	s.want(out, err, 0, "trades-p0: its primary may be on any pod of shard 0 again", "1 wishes removed")
+	s.want(out, err, 0, "trades-p0: its primary may be on any pod of shard 0 again", "1 annotations removed")
 	if _, there := s.partition("trades-p0").Annotations[api.AnnotationPreferredPod]; there {
 		t.Error("--undo left the annotation")
 	}
 }
 
-// TestDrainKeepsAway: a partition that is elsewhere only because of a failover does not come back to what is drained.
+// TestDrainKeepsAway: a partition that is elsewhere only because of a failover does not return to the drained pod.
 func TestDrainKeepsAway(t *testing.T) {
 	s := newStage(t)
 	s.pods()
@@ -82,19 +82,19 @@ func TestDrainKeepsAway(t *testing.T) {
 func TestDrainSaysWhatIsLeft(t *testing.T) {
 	s := newStage(t)
 	s.pods()
-	out, err := s.run("drain", "trades-s0-0", "--timeout", "400ms") // the operator is away
-	s.want(out, err, 1, "trades-s0-0: 1 left after 400ms:", "  trades-p0: the operator has not taken trades-s0-1 over (spec.preferredPod is trades-s0-0); is it running?")
+	out, err := s.run("drain", "trades-s0-0", "--timeout", "400ms") // the operator is down
+	s.want(out, err, 1, "trades-s0-0: 1 left after 400ms:", "  trades-p0: the operator has not applied trades-s0-1 (spec.preferredPod is trades-s0-0); is it running?")
 
 	s.update("trades-p0", func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-1" })
-	out, err = s.run("drain", "trades-s0-0", "--timeout", "400ms") // the nodes do not
+	out, err = s.run("drain", "trades-s0-0", "--timeout", "400ms") // the nodes do not act
 	s.want(out, err, 1, "trades-s0-0 is still primary; trades-s0-1 has to be in sync for spec.timing.handOverDelay")
 
-	s.configure("trades-p0", member(0, "00000000000000aa")) // nobody to hand over to
+	s.configure("trades-p0", member(0, "00000000000000aa")) // no backup to hand over to
 	out, err = s.run("drain", "trades-s0-0", "--timeout", "400ms")
 	s.want(out, err, 1, "no other pod is in sync; kubectl ordergrid status trades shows which is missing")
 
 	s.update("trades-p0", func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-0" })
-	done := s.once("trades-p1", api.AnnotationPreferredPod, func(string) { // the operator refuses: no use in waiting
+	done := s.once("trades-p1", api.AnnotationPreferredPod, func(string) { // the operator refuses: waiting does not help
 		s.update("trades-p1", func(p *api.GridPartition) { delete(p.Annotations, api.AnnotationPreferredPod) })
 	})
 	out, err = s.run("drain", "trades-s0-1", "--timeout", "1m")
@@ -116,7 +116,7 @@ func TestDrainUsage(t *testing.T) {
 		_, err := s.run(tc.args...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v: error %v, want a usage error that says %q", tc.args, err, tc.want)
+			t.Errorf("%v: error %v, want a usage error with %q", tc.args, err, tc.want)
 		}
 	}
 	if _, err := s.run("drain", "nowhere"); err == nil || !strings.Contains(err.Error(), `"nowhere" is neither a grid pod of namespace`) {
@@ -127,7 +127,7 @@ func TestDrainUsage(t *testing.T) {
 	s.want(out, err, 0, "no grid pod of the namespace runs there")
 }
 
-// nodeAt serves the pages of a grid node on 127.0.0.<n>, where pages of pods are asked for, and makes the pod run there.
+// nodeAt serves the pages of a grid node on 127.0.0.<n>, the address of its pod, and makes the pod run there.
 func (s *stage) nodeAt(ip, pod string, pages map[string]string) {
 	s.t.Helper()
 	l, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", ip+":9400")

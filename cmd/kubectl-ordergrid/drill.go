@@ -15,7 +15,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Exit codes of the drill commands besides 0 and those of every command.
+// Exit codes of the drill commands in addition to 0 and those of every command.
 const (
 	exitBroken      = 1   // Violated or Missed
 	exitNothing     = 3   // Invalid, failed, aborted or impossible: nothing was shown
@@ -27,16 +27,16 @@ const drillCodes = `Exit codes: 0 Pass, 1 Violated or Missed, 2 wrong usage, 3 I
 4 the command itself failed, 130 interrupted.`
 
 func drillCommand(k *kubeFlags) *cobra.Command {
-	return drillKind.group("Break a grid on purpose and certify what was lost",
+	return drillKind.group("Inject faults into a grid and certify what was lost",
 		`Runs FailoverDrills: faults in one grid while orders flow, and in the end a certificate of what was created,
-acknowledged, lost, duplicated and out of order, judged from a ledger that the grid has no part in.
+acknowledged, lost, duplicated and out of order, judged from a ledger independent of the grid.
 
-What a certificate says and what is safe in production: docs/drills.md.`,
+For certificates and safety in production see docs/drills.md.`,
 		drillRunCommand(k), drillFollowCommand(k), drillListCommand(k), drillStatusCommand(k), drillAbortCommand(k),
 		drillCertificateCommand(k), drillHistoryCommand(k), drillValidateCommand(), drillSuitesCommand())
 }
 
-// abort asks for the end of a drill.
+// abort requests the end of a drill.
 func (c *cluster) abort(ctx context.Context, name string) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"state": api.DrillAbort}})
 	if err != nil {
@@ -61,12 +61,12 @@ func isTrue(d *api.FailoverDrill, kind string) bool {
 	return meta.IsStatusConditionTrue(d.Status.Conditions, kind)
 }
 
-// over says whether nothing more happens to a drill.
+// over reports whether a drill has ended.
 func over(d *api.FailoverDrill) bool {
 	return isTrue(d, api.ConditionComplete) || isTrue(d, api.ConditionFailed)
 }
 
-// verdictError is the end of a command by the verdict of a drill that is over.
+// verdictError is the result of a command by the verdict of a drill that has ended.
 func verdictError(d *api.FailoverDrill) error {
 	if c := d.Status.Certificate; c != nil {
 		if code := verdictCode(string(c.Verdict)); code != 0 {
@@ -90,7 +90,7 @@ func verdictCode(verdict string) int {
 	return exitNothing
 }
 
-// mayPass says whether an error of a request is one that passes by itself: an API server that is away, as in some drills.
+// mayPass reports whether an error of a request is transient: an API server outage, as in some drills.
 func mayPass(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -23,9 +23,9 @@ func drillAbortCommand(k *kubeFlags) *cobra.Command {
 	var f drillAbortFlags
 	cmd := &cobra.Command{
 		Use:   "abort NAME",
-		Short: "End a drill, and wait until every fault is taken back",
-		Long: `Sets spec.state to Abort: no further fault is injected, what is in place is taken back. The certificate of an aborted
-drill is Invalid, but says what was lost until then. Deleting a FailoverDrill takes its faults back too.
+		Short: "End a drill, and wait until every fault is recovered",
+		Long: `Sets spec.state to Abort: no further fault is injected, faults in place are recovered. The certificate of an aborted
+drill is Invalid, but reports what was lost until then. Deleting a FailoverDrill recovers its faults too.
 
 Exit codes: 0 no fault is in place, 1 not in time, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid drill abort overnight-2k4xd -n trading`,
@@ -72,7 +72,7 @@ func (f *drillAbortFlags) run(ctx context.Context, c *cluster, name string, out 
 		case err == nil:
 			d = now
 		case apierrors.IsNotFound(err):
-			fmt.Fprintf(out, "%s was deleted; no fault of it is in place\n", name) // the finalizer sees to that
+			fmt.Fprintf(out, "%s was deleted; no fault of it is in place\n", name) // ensured by the finalizer
 			return nil
 		case ctx.Err() == nil && !mayPass(err):
 			return err
@@ -80,7 +80,7 @@ func (f *drillAbortFlags) run(ctx context.Context, c *cluster, name string, out 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			fmt.Fprintf(out, "%s: after %s not all faults are taken back, or the drill is not over: %s\n", name, f.timeout, recoveredText(d))
+			fmt.Fprintf(out, "%s: after %s not all faults are recovered, or the drill is not over: %s\n", name, f.timeout, recoveredText(d))
 			return exitError(exitNotDone)
 		}
 	}
@@ -90,7 +90,7 @@ func recoveredText(d *api.FailoverDrill) string {
 	if c := condition(d, api.ConditionRecovered); c != nil {
 		return c.Reason + ": " + c.Message
 	}
-	return "the operator says nothing; is it running?"
+	return "there is no status from the operator; is it running?"
 }
 
 // forms of a certificate, by the value of --output: the names of its files and keys.
@@ -128,8 +128,8 @@ func drillHistoryCommand(k *kubeFlags) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "history NAME",
-		Short: "Fetch what the certificate of a drill was judged from",
-		Long: `Fetches the recorded history: every order with what its sender was told, every read, every copy of every log, and the
+		Short: "Fetch the history that the certificate of a drill was judged from",
+		Long: `Fetches the recorded history: every order with the answer to its sender, every read, every copy of every log, and the
 sinks. It comes from the recorder's pod, which is kept for spec.ttl after the end, and its sha256 is compared with the
 certificate's. "kubectl ordergrid drill validate" judges it again, without a cluster.`,
 		Example: `  kubectl ordergrid drill history pull-the-plug-x7c2d --out history.gz`,
@@ -155,7 +155,7 @@ certificate's. "kubectl ordergrid drill validate" judges it again, without a clu
 	return cmd
 }
 
-// withDrill does something with a drill and its recorder.
+// withDrill calls f with a drill and its recorder.
 func withDrill(cmd *cobra.Command, k *kubeFlags, name string, do func(*api.FailoverDrill, *recorderLink) error) error {
 	cluster, err := k.connect()
 	if err != nil {

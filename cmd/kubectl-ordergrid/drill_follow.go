@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// followEvery is how often a drill is looked at.
+	// followEvery is the polling interval of a drill.
 	followEvery = 500 * time.Millisecond
-	// answerLimit is how long an answer is waited for: the connection to an API server without power stays open.
+	// answerLimit bounds the wait for an answer: the connection to an API server without power stays open.
 	answerLimit = 10 * time.Second
-	// standing is for how long a drill may be impossible before it is given up: what was just created is seen later.
+	// standing is how long a drill may be impossible before it is given up: objects just created may be seen late.
 	standing = 15 * time.Second
-	// abortLimit is how long the end of an aborted drill is waited for.
+	// abortLimit bounds the wait for the end of an aborted drill.
 	abortLimit = 15 * time.Minute
 )
 
@@ -38,7 +38,7 @@ type followFlags struct {
 
 func (f *followFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.folder, "out", "", "folder for drill.yaml, certificate.txt, certificate.json, certificate.html and history.gz; made if need be")
-	fl.BoolVar(&f.abortOnInterrupt, "abort-on-interrupt", false, "Ctrl-C aborts the drill, and waits until every fault is taken back")
+	fl.BoolVar(&f.abortOnInterrupt, "abort-on-interrupt", false, "Ctrl-C aborts the drill, and waits until every fault is recovered")
 }
 
 func drillFollowCommand(k *kubeFlags) *cobra.Command {
@@ -81,7 +81,7 @@ type follower struct {
 	startLimit time.Duration // 0: it may wait for ever
 	now        func() time.Time
 
-	last       *api.FailoverDrill // as it was shown
+	last       *api.FailoverDrill // as last shown
 	away       bool               // the API server does not answer
 	impossible time.Time          // since when
 	began      time.Time
@@ -106,7 +106,7 @@ func (w *follower) run(ctx context.Context) error {
 	return w.finish(ctx, drill)
 }
 
-// follow shows what happens until the drill is over.
+// follow shows the events until the drill has ended.
 func (w *follower) follow(ctx context.Context) (*api.FailoverDrill, error) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -125,7 +125,7 @@ func (w *follower) follow(ctx context.Context) (*api.FailoverDrill, error) {
 				return w.cancel(ctx, why)
 			}
 		case apierrors.IsNotFound(err):
-			fmt.Fprintf(w.notes, "FailoverDrill %s was deleted; its faults are taken back\n", w.name)
+			fmt.Fprintf(w.notes, "FailoverDrill %s was deleted; its faults are recovered\n", w.name)
 			return nil, exitError(exitNothing)
 		case mayPass(err):
 			w.gone(err)
@@ -146,10 +146,10 @@ func (w *follower) look(ctx context.Context) (*api.FailoverDrill, error) {
 	return drillKind.get(ctx, w.cluster, w.name)
 }
 
-// gone and back tell once of an API server that does not answer, which may be the drill's own doing.
+// gone and back report once that the API server does not answer, which may be due to the drill.
 func (w *follower) gone(err error) {
 	if !w.away {
-		w.line("", "the API server does not answer (%v); the drill goes on, this waits", err)
+		w.line("", "the API server does not answer (%v); the drill goes on, waiting", err)
 	}
 	w.away = true
 }
@@ -161,7 +161,7 @@ func (w *follower) back() {
 	w.away = false
 }
 
-// show writes a line for each thing that is new.
+// show writes a line for each change.
 func (w *follower) show(ctx context.Context, drill *api.FailoverDrill) {
 	news := newsOf(w.last, drill)
 	w.last = drill
@@ -184,10 +184,10 @@ func (w *follower) line(where, format string, args ...any) {
 	fmt.Fprintf(w.out, "%s  %-12s  %s\n", w.now().Format("15:04:05"), where, fmt.Sprintf(format, args...))
 }
 
-// standingReasons are those for which a drill does not begin until a person does something.
+// standingReasons are those for which a drill does not begin without user action.
 var standingReasons = []string{"GridNotFound", "PlanInvalid", "NamespaceNotAllowed", "GridMismatch", "TooManyShards", "FaultNotPossible", "NameTaken"}
 
-// giveUp says why a drill that this command started is given up before it has begun.
+// giveUp returns why a drill that this command started is given up before it has begun.
 func (w *follower) giveUp(d *api.FailoverDrill) string {
 	if w.startLimit == 0 || isTrue(d, api.ConditionRunning) {
 		return ""
@@ -200,16 +200,16 @@ func (w *follower) giveUp(d *api.FailoverDrill) string {
 	}
 	switch waited := w.now().Sub(w.began); {
 	case !w.impossible.IsZero() && w.now().Sub(w.impossible) >= standing:
-		return "it cannot begin until the above is mended"
+		return "it cannot begin until the above is fixed"
 	case waited >= w.startLimit && c == nil:
-		return fmt.Sprintf("after %s the operator has not looked at it; is it running, and of this version?", w.startLimit)
+		return fmt.Sprintf("after %s the operator has not seen it; is it running, and of this version?", w.startLimit)
 	case waited >= w.startLimit:
 		return fmt.Sprintf("it has not begun after %s", w.startLimit)
 	}
 	return ""
 }
 
-// cancel ends a drill that did not begin, so that it does not begin later without anybody looking.
+// cancel aborts a drill that did not begin, so that it does not begin later unattended.
 func (w *follower) cancel(ctx context.Context, why string) (*api.FailoverDrill, error) {
 	if err := w.cluster.abort(ctx, w.name); err != nil {
 		return nil, fmt.Errorf("%s, and it cannot be aborted: %w", why, err)
@@ -218,7 +218,7 @@ func (w *follower) cancel(ctx context.Context, why string) (*api.FailoverDrill, 
 	return nil, exitError(exitNothing)
 }
 
-// interrupted ends the command, and the drill if that was asked for.
+// interrupted ends the command, and the drill if that was requested.
 func (w *follower) interrupted() error {
 	if !w.abortOnInterrupt {
 		in := inNamespace(w.cluster)
@@ -232,7 +232,7 @@ func (w *follower) interrupted() error {
 	if err := w.cluster.abort(ctx, w.name); err != nil {
 		return fmt.Errorf("%s goes on: %w", w.name, err)
 	}
-	fmt.Fprintf(w.notes, "\n%s is aborted; this waits until every fault is taken back (Ctrl-C: do not wait)\n", w.name)
+	fmt.Fprintf(w.notes, "\n%s is aborted; waiting until every fault is recovered (Ctrl-C: do not wait)\n", w.name)
 	w.startLimit = 0
 	drill, err := w.follow(ctx)
 	switch {
@@ -261,7 +261,7 @@ func (w *follower) finish(ctx context.Context, drill *api.FailoverDrill) error {
 	verdict := verdictError(drill)
 	if failed != nil {
 		fmt.Fprintln(w.notes, "kubectl ordergrid:", failed)
-		if verdict == nil { // nobody takes a missing certificate for a good one
+		if verdict == nil { // a missing certificate must not pass for a good one
 			return exitError(exitFailed)
 		}
 	}

@@ -20,7 +20,7 @@ func drillListCommand(k *kubeFlags) *cobra.Command {
   kubectl ordergrid drill list -o json | jq -r '.items[].status.certificate.verdict'`, writeDrills)
 }
 
-// suiteText is what a drill breaks.
+// suiteText names the suite of a drill.
 func suiteText(d *api.FailoverDrill) string {
 	if d.Spec.Suite != "" {
 		return string(d.Spec.Suite)
@@ -28,7 +28,7 @@ func suiteText(d *api.FailoverDrill) string {
 	return fmt.Sprintf("%d own", len(d.Spec.Faults))
 }
 
-// stateText is where a drill stands, in one word.
+// stateText is the phase of a drill, in one word.
 func stateText(d *api.FailoverDrill) string {
 	if c := condition(d, api.ConditionRunning); c != nil {
 		return c.Reason
@@ -69,7 +69,7 @@ func writeDrills(w io.Writer, drills []api.FailoverDrill, v view) error {
 	return t.write(w)
 }
 
-// verdictCell colours a verdict by the exit code it stands for.
+// verdictCell colours a verdict by its exit code.
 func verdictCell(verdict string, code int) cell {
 	return cell{verdict, map[int]string{0: green, exitBroken: red, exitNothing: yellow}[code]}
 }
@@ -77,7 +77,7 @@ func verdictCell(verdict string, code int) cell {
 func drillStatusCommand(k *kubeFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "status NAME",
-		Short:   "Show where a drill stands, its steps, and whether a fault is in place",
+		Short:   "Show the state of a drill, its steps, and whether a fault is in place",
 		Example: `  kubectl ordergrid drill status pull-the-plug-x7c2d -n trading`,
 		Args:    drillKind.one,
 		RunE: func(cmd *cobra.Command, args []string) error {

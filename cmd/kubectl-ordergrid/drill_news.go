@@ -14,8 +14,8 @@ import (
 // news is one line about a drill.
 type news struct{ where, text string }
 
-// newsOf says what is new in a drill: where it stands, what each step does, and the certificate. Whatever happened between
-// two looks is told in its order.
+// newsOf returns what is new in a drill: its phase, its steps, and the certificate. Events between two polls are in
+// their order.
 func newsOf(before, after *api.FailoverDrill) (list []news) {
 	say := func(where, format string, args ...any) {
 		list = append(list, news{where, fmt.Sprintf(format, args...)})
@@ -38,7 +38,7 @@ func newsOf(before, after *api.FailoverDrill) (list []news) {
 	if r := newCondition(before, after, api.ConditionRecovered); r != nil && (r.Reason == "FaultsRemain" || r.Reason == "FaultsUnknown") {
 		say("recovery", "%s: %s", r.Reason, r.Message)
 	}
-	// Steps have been told of one by one.
+	// Steps have been reported one by one.
 	if r := newCondition(before, after, api.ConditionRunning); r != nil && isTrue(after, api.ConditionRunning) && r.Reason != "Step" {
 		say("drill", "%s: %s", r.Reason, r.Message)
 	}
@@ -54,7 +54,7 @@ func newsOf(before, after *api.FailoverDrill) (list []news) {
 	return list
 }
 
-// newCondition is a condition whose reason, message or status was another before.
+// newCondition is a condition whose reason, message or status has changed.
 func newCondition(before, after *api.FailoverDrill, kind string) *metav1.Condition {
 	b, a := condition(before, kind), condition(after, kind)
 	if a == nil || b != nil && b.Status == a.Status && b.Reason == a.Reason && b.Message == a.Message {
@@ -72,7 +72,7 @@ func stepOf(d *api.FailoverDrill, index int32) *api.DrillStep {
 	return &api.DrillStep{}
 }
 
-// passed says whether a step has come to a state, or beyond it, since it was looked at before.
+// passed reports whether a step has reached a state, or gone beyond it, since the last poll.
 func passed(before, after *api.DrillStep, state api.DrillStepState) bool {
 	order := []api.DrillStepState{"", api.StepPending, api.StepWaiting, api.StepCalm, api.StepInjecting, api.StepWitnessing, api.StepHolding, api.StepRecovering, api.StepSettling, api.StepDone}
 	at := slices.Index(order, state)
@@ -98,7 +98,7 @@ func stepNews(before, after *api.DrillStep, planned int32) (list []news) {
 		say("%s: %s", seen, w.Message)
 	}
 	if passed(before, after, api.StepRecovering) && after.RecoveredTime == nil && after.InjectedTime != nil && !after.Type.Momentary() {
-		say("is taken back after %s", rounded(after.StateTime.Sub(after.InjectedTime.Time)))
+		say("is recovered after %s", rounded(after.StateTime.Sub(after.InjectedTime.Time)))
 	}
 	if passed(before, after, api.StepDone) {
 		say("%s", outcomeLine(after))

@@ -28,8 +28,8 @@ func lines(list []news) []string {
 	return out
 }
 
-// TestNewsOfEveryState: a drill looked at after every change of state tells each thing once, and one that is looked at
-// once in the end tells the same.
+// TestNewsOfEveryState: a drill polled after every change of state reports each event once, and one that is polled once
+// at the end reports the same.
 func TestNewsOfEveryState(t *testing.T) {
 	began := metav1.NewMicroTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	later := metav1.NewMicroTime(began.Add(10 * time.Second))
@@ -63,7 +63,7 @@ func TestNewsOfEveryState(t *testing.T) {
 		"step 5/10 | cut (NetworkPartition)",
 		"step 5/10 | injecting into a, b, c, d, 1 more by ChaosMesh",
 		"step 5/10 | has hit: nothing heard for 2s",
-		"step 5/10 | is taken back after 10s",
+		"step 5/10 | is recovered after 10s",
 		"step 5/10 | Missed: p99 412µs before, 1m30s during, 1ms after; 3 orders failed; too long",
 	}
 	var got []string
@@ -71,20 +71,20 @@ func TestNewsOfEveryState(t *testing.T) {
 	for _, after := range states {
 		got = append(got, lines(newsOf(before, after))...)
 		if again := newsOf(after, after); len(again) > 0 {
-			t.Errorf("%s tells %v twice", after.Status.Steps[0].State, again)
+			t.Errorf("%s reports %v twice", after.Status.Steps[0].State, again)
 		}
 		before = after
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("state by state\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	want = slices.Delete(want, 3, 4) // when it was taken back has passed
+	want = slices.Delete(want, 3, 4) // the time of its recovery has passed
 	if got = lines(newsOf(&api.FailoverDrill{}, states[len(states)-1])); !slices.Equal(got, want) {
 		t.Errorf("at the end\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestNewsOfTheDrill: conditions, what is skipped, faults that remain.
+// TestNewsOfTheDrill: conditions, skipped faults, faults that remain.
 func TestNewsOfTheDrill(t *testing.T) {
 	set := func(d *api.FailoverDrill, kind string, is metav1.ConditionStatus, reason string) {
 		meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: "why"})
@@ -158,7 +158,7 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// TestMayPass: an API server that is away is waited for, a refusal is not.
+// TestMayPass: an API server outage is waited for, a refusal is not.
 func TestMayPass(t *testing.T) {
 	for _, tc := range []struct {
 		err  error
@@ -177,7 +177,7 @@ func TestMayPass(t *testing.T) {
 			t.Errorf("%v: %v", tc.err, got)
 		}
 	}
-	// It is told once, and once again when it is over.
+	// It is reported once, and once again when it is over.
 	var out bytes.Buffer
 	w := &follower{out: &out, now: time.Now}
 	w.back()

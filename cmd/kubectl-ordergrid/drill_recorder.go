@@ -23,7 +23,7 @@ import (
 // fileDrill is beside the files of a certificate.
 const fileDrill = "drill.yaml"
 
-// Bounds of what is taken from a recorder.
+// Bounds of data from a recorder.
 const (
 	historyLimit   = 16 << 30 // bytes
 	historyTimeout = 30 * time.Minute
@@ -34,13 +34,13 @@ const (
 // recorderLink reaches the recorder of a drill through the API server.
 type recorderLink struct {
 	cluster *cluster
-	// open returns the local end of a tunnel to a pod, and what ends it.
+	// open returns the local end of a tunnel to a pod, and a function that ends it.
 	open func(ctx context.Context, pod string) (address string, end func(), err error)
 
-	end    func() // of the tunnel there is
+	end    func() // of the present tunnel
 	client *recorder.Client
 	pod    string
-	retry  time.Time // no use to try before
+	retry  time.Time // no attempt before
 }
 
 func newRecorderLink(c *cluster) *recorderLink {
@@ -66,7 +66,7 @@ func (l *recorderLink) close() {
 func (l *recorderLink) dial(ctx context.Context, d *api.FailoverDrill) (*recorder.Client, error) {
 	run := d.Status.Recorder
 	if run == nil || run.Pod == "" {
-		return nil, fmt.Errorf("drill %s has no recorder yet; kubectl ordergrid drill status %s says why", d.Name, d.Name)
+		return nil, fmt.Errorf("drill %s has no recorder yet; see kubectl ordergrid drill status %s", d.Name, d.Name)
 	}
 	if l.client != nil && l.pod == run.Pod {
 		return l.client, nil
@@ -88,8 +88,8 @@ func (l *recorderLink) dial(ctx context.Context, d *api.FailoverDrill) (*recorde
 	return l.client, nil
 }
 
-// orders says how many orders there are so far; "" where the recorder cannot be asked: who may follow a drill need not be
-// allowed to connect to pods.
+// orders returns the number of orders so far; "" where the recorder is not reachable: users who may follow a drill need
+// not be allowed to connect to pods.
 func (l *recorderLink) orders(ctx context.Context, d *api.FailoverDrill) string {
 	if time.Now().Before(l.retry) {
 		return ""
@@ -134,13 +134,13 @@ func (l *recorderLink) certificate(ctx context.Context, d *api.FailoverDrill, fo
 	}
 	if form == certificate.JSONFile {
 		if got := certificate.Sum(data); c.SHA256 != "" && got != c.SHA256 {
-			return nil, fmt.Errorf("certificate of %s was changed: its sha256 is %s, status.certificate.sha256 says %s", d.Name, got, c.SHA256)
+			return nil, fmt.Errorf("certificate of %s was changed: its sha256 is %s, status.certificate.sha256 is %s", d.Name, got, c.SHA256)
 		}
 	}
 	return data, nil
 }
 
-// fromConfigMap returns nothing where there is no such key: what was too large is not there.
+// fromConfigMap returns nothing where the key is missing: a large form is not in it.
 func (l *recorderLink) fromConfigMap(ctx context.Context, name, key string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
@@ -177,7 +177,7 @@ func (l *recorderLink) history(ctx context.Context, d *api.FailoverDrill, to str
 	if err != nil {
 		return err
 	}
-	partial := to + ".part" // nobody takes half a history for a whole one
+	partial := to + ".part" // half a history must not pass for a whole one
 	f, err := os.Create(partial)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (l *recorderLink) history(ctx context.Context, d *api.FailoverDrill, to str
 	return os.Rename(partial, to)
 }
 
-// save writes everything about a drill into a folder, whatever of it there is.
+// save writes everything available about a drill into a folder.
 func (l *recorderLink) save(ctx context.Context, d *api.FailoverDrill, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -34,7 +34,7 @@ func recorderOf(t *testing.T, s *stage, answers map[string]string) (*recorderLin
 			http.Error(w, "token", http.StatusUnauthorized)
 		case !ok:
 			http.Error(w, "there is none", http.StatusNotFound)
-		case strings.HasPrefix(text, "cut:"): // says more than it sends
+		case strings.HasPrefix(text, "cut:"): // announces more than it sends
 			w.Header().Set("Content-Length", "1000")
 			_, _ = w.Write([]byte(text))
 		default:
@@ -69,7 +69,7 @@ func (s *stage) token(ca []byte) {
 	s.must(s.cl.Create(s.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: api.RecorderName("net"), Namespace: s.ns}, Data: map[string][]byte{"token": []byte("secret"), "ca.crt": ca}}))
 }
 
-// TestSave: a folder has everything, each file as its check sum says, or it is not there.
+// TestSave: a folder has everything, each file matching its check sum, or does not exist.
 func TestSave(t *testing.T) {
 	s, ctx := newStage(t), t.Context()
 	answers := map[string]string{recorder.PathText: "text", recorder.PathCertificate: "{}", recorder.PathPage: "<html>", recorder.PathHistory: "orders",

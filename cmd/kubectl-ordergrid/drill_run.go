@@ -33,9 +33,9 @@ func drillRunCommand(k *kubeFlags) *cobra.Command {
 		Long: `Creates a FailoverDrill of a suite ("kubectl ordergrid drill suites" lists them) and, with --follow, shows what happens,
 one line an event, until there is a certificate, which it prints.
 
-Ctrl-C while following leaves the drill running and says how to abort it; with --abort-on-interrupt it is aborted, and
-every fault taken back, before the command ends. A drill that does not begin within --start-timeout, or cannot without
-somebody doing something, is aborted too.
+Ctrl-C while following leaves the drill running and prints how to abort it; with --abort-on-interrupt it is aborted, and
+every fault recovered, before the command ends. A drill that does not begin within --start-timeout, or cannot without
+manual action, is aborted too.
 
 For faults of your own write a FailoverDrill (docs/spec/failoverdrill.md), kubectl create it and follow it with
 "kubectl ordergrid drill follow NAME". --print shows the FailoverDrill that would be created.
@@ -53,16 +53,16 @@ For faults of your own write a FailoverDrill (docs/spec/failoverdrill.md), kubec
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.grid, "grid", "", "OrderGrid to break (required)")
+	fl.StringVar(&f.grid, "grid", "", "OrderGrid to inject faults into (required)")
 	fl.StringVar(&f.name, "name", "", "name of the FailoverDrill; default the suite's and five characters")
 	fl.Int32Var(&f.repetitions, "repetitions", 0, "of the whole suite, 1 to 1000; default the suite's")
-	fl.Int64Var(&f.seed, "seed", 0, "of everything that is drawn; default drawn, and shown")
+	fl.Int64Var(&f.seed, "seed", 0, "of all random choices; default random, and shown")
 	fl.Int32Var(&f.rate, "rate", 0, "orders per second of each probe, 1 to 100000; default the suite's")
 	fl.Int32Var(&f.probes, "probes", 0, "number of probes, 1 to 26; default 2")
 	fl.Int32Var(&f.maxShards, "max-shards", 0, "how many shards one fault may hit, 1 to 256; default 1")
 	fl.StringVar(&f.lastCopy, "last-copy", "", "Keep refuses a fault that would end the last copy of a partition, Take injects it and loses orders; default Keep")
-	fl.BoolVar(&f.notRedundant, "allow-not-redundant", false, "inject faults although copies are missing")
-	fl.BoolVar(&f.skipUnsupported, "skip-unsupported", false, "leave out faults that nobody here can carry out, instead of not beginning")
+	fl.BoolVar(&f.notRedundant, "allow-not-redundant", false, "inject faults even if copies are missing")
+	fl.BoolVar(&f.skipUnsupported, "skip-unsupported", false, "leave out unsupported faults, instead of not beginning")
 	fl.BoolVarP(&f.follow, "follow", "f", false, "show what happens until there is a certificate, and end with its verdict")
 	fl.DurationVar(&f.startTimeout, "start-timeout", 10*time.Minute, "with --follow: how long the drill may wait to begin")
 	fl.BoolVar(&f.printing, "print", false, "only print the FailoverDrill, as YAML")
@@ -78,7 +78,7 @@ func (f *drillRunFlags) run(cmd *cobra.Command, k *kubeFlags, suite string) erro
 	if f.printing {
 		return printManifest(cmd, drill, k.namespace)
 	}
-	if f.folder != "" { // a folder that cannot be written is better known before the drill than after it
+	if f.folder != "" { // check the folder before the drill, not after it
 		if err := os.MkdirAll(f.folder, 0o755); err != nil {
 			return err
 		}
@@ -100,11 +100,11 @@ func (f *drillRunFlags) run(cmd *cobra.Command, k *kubeFlags, suite string) erro
 	return w.run(cmd.Context())
 }
 
-// build makes the object; what is wrong is for the person at the command line.
+// build makes the object; errors are for the user.
 func (f *drillRunFlags) build(suite string) (*api.FailoverDrill, error) {
 	switch {
 	case f.grid == "":
-		return nil, fmt.Errorf("--grid is missing: name the OrderGrid to break")
+		return nil, fmt.Errorf("--grid is missing: name the OrderGrid to inject faults into")
 	case !f.follow && (f.folder != "" || f.abortOnInterrupt):
 		return nil, fmt.Errorf("--out and --abort-on-interrupt are for the end of a drill that is followed; add --follow")
 	case f.startTimeout <= 0:
@@ -155,7 +155,7 @@ func printManifest(cmd *cobra.Command, d *api.FailoverDrill, namespace string) e
 	return err
 }
 
-// inNamespace repeats the namespace for commands that are suggested.
+// inNamespace repeats the namespace in suggested commands.
 func inNamespace(c *cluster) string {
 	if c.namespace == metav1.NamespaceDefault {
 		return ""

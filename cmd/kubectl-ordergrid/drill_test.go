@@ -39,7 +39,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// runIn is run with a context, which stands for Ctrl-C.
+// runIn is run with a context, which simulates Ctrl-C.
 func runIn(ctx context.Context, out *lockedBuffer, args ...string) error {
 	cmd := rootCommand()
 	cmd.SetOut(out)
@@ -65,21 +65,21 @@ func TestDrillUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"drill", "run"}, "0 arguments, allowed: the name of one suite"},
-		{[]string{"drill", "run", "pull-the-plug"}, "--grid is missing: name the OrderGrid to break"},
-		{[]string{"drill", "run", "kill", "--grid", "g"}, `suite "kill" is not known; allowed are pull-the-plug, network, node`},
+		{[]string{"drill", "run", "pull-the-plug"}, "--grid is missing: name the OrderGrid to inject faults into"},
+		{[]string{"drill", "run", "kill", "--grid", "g"}, `suite "kill" is unknown; allowed are pull-the-plug, network, node`},
 		{[]string{"drill", "run", "network", "--grid", "g", "--out", "x"}, "--out and --abort-on-interrupt are for the end of a drill that is followed; add --follow"},
 		{[]string{"drill", "run", "network", "--grid", "g", "--start-timeout", "0s"}, "--start-timeout: value 0s, allowed: more than 0s"},
 		{[]string{"drill", "break"}, `unknown command "break"`},
 		{[]string{"drill", "status"}, "0 arguments, allowed: the name of one FailoverDrill"},
 		{[]string{"drill", "list", "x"}, "1 arguments, allowed: none"},
 		{[]string{"drill", "certificate", "x", "-o", "pdf"}, `--output: value "pdf", allowed: text, json, html`},
-		{[]string{"drill", "suites", "kill"}, `suite "kill" is not known`},
+		{[]string{"drill", "suites", "kill"}, `suite "kill" is unknown`},
 		{[]string{"drill", "suites", "-o", "json"}, `--output: value "json", allowed: text, yaml`},
 	} {
 		_, err := run(tc.args...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v: error %v, want a usage error that says %q", tc.args, err, tc.want)
+			t.Errorf("%v: error %v, want a usage error with %q", tc.args, err, tc.want)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestDrillSuites(t *testing.T) {
 	}
 }
 
-// TestDrillPrint: what is printed can be created, and is what the flags say.
+// TestDrillPrint: the printed drill can be created, and follows the flags.
 func TestDrillPrint(t *testing.T) {
 	s := newStage(t)
 	out, err := run("drill", "run", "network", "--grid", "trades", "--name", "net", "--repetitions", "2", "--rate", "2", "--seed", "7", "--probes", "3", "--max-shards", "2",
@@ -113,7 +113,7 @@ func TestDrillPrint(t *testing.T) {
 		p.Safety.LastCopy != api.LastCopyTake || p.Safety.WhenNotRedundant != api.NotRedundantAllow || p.UnsupportedFaults != api.UnsupportedSkip {
 		t.Errorf("%s", out)
 	}
-	// What is printed of a suite is accepted as faults of one's own.
+	// The printed faults of a suite are valid as own faults.
 	if out, err = run("drill", "suites", "overnight", "-o", "yaml"); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func (s *stage) drillOf() *api.FailoverDrill {
 	return nil
 }
 
-// operate writes the status of a drill, as the operator does.
+// operate plays the operator's status of a drill.
 func (s *stage) operate(d *api.FailoverDrill, change func(*api.FailoverDrillStatus)) {
 	s.t.Helper()
 	s.must(s.cl.Get(s.t.Context(), client.ObjectKeyFromObject(d), d))
@@ -158,7 +158,7 @@ func stands(st *api.FailoverDrillStatus, kind, reason, message string) {
 
 func dur(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 
-// await waits until the output has a text.
+// await waits until the output contains a text.
 func await(t *testing.T, out *lockedBuffer, text string) {
 	t.Helper()
 	for !strings.Contains(out.String(), text) {
@@ -183,7 +183,7 @@ func (s *stage) certify(d *api.FailoverDrill, verdict api.DrillVerdict, lost int
 	})
 }
 
-// TestDrillRunFollow: what is shown, and how the command ends, for each verdict.
+// TestDrillRunFollow: the output, and the exit code, for each verdict.
 func TestDrillRunFollow(t *testing.T) {
 	for verdict, code := range map[api.DrillVerdict]int{api.DrillPass: 0, api.DrillViolated: 1, api.DrillMissed: 1, api.DrillInvalid: 3} {
 		t.Run(string(verdict), func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestDrillRunFollow(t *testing.T) {
 	}
 }
 
-// TestDrillInterrupted: Ctrl-C leaves a drill alone, unless it was to abort it.
+// TestDrillInterrupted: Ctrl-C does not abort a drill unless requested.
 func TestDrillInterrupted(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		s, out, ended := newStage(t), &lockedBuffer{}, make(chan error, 1)
@@ -242,7 +242,7 @@ func TestDrillInterrupted(t *testing.T) {
 		await(t, out, "Starting")
 		interrupt()
 		if abort {
-			await(t, out, d.Name+" is aborted; this waits until every fault is taken back")
+			await(t, out, d.Name+" is aborted; waiting until every fault is recovered")
 			s.operate(d, func(st *api.FailoverDrillStatus) { stands(st, api.ConditionFailed, "Aborted", "spec.state is Abort") })
 			wantCode(t, <-ended, exitNothing)
 		} else {
@@ -263,21 +263,21 @@ func TestDrillNotBegun(t *testing.T) {
 	s, out := newStage(t), &lockedBuffer{}
 	err := runIn(t.Context(), out, append([]string{"drill", "run", "node", "--grid", "trades", "-f", "--start-timeout", "1s"}, s.args...)...)
 	wantCode(t, err, exitNothing)
-	if d := s.drillOf(); d.Spec.State != api.DrillAbort || !strings.Contains(out.String(), "is aborted: after 1s the operator has not looked at it; is it running") {
-		t.Errorf("state %s, said %s", d.Spec.State, out)
+	if d := s.drillOf(); d.Spec.State != api.DrillAbort || !strings.Contains(out.String(), "is aborted: after 1s the operator has not seen it; is it running") {
+		t.Errorf("state %s, output %s", d.Spec.State, out)
 	}
 	if _, err := run(append([]string{"drill", "run", "node", "--grid", "none"}, s.args...)...); err == nil || !strings.Contains(err.Error(), "ordergrid "+s.ns+"/none does not exist") {
-		t.Errorf("a grid that is not there: %v", err)
+		t.Errorf("an unknown grid: %v", err)
 	}
 	if _, err := run(append([]string{"drill", "run", "node", "--grid", "trades", "--rate", "-1"}, s.args...)...); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "spec.traffic.ratePerProbe: Invalid value") {
 		t.Errorf("an impossible rate: %v", err)
 	}
 	if _, err := run(append([]string{"drill", "follow", "none"}, s.args...)...); err == nil || !strings.Contains(err.Error(), "failoverdrill "+s.ns+"/none does not exist") {
-		t.Errorf("a drill that is not there: %v", err)
+		t.Errorf("an unknown drill: %v", err)
 	}
 }
 
-// TestGiveUp: who has to do something is told so soon; what passes by itself is waited for.
+// TestGiveUp: obstacles that require user action are reported soon; transient ones are waited for.
 func TestGiveUp(t *testing.T) {
 	now := time.Now()
 	for _, tc := range []struct {
@@ -287,7 +287,7 @@ func TestGiveUp(t *testing.T) {
 		want    string
 	}{
 		{"FaultNotPossible", 0, 0, ""},
-		{"FaultNotPossible", standing, standing, "it cannot begin until the above is mended"},
+		{"FaultNotPossible", standing, standing, "it cannot begin until the above is fixed"},
 		{"OtherDrill", standing, standing, ""},
 		{"GridNotReady", time.Minute, time.Minute, ""},
 		{"OtherDrill", time.Hour, time.Hour, "it has not begun after 10m0s"},
@@ -322,7 +322,7 @@ func TestDrillAbort(t *testing.T) {
 		recovered(st, metav1.ConditionFalse, "FaultActive")
 	})
 	wantCode(t, runIn(t.Context(), out, append([]string{"drill", "abort", "net", "--timeout", "700ms"}, s.args...)...), exitNotDone)
-	if !strings.Contains(out.String(), "not all faults are taken back, or the drill is not over: FaultActive: cut-primary") {
+	if !strings.Contains(out.String(), "not all faults are recovered, or the drill is not over: FaultActive: cut-primary") {
 		t.Errorf("said %s", out)
 	}
 	go func() { ended <- runIn(t.Context(), out, append([]string{"drill", "abort", "net"}, s.args...)...) }()
@@ -341,7 +341,7 @@ func TestDrillAbort(t *testing.T) {
 	}
 }
 
-// TestDrillCertificate: from the ConfigMap, and only if it is what the operator got.
+// TestDrillCertificate: from the ConfigMap, and only if it is the operator's.
 func TestDrillCertificate(t *testing.T) {
 	s := newStage(t)
 	d := &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: "net", Namespace: s.ns}, Spec: api.FailoverDrillSpec{GridRef: api.GridReference{Name: "trades"}, Suite: api.SuiteNetwork}}
@@ -358,7 +358,7 @@ func TestDrillCertificate(t *testing.T) {
 		}
 	}
 	if _, err := run(append([]string{"drill", "certificate", "net", "-o", "html"}, s.args...)...); err == nil || !strings.Contains(err.Error(), "drill net has no recorder") {
-		t.Errorf("the page comes from the recorder, which is not there: %v", err)
+		t.Errorf("the page comes from the recorder, which does not exist: %v", err)
 	}
 	out, err := run(append([]string{"drill", "list"}, s.args...)...)
 	if err != nil || !strings.Contains(out, "trades  network  StepsDone  -      Pass     0     61.23ms") {
@@ -375,7 +375,7 @@ func TestDrillCertificate(t *testing.T) {
 	if _, err := run(append([]string{"drill", "certificate", "net", "-o", "json"}, s.args...)...); err == nil || !strings.Contains(err.Error(), "certificate of net was changed: its sha256 is") {
 		t.Errorf("a changed certificate: %v", err)
 	}
-	// A certificate that cannot be had makes no good end, whatever its verdict.
+	// A missing certificate is not a success, whatever its verdict.
 	folder := filepath.Join(t.TempDir(), "out")
 	wantCode(t, runIn(t.Context(), &lockedBuffer{}, append([]string{"drill", "follow", "net", "--out", folder}, s.args...)...), exitFailed)
 	if text, err := os.ReadFile(filepath.Join(folder, fileDrill)); err != nil || !strings.Contains(string(text), "kind: FailoverDrill") {

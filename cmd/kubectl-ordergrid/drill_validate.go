@@ -13,9 +13,9 @@ func drillValidateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE|DIR",
 		Short: "Judge the saved history of a drill again, without a cluster",
-		Long: `Judges a history that "drill run --out" or "drill history" has saved, with the judge of this program, and prints the
-certificate. Where a certificate and SHA256SUMS lie beside it, they have to agree with it: a history or a certificate of
-which a byte was changed does not.
+		Long: `Judges a history that "drill run --out" or "drill history" has saved, with this program, and prints the
+certificate. A certificate and SHA256SUMS beside it must agree with it: a modified
+history or certificate does not.
 
 Exit codes: 0 Pass, 1 Violated or Missed, 2 wrong usage, 3 Invalid, 4 it cannot be judged, or does not agree.`,
 		Example: `  kubectl ordergrid drill validate certificate/

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// savedDrill keeps a drill of 1,000 orders and one kill as "drill run --out" does; lost orders at the end of the log are
+// savedDrill keeps a drill of 1,000 orders and one kill as "drill run --out" does; the last lost orders of the log are
 // in no copy.
 func savedDrill(t *testing.T, lost int) (folder string) {
 	t.Helper()
@@ -45,7 +45,7 @@ func savedDrill(t *testing.T, lost int) (folder string) {
 	return folder
 }
 
-// TestDrillValidate: a saved drill gives its verdict again without a cluster, and not if it was changed.
+// TestDrillValidate: a saved drill gives its verdict again without a cluster, but not if it was changed.
 func TestDrillValidate(t *testing.T) {
 	for lost, code := range map[int]int{0: 0, 3: exitBroken} {
 		folder, out := savedDrill(t, lost), &lockedBuffer{}
@@ -58,7 +58,7 @@ func TestDrillValidate(t *testing.T) {
 		wantCode(t, runIn(t.Context(), json, "drill", "validate", filepath.Join(folder, certificate.HistoryFile), "-o", "json"), code)
 		canonical := json.String()[:strings.LastIndex(json.String(), "}")+2]
 		for _, tc := range []struct {
-			text, said string
+			text, want string
 			code       int
 		}{
 			{canonical, "history, certificate and check sums agree", code},
@@ -72,8 +72,8 @@ func TestDrillValidate(t *testing.T) {
 			}
 			out := &lockedBuffer{}
 			wantCode(t, runIn(t.Context(), out, "drill", "validate", folder), tc.code)
-			if !strings.Contains(out.String(), tc.said) {
-				t.Errorf("lost %d, want %s:\n%s", lost, tc.said, out)
+			if !strings.Contains(out.String(), tc.want) {
+				t.Errorf("lost %d, want %s:\n%s", lost, tc.want, out)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func TestDrillValidate(t *testing.T) {
 	}
 }
 
-// sums are those of a folder's history and of a certificate.
+// sums are the check sums of a folder's history and of a certificate.
 func sums(t *testing.T, folder, json string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, certificate.HistoryFile))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // deprecated, but what portforward takes
+	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // deprecated, but required by portforward
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 
@@ -21,8 +21,8 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/fabric"
 )
 
-// forwarder dials the nodes of a grid through the API server, as kubectl
-// port-forward does: pod addresses mean nothing outside the cluster.
+// forwarder dials the nodes of a grid through the API server, as kubectl port-forward does: pod addresses are not
+// reachable outside the cluster.
 type forwarder struct {
 	cluster *cluster
 	grid    string

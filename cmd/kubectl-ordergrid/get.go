@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
 
-// exitNotFound says that an order was asked for that is not there.
+// exitNotFound means that a requested order does not exist.
 const exitNotFound = 1
 
 type getFlags struct {
@@ -31,9 +31,9 @@ func getCommand(k *kubeFlags) *cobra.Command {
 		Short: "Read orders by ClOrdID or by their id, such as p1/17",
 		Long: `Reads committed orders. ORDER is a ClOrdID (FIX tag 11), or the id in a receipt: partition and
 sequence number, such as p1/17, with epoch and hash if it may be old: p1/17@3-1c9f0e2a77b3d401.
-Then no other order is answered that has the number now, because the loss of data was accepted since
-or the grid was made again under its name. With the epoch alone, p1/17@3, that holds within one
-grid. A ClOrdID that looks like an id is asked for as clordid:VALUE.
+Then no other order with that number is returned, assigned after an accepted loss of data
+or in a grid recreated under its name. With the epoch alone, p1/17@3, that holds within one
+grid. A ClOrdID that looks like an id is written clordid:VALUE.
 
 ` + reachHelp + `
 

@@ -53,8 +53,8 @@ Exit codes: 0 the pod is primary, or --reset is done, 1 not done or not in time,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.to, "to", "", "pod that should be primary (default: the in-sync pod with the fewest)")
-	fl.BoolVar(&f.reset, "reset", false, "leave the choice to the operator again")
-	fl.BoolVar(&f.wait, "wait", true, "wait until it has happened, and say how long it took")
+	fl.BoolVar(&f.reset, "reset", false, "return the choice to the operator")
+	fl.BoolVar(&f.wait, "wait", true, "wait until it has happened, and print how long it took")
 	fl.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait")
 	return cmd
 }
@@ -65,7 +65,7 @@ func (f *handoverFlags) run(ctx context.Context, c *cluster, name string, out io
 		return err
 	}
 	if primaryPod(p) == "" {
-		return fmt.Errorf("gridpartition %s/%s has no primary that could hand over; kubectl ordergrid status %s shows why", c.namespace, name, p.Spec.GridRef.Name)
+		return fmt.Errorf("gridpartition %s/%s has no primary that could hand over; see kubectl ordergrid status %s", c.namespace, name, p.Spec.GridRef.Name)
 	}
 	if f.reset {
 		if err := c.annotate(ctx, name, v1alpha1.AnnotationPreferredPod, ""); err != nil {
@@ -91,7 +91,7 @@ func (f *handoverFlags) run(ctx context.Context, c *cluster, name string, out io
 	return f.await(ctx, c, name, target, out)
 }
 
-// target is the pod that should be primary.
+// target is the requested primary.
 func (f *handoverFlags) target(ctx context.Context, c *cluster, p *v1alpha1.GridPartition) (string, error) {
 	if f.to != "" {
 		if pods := shardPods(p); !slices.Contains(pods, f.to) {
@@ -135,11 +135,11 @@ func (f *handoverFlags) await(ctx context.Context, c *cluster, name, target stri
 	case p == nil:
 		return err
 	case refused:
-		fmt.Fprintf(out, "%s: the annotation %s was changed or refused; kubectl describe gridpartition %s says why\n", name, v1alpha1.AnnotationPreferredPod, name)
+		fmt.Fprintf(out, "%s: the annotation %s was changed or refused; see kubectl describe gridpartition %s\n", name, v1alpha1.AnnotationPreferredPod, name)
 	case p.Spec.PreferredPod != target:
-		fmt.Fprintf(out, "%s: after %v the operator has not taken it over (spec.preferredPod is %s); is it running?\n", name, f.timeout, p.Spec.PreferredPod)
+		fmt.Fprintf(out, "%s: after %v the operator has not applied it (spec.preferredPod is %s); is it running?\n", name, f.timeout, p.Spec.PreferredPod)
 	default:
-		fmt.Fprintf(out, "%s, after %v: %s is not primary; it has to be in sync for spec.timing.handOverDelay, and not about to stop. It is still wanted; --reset takes that back\n",
+		fmt.Fprintf(out, "%s, after %v: %s is not primary; it has to be in sync for spec.timing.handOverDelay, and not about to stop. The annotation stays; --reset removes it\n",
 			describe(p), f.timeout, target)
 	}
 	return exitError(exitNotDone)

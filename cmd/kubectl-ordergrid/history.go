@@ -14,13 +14,13 @@ func historyCommand(k *kubeFlags) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "history GRID",
-		Short: "Show what was decided about a grid, and who asked for it",
+		Short: "Show decisions about a grid, and who requested them",
 		Long: `Shows status.history of an OrderGrid, the oldest entry first: accepted losses and new lineages, configurations
-that were written again, shards and copies that came and went, pods given up on lost nodes. Events say the
-same and are gone after an hour; of the history the last 64 entries stay, those about data the longest.
+that were written again, shards and copies added and removed, pods given up on lost nodes. Events have the
+same but expire after an hour; the history keeps the last 64 entries, those about data the longest.
 
-BY is the client program that set the annotation, and when, by the managed fields of the object; which person
-that was is in the audit log of the API server. "operator" is a decision that no annotation asked for.
+BY is the client program that set the annotation, and when, by the managed fields of the object; the user
+is in the audit log of the API server. "operator" is a decision without a request.
 
 Exit codes: 0, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid history trades -n trading
@@ -50,7 +50,7 @@ Exit codes: 0, 2 wrong usage, 4 failed.`,
 
 func writeHistory(w io.Writer, entries []v1alpha1.HistoryEntry, colors bool) error {
 	if len(entries) == 0 {
-		_, err := fmt.Fprintln(w, "nothing was decided about this grid yet")
+		_, err := fmt.Fprintln(w, "no decisions about this grid yet")
 		return err
 	}
 	t := &table{colors: colors}

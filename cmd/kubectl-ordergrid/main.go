@@ -14,13 +14,13 @@ import (
 	"github.com/ordergrid/ordergrid/internal/version"
 )
 
-// Exit codes besides those of a command's own result.
+// Exit codes in addition to those of a command's own result.
 const (
 	exitUsage  = 2
 	exitFailed = 4
 )
 
-// exitError ends the program with a code; its text was printed already.
+// exitError ends the program with a code; its message was printed already.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -51,7 +51,7 @@ func rootCommand() *cobra.Command {
 	var k kubeFlags
 	root := &cobra.Command{
 		Use:           "kubectl-ordergrid",
-		Short:         "Look at, check and operate OrderGrids",
+		Short:         "Inspect, verify and operate OrderGrids",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl ordergrid"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -62,14 +62,14 @@ func rootCommand() *cobra.Command {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
 	root.PersistentFlags().Bool(colorless, false, "no colours on a terminal; the environment variable NO_COLOR does the same")
-	root.CompletionOptions.DisableDefaultCmd = true // a plugin is completed by kubectl, see completionCommand
+	root.CompletionOptions.DisableDefaultCmd = true // kubectl completes plugins, see completionCommand
 	root.AddCommand(statusCommand(&k), historyCommand(&k), partitionsCommand(&k), topCommand(&k), getCommand(&k), tailCommand(&k), verifyCommand(&k),
 		handoverCommand(&k), drainCommand(&k), recoverCommand(&k), rebalanceCommand(&k), drillCommand(&k), probeCommand(&k), reportCommand(&k), completionCommand())
 	completions(root, &k)
 	return root
 }
 
-// oneGrid checks the argument that every command has.
+// oneGrid checks the argument of most commands.
 func oneGrid(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return usageError{fmt.Errorf("%d arguments, allowed: the name of one OrderGrid; see %s --help", len(args), cmd.CommandPath())}

@@ -39,7 +39,7 @@ func TestUsageErrorsSayWhatIsAllowed(t *testing.T) {
 		_, err := run(tc.args...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v: error %v, want a usage error that says %q", tc.args, err, tc.want)
+			t.Errorf("%v: error %v, want a usage error with %q", tc.args, err, tc.want)
 		}
 	}
 }

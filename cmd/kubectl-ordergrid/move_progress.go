@@ -8,7 +8,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// moveProgress is how far a partition is on its way to another shard.
+// moveProgress is the progress of a partition's move to another shard.
 type moveProgress struct {
 	// Percent of its bytes that the new copies have, 0 to 99; absent where a node was not reached.
 	Percent *int `json:"percent,omitempty"`
@@ -16,16 +16,17 @@ type moveProgress struct {
 	SecondsLeft *float64 `json:"secondsLeft,omitempty"`
 }
 
-// progressOf is how far a partition is, nil if it does not move. moves are those of status, which knows when it began.
-func progressOf(p *api.GridPartition, said map[string]answer, moves []api.PartitionMove, now time.Time) *moveProgress {
+// progressOf is the progress of a partition's move, nil if it does not move. moves are those of status, with their
+// start.
+func progressOf(p *api.GridPartition, answers map[string]answer, moves []api.PartitionMove, now time.Time) *moveProgress {
 	if len(comesFrom(p)) == 0 {
 		return nil
 	}
 	m := &moveProgress{}
-	total := bytesOf(p, said)
+	total := bytesOf(p, answers)
 	have, pods := 0.0, shardPods(p)
 	for _, pod := range pods {
-		node := said[pod].node
+		node := answers[pod].node
 		switch {
 		case slices.Contains(inSyncPods(p), pod):
 			have++
@@ -36,7 +37,7 @@ func progressOf(p *api.GridPartition, said map[string]answer, moves []api.Partit
 		}
 	}
 	done := have / float64(len(pods))
-	m.Percent = new(min(99, int(100*done))) // it has to be handed over yet, and the old copies go
+	m.Percent = new(min(99, int(100*done))) // the hand-over and the removal of the old copies are left
 	i := slices.IndexFunc(moves, func(m api.PartitionMove) bool { return m.Partition == p.Spec.Partition && m.To == p.Spec.Shard })
 	if i >= 0 && moves[i].StartTime != nil && *m.Percent > 0 {
 		m.SecondsLeft = new(max(0, now.Sub(moves[i].StartTime.Time).Seconds()*(1-done)/done))

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// realGrid is a grid of real processes, with the flags that reach it.
+// realGrid is a grid of real processes, with the flags to reach it.
 type realGrid struct {
 	t                 *testing.T
 	client            *ogclient.Client
@@ -79,9 +79,9 @@ func TestOrdersOfARealGrid(t *testing.T) {
 		if err != nil || !strings.Contains(out, "ClOrdID   "+r.id.ClOrdID(3)) || !strings.Contains(out, "id        "+receipts[4].ID().String()) {
 			t.Errorf("error %v\n%s", err, out)
 		}
-		out, err = run("get", "dev", r.id.ClOrdID(3), "nobody", r.endpoint, "-o", "json")
+		out, err = run("get", "dev", r.id.ClOrdID(3), "unknown", r.endpoint, "-o", "json")
 		var code exitError
-		if !errors.As(err, &code) || int(code) != exitNotFound || !strings.Contains(out, "nobody: ") {
+		if !errors.As(err, &code) || int(code) != exitNotFound || !strings.Contains(out, "unknown: ") {
 			t.Errorf("error %v\n%s", err, out)
 		}
 		out, err = run("get", "dev", "clordid:"+r.id.ClOrdID(3), r.endpoint, "-o", "fix")
@@ -95,13 +95,13 @@ func TestOrdersOfARealGrid(t *testing.T) {
 		if out, err := run("get", "dev", name, r.endpoint); err != nil || !strings.Contains(out, name[len(name)-16:]) {
 			t.Fatalf("%s: error %v\n%s", name, err, out)
 		}
-		former := name[:len(name)-16] + "00000000000000ff" // of a grid of before, say
+		former := name[:len(name)-16] + "00000000000000ff" // an earlier grid's
 		var code exitError
 		if out, err := run("get", "dev", former, r.endpoint); !errors.As(err, &code) || !strings.Contains(out, "another order, "+name) {
 			t.Fatalf("%s: error %v\n%s", former, err, out)
 		}
 		if _, err := run("get", "dev", "p1/17@3-ff", r.endpoint); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "16 hex digits") {
-			t.Fatalf("error %v, want a usage error that says what is allowed", err)
+			t.Fatalf("error %v, want a usage error with the allowed values", err)
 		}
 	})
 
@@ -130,7 +130,7 @@ func TestOrdersOfARealGrid(t *testing.T) {
 	t.Run("top", func(t *testing.T) {
 		stop := make(chan struct{})
 		go func() {
-			time.Sleep(50 * time.Millisecond) // after the first reading; more come until the second
+			time.Sleep(50 * time.Millisecond) // after the first poll; more follow until the second
 			for i := int64(1000); ; i++ {
 				select {
 				case <-stop:
@@ -155,7 +155,7 @@ func TestOrdersOfARealGrid(t *testing.T) {
 		}
 	})
 
-	t.Run("nobody to ask", func(t *testing.T) {
+	t.Run("no node", func(t *testing.T) {
 		if out, err := run("top", "dev", "--metrics", "127.0.0.1:1", "--interval", "100ms"); err == nil || !strings.Contains(err.Error(), "no node of dev could be read") {
 			t.Errorf("error %v\n%s", err, out)
 		}
@@ -176,7 +176,7 @@ func TestOrderCommandsRefuse(t *testing.T) {
 		_, err := run(strings.Fields(tc.args)...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(fmt.Sprint(err), tc.want) {
-			t.Errorf("%s: error %v, want a usage error that says %q", tc.args, err, tc.want)
+			t.Errorf("%s: error %v, want a usage error with %q", tc.args, err, tc.want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (f *listFlags) check() error {
 	return nil
 }
 
-// wide says whether a table has all columns.
+// wide reports whether a table has all columns.
 func (f *listFlags) wide() bool { return f.output == formatWide }
 
 // encoded writes v as JSON or YAML; false where a table is wanted.
@@ -69,7 +69,7 @@ type objectList struct {
 	Items      []runtime.Object `json:"items"`
 }
 
-// listOf names the kind of every object: the API server leaves it out of the items of a list.
+// listOf sets the kind of every object: the API server omits it in the items of a list.
 func listOf(objects ...runtime.Object) objectList {
 	l := objectList{APIVersion: "v1", Kind: "List", Items: []runtime.Object{}}
 	for _, o := range objects {
@@ -106,7 +106,7 @@ type table struct {
 	rows   [][]cell
 }
 
-// row adds a line; each value is a cell, or anything that fmt prints.
+// row adds a line; each value is a cell, or any printable value.
 func (t *table) row(values ...any) {
 	cells := make([]cell, len(values))
 	for i, v := range values {
@@ -150,7 +150,7 @@ func (t *table) write(w io.Writer) error {
 // colorless is --no-color.
 const colorless = "no-color"
 
-// colors says whether the output may have colours: on a terminal only, and not against NO_COLOR (https://no-color.org),
+// colors reports whether the output may have colours: on a terminal only, and not with NO_COLOR (https://no-color.org),
 // TERM=dumb or --no-color.
 func colors(cmd *cobra.Command) bool {
 	off, err := cmd.Flags().GetBool(colorless)

@@ -54,7 +54,7 @@ func TestNoColorsWithoutATerminal(t *testing.T) {
 	}
 }
 
-// TestListFormats: the objects come out as objects, with their kinds.
+// TestListFormats: objects are printed as objects, with their kinds.
 func TestListFormats(t *testing.T) {
 	s := newStage(t)
 	for _, tc := range []struct {
@@ -85,7 +85,7 @@ func TestListFormats(t *testing.T) {
 	s.want(out, err, 0, "PREFERRED    ADDRESS\n", "trades-s0-0  10.0.0.1:7400\n")
 }
 
-// TestCompletion asks as kubectl's completion does.
+// TestCompletion calls it like kubectl's completion.
 func TestCompletion(t *testing.T) {
 	s := newStage(t)
 	nodes := s.pods()

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// pageLimit bounds one page of a node, in bytes; pageTime the waiting for it.
+// pageLimit bounds the size of a page, in bytes; pageTime the wait for it.
 const (
 	pageLimit = 16 << 20
 	pageTime  = 10 * time.Second
@@ -45,7 +45,7 @@ type answer struct {
 	why  string
 }
 
-// status asks every running pod of the grid at once.
+// status queries every running pod of the grid concurrently.
 func (p *nodePages) status(ctx context.Context) (map[string]answer, error) {
 	pods, err := p.cluster.pods(ctx, p.grid)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *nodePages) status(ctx context.Context) (map[string]answer, error) {
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	said := map[string]answer{}
+	answers := map[string]answer{}
 	for i := range pods {
 		pod := &pods[i]
 		all.Go(func() {
@@ -67,14 +67,14 @@ func (p *nodePages) status(ctx context.Context) (map[string]answer, error) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			said[pod.Name] = a
+			answers[pod.Name] = a
 		})
 	}
 	all.Wait()
-	return said, nil
+	return answers, nil
 }
 
-// page reads one page of a node as it is.
+// page reads one page of a node.
 func (p *nodePages) page(ctx context.Context, pod *corev1.Pod, path string) ([]byte, error) {
 	url := "http://" + address(pod, api.HTTPPort) + path
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

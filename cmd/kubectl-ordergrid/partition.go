@@ -15,10 +15,10 @@ import (
 	"github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// exitNotDone says that the grid did not do what was asked for, or not in time.
+// exitNotDone means that the grid did not do what was requested, or not in time.
 const exitNotDone = 1
 
-// pollEvery is how often a command that waits looks at the partition.
+// pollEvery is the polling interval of commands that wait for a partition.
 const pollEvery = 100 * time.Millisecond
 
 // onePartition checks the argument of the commands about a partition.
@@ -43,7 +43,7 @@ func (c *cluster) annotate(ctx context.Context, name, annotation, value string) 
 	return c.annotateObject(ctx, "gridpartitions", name, annotation, value, "-operate")
 }
 
-// annotateObject sets an annotation; the role is the chart's that grants it.
+// annotateObject sets an annotation; role is the chart's role that grants it.
 func (c *cluster) annotateObject(ctx context.Context, resource, name, annotation, value, role string) error {
 	var v any // null removes
 	if value != "" {
@@ -61,7 +61,7 @@ func (c *cluster) annotateObject(ctx context.Context, resource, name, annotation
 	return err
 }
 
-// await looks at the partition until done says so. It returns the partition as it was last.
+// await polls the partition until done is true. It returns the last state of the partition.
 func (c *cluster) await(ctx context.Context, name string, done func(*v1alpha1.GridPartition) bool) (last *v1alpha1.GridPartition, err error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -75,7 +75,7 @@ func (c *cluster) await(ctx context.Context, name string, done func(*v1alpha1.Gr
 		case ctx.Err() == nil && apierrors.IsNotFound(err):
 			return last, err
 		}
-		select { // other errors may pass: the API server may be away for a moment
+		select { // other errors are transient: the API server may be briefly unavailable
 		case <-tick.C:
 		case <-ctx.Done():
 			return last, errors.Join(ctx.Err(), err)
@@ -105,11 +105,11 @@ func inSyncPods(p *v1alpha1.GridPartition) (pods []string) {
 	return pods
 }
 
-// describe is a partition in one line.
+// describe formats a partition as one line.
 func describe(p *v1alpha1.GridPartition) string {
 	primary := primaryPod(p)
 	if primary == "" {
-		return fmt.Sprintf("%s: nobody has claimed it yet", p.Name)
+		return fmt.Sprintf("%s: not claimed yet", p.Name)
 	}
 	return fmt.Sprintf("%s: primary %s, epoch %d, lineage %d, in sync: %s", p.Name, primary, p.Status.Epoch, p.Status.Lineage, strings.Join(inSyncPods(p), ", "))
 }

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m)) }
 
-// stage is a pair on a real API server: trades-p0 on trades-s0-0, trades-p1 on trades-s0-1. Operator and grid nodes
-// are played by the test; what they do is tested where they are.
+// stage is a pair on a real API server: trades-p0 on trades-s0-0, trades-p1 on trades-s0-1. The test plays operator and
+// grid nodes.
 type stage struct {
 	t    *testing.T
 	cl   client.Client
@@ -66,7 +66,7 @@ func (s *stage) partition(name string) *api.GridPartition {
 	return p
 }
 
-// configure writes the next configuration, as a grid node does.
+// configure writes the next configuration, like a grid node.
 func (s *stage) configure(name string, inSync ...api.Member) {
 	s.t.Helper()
 	p := s.partition(name)
@@ -78,7 +78,7 @@ func (s *stage) configure(name string, inSync ...api.Member) {
 	s.must(s.cl.Status().Update(s.t.Context(), p))
 }
 
-// update changes a partition as the operator does, however often it has to try.
+// update changes a partition like the operator, retrying conflicts.
 func (s *stage) update(name string, change func(*api.GridPartition)) {
 	s.t.Helper()
 	for {
@@ -93,7 +93,7 @@ func (s *stage) update(name string, change func(*api.GridPartition)) {
 	}
 }
 
-// problem makes the operator's status.
+// problem sets the operator's status.
 func (s *stage) problem(partition, problem string, conditions ...metav1.Condition) {
 	s.t.Helper()
 	s.must(s.cl.Get(s.t.Context(), client.ObjectKeyFromObject(s.grid), s.grid))
@@ -155,18 +155,18 @@ func TestHandover(t *testing.T) {
 	}
 
 	out, err = s.run("handover", name, "--to", "trades-s0-1")
-	s.want(out, err, 0) // it is already
+	s.want(out, err, 0) // it is primary already
 
-	// The operator is away: nothing happens, and that is said.
+	// The operator is down: nothing happens, which is reported.
 	out, err = s.run("handover", name, "--to", "trades-s0-0", "--timeout", "300ms")
-	s.want(out, err, 1, "the operator has not taken it over (spec.preferredPod is trades-s0-1); is it running?")
+	s.want(out, err, 1, "the operator has not applied it (spec.preferredPod is trades-s0-1); is it running?")
 	out, err = s.run("handover", name, "--reset")
 	s.want(out, err, 0, "its primary may be on any pod of shard 0 again")
 	if _, there := s.partition(name).Annotations[api.AnnotationPreferredPod]; there {
 		t.Error("--reset left the annotation")
 	}
 
-	// The nodes do not: the pod is not in sync.
+	// The nodes do not act: the pod is not in sync.
 	s.configure(name, member(1, "00000000000000bb"))
 	s.update(name, func(p *api.GridPartition) { p.Spec.PreferredPod = "trades-s0-0" })
 	out, err = s.run("handover", name, "--to", "trades-s0-0", "--timeout", "300ms")
@@ -183,17 +183,17 @@ func TestHandover(t *testing.T) {
 	})
 	out, err = s.run("handover", "trades-p1")
 	<-done
-	s.want(out, err, 1, "was changed or refused; kubectl describe gridpartition trades-p1 says why")
+	s.want(out, err, 1, "was changed or refused; see kubectl describe gridpartition trades-p1")
 }
 
 func TestRecover(t *testing.T) {
 	s := newStage(t)
 	const name = "trades-p0"
 	out, err := s.run("recover", name)
-	s.want(out, err, 0, "trades-p0: nothing to decide, all is well")
-	s.problem(name, "PrimaryNotReady", metav1.Condition{Type: "DataLossSuspected", Status: "Unknown", Reason: "MembersUnreachable", Message: "of trades-p0 it is not known"})
+	s.want(out, err, 0, "trades-p0: no decision pending, the partition is healthy")
+	s.problem(name, "PrimaryNotReady", metav1.Condition{Type: "DataLossSuspected", Status: "Unknown", Reason: "MembersUnreachable", Message: "for trades-p0 it is not known"})
 	out, err = s.run("recover", name)
-	s.want(out, err, 0, "trades-p0: PrimaryNotReady; nothing to decide yet", "DataLossSuspected is Unknown (MembersUnreachable): of trades-p0 it is not known")
+	s.want(out, err, 0, "trades-p0: PrimaryNotReady; no decision pending", "DataLossSuspected is Unknown (MembersUnreachable): for trades-p0 it is not known")
 	s.problem(name, "DataLossSuspected", metav1.Condition{Type: "DataLossSuspected", Status: "True", Reason: "NoInSyncMemberLeft", Message: "trades-p0 has lost every process"})
 	out, err = s.run("recover", name)
 	s.want(out, err, 1, "DataLossSuspected is True (NoInSyncMemberLeft): trades-p0 has lost every process")
@@ -202,7 +202,7 @@ func TestRecover(t *testing.T) {
 	if out, err = s.run("recover", name, "--accept-data-loss", "7"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "value 7, allowed: 2, the present epoch") {
 		t.Errorf("error %v\n%s", err, out)
 	}
-	if out, err = s.run("recover", name, "--reassert", "c2"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "is what the record shows already") {
+	if out, err = s.run("recover", name, "--reassert", "c2"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "is already the one in the record") {
 		t.Errorf("error %v\n%s", err, out)
 	}
 
@@ -211,7 +211,7 @@ func TestRecover(t *testing.T) {
 	})
 	out, err = s.run("recover", name, "--accept-data-loss", "2")
 	<-done
-	s.want(out, err, 1, "trades-p0: not done; kubectl describe gridpartition trades-p0 says why", "DataLossSuspected is True")
+	s.want(out, err, 1, "trades-p0: not done; see kubectl describe gridpartition trades-p0", "DataLossSuspected is True")
 
 	out, err = s.run("recover", name, "--accept-data-loss", "2", "--timeout", "300ms")
 	s.want(out, err, 1, "not settled after 300ms; the annotation ordergrid.dev/accept-data-loss stays")
@@ -247,7 +247,7 @@ func TestPartitionUsage(t *testing.T) {
 		_, err := s.run(test.args...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: error %v, want a usage error that says %q", test.args, err, test.want)
+			t.Errorf("%v: error %v, want a usage error with %q", test.args, err, test.want)
 		}
 	}
 	for _, command := range []string{"handover", "recover"} {

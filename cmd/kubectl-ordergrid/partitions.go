@@ -24,12 +24,12 @@ func partitionsCommand(k *kubeFlags) *cobra.Command {
 	f := partitionsFlags{}
 	cmd := &cobra.Command{
 		Use:   "partitions GRID",
-		Short: "Show each partition's copies: roles, epoch, who is in sync, how far behind",
-		Long: `Reads the GridPartitions of a grid, then asks every node what it takes itself for and how far it is.
+		Short: "Show each partition's copies: roles, epoch, in-sync members, lag",
+		Long: `Reads the GridPartitions of a grid, then asks every node for its role and progress.
 
   PRIMARY, PREFERRED   pod that serves, pod that should
   EPOCH, IN SYNC       of the record: rises with each change of membership; members that hold everything, of those wanted
-  COMMITTED            sequence number up to which every order is acknowledged, by the primary's word
+  COMMITTED            sequence number up to which every order is acknowledged, according to the primary
   LAG                  entries that the copy furthest behind lacks of the primary's log, ? where a copy was not reached
   COPIES               every pod of the shard with its role, and + where the record has it in sync; of a partition that
                        moves, also the pods that it comes from
@@ -37,11 +37,11 @@ func partitionsCommand(k *kubeFlags) *cobra.Command {
   MOVED, LEFT          with -o wide, while it moves: how much of it the new copies have, and about how long they need for
                        the rest, at the rate so far
 
-Nodes are read one after the other: under load, a lag of what arrives meanwhile is no lag. Roles: primary, backup,
+Nodes are read one after the other: under load, entries that arrive meanwhile show as lag. Roles: primary, backup,
 learner (catches up), claiming, fenced (waits for the next configuration), idle, stopped, and unreachable for a node
 that does not answer.
 
-Nodes are reached through the API server (needs the right to port-forward to the pods), or with --direct at their pod
+Nodes are reached through the API server (needs permission to port-forward to the pods), or with --direct at their pod
 addresses (inside the cluster). --nodes=false asks none: COMMITTED, LAG and roles are unknown then.
 
 Exit codes: 0, 2 wrong usage, 4 failed.`,
@@ -53,8 +53,8 @@ Exit codes: 0, 2 wrong usage, 4 failed.`,
 	}
 	f.register(cmd)
 	fl := cmd.Flags()
-	fl.BoolVarP(&f.watch, "watch", "w", false, "show it again and again, until interrupted")
-	fl.DurationVar(&f.interval, "interval", 2*time.Second, "with --watch: time between two readings, at least 100ms")
+	fl.BoolVarP(&f.watch, "watch", "w", false, "repeat until interrupted")
+	fl.DurationVar(&f.interval, "interval", 2*time.Second, "with --watch: interval, at least 100ms")
 	fl.BoolVar(&f.nodes, "nodes", true, "ask the nodes")
 	fl.BoolVar(&f.direct, "direct", false, "connect to pod addresses without a tunnel through the API server")
 	return cmd
@@ -100,7 +100,7 @@ func (f *partitionsFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) err
 type copyRow struct {
 	Pod    string `json:"pod"`
 	Role   string `json:"role"`
-	InSync string `json:"inSync"` // Yes or No, by the record
+	InSync string `json:"inSync"` // Yes or No, as in the record
 	// LastSeq is the sequence number of the last entry the pod holds; absent where it was not reached.
 	LastSeq *uint64 `json:"lastSeq,omitempty"`
 	// Lag is how many entries of the primary's log it lacks.
@@ -108,13 +108,13 @@ type copyRow struct {
 	Error string  `json:"error,omitempty"` // why the node was not read
 }
 
-// partitionRow is a partition: of its record, and of what its nodes say.
+// partitionRow is a partition: from its record, and from its nodes.
 type partitionRow struct {
 	Name  string `json:"name"`
 	Shard int32  `json:"shard"` // whose pods are to hold it
 	// From are the other shards with a copy: it moves.
 	From []int32 `json:"from,omitempty"`
-	// Move is how far it is; absent if it does not move.
+	// Move is its progress; absent if it does not move.
 	Move      *moveProgress `json:"move,omitempty"`
 	Primary   string        `json:"primary,omitempty"`
 	Address   string        `json:"address,omitempty"`
@@ -123,12 +123,12 @@ type partitionRow struct {
 	Lineage   int64         `json:"lineage"`
 	InSync    []string      `json:"inSync"`
 	Wanted    int32         `json:"wanted"`
-	CommitSeq *uint64       `json:"commitSeq,omitempty"` // by the primary's word
+	CommitSeq *uint64       `json:"commitSeq,omitempty"` // according to the primary
 	Lag       *uint64       `json:"lag,omitempty"`       // the largest of its copies; absent where one is not known
 	Copies    []copyRow     `json:"copies"`
 }
 
-// read asks the API server and every node once.
+// read queries the API server and every node once.
 func (f *partitionsFlags) read(ctx context.Context, c *cluster, pages *nodePages, grid string) ([]partitionRow, error) {
 	og, err := c.grid(ctx, grid)
 	if err != nil {
@@ -138,22 +138,22 @@ func (f *partitionsFlags) read(ctx context.Context, c *cluster, pages *nodePages
 	if err != nil {
 		return nil, err
 	}
-	var said map[string]answer
+	var answers map[string]answer
 	if f.nodes {
-		if said, err = pages.status(ctx); err != nil {
+		if answers, err = pages.status(ctx); err != nil {
 			return nil, err
 		}
 	}
 	rows := make([]partitionRow, 0, len(parts))
 	for i := range parts {
-		row := rowOf(&parts[i], said, f.nodes)
-		row.Move = progressOf(&parts[i], said, og.Status.Moves, time.Now())
+		row := rowOf(&parts[i], answers, f.nodes)
+		row.Move = progressOf(&parts[i], answers, og.Status.Moves, time.Now())
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRow {
+func rowOf(p *api.GridPartition, answers map[string]answer, asked bool) partitionRow {
 	r := partitionRow{Name: p.Name, Shard: p.Spec.Shard, From: comesFrom(p), Primary: primaryPod(p), Preferred: p.Spec.PreferredPod, Epoch: p.Status.Epoch, Lineage: p.Status.Lineage,
 		InSync: inSyncPods(p), Wanted: p.Spec.Replicas, Copies: []copyRow{}}
 	if p.Status.Primary != nil {
@@ -164,16 +164,16 @@ func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRo
 	}
 	var head *uint64 // of the primary's log
 	pods := shardPods(p)
-	for _, m := range r.InSync { // of a shard that is being made smaller, or that it comes from
+	for _, m := range r.InSync { // of a shard that is being removed, or that it moves from
 		if !slices.Contains(pods, m) {
 			pods = append(pods, m)
 		}
 	}
 	for _, pod := range pods {
-		copied := copyOf(p, pod, said[pod], asked)
+		copied := copyOf(p, pod, answers[pod], asked)
 		if pod == r.Primary && copied.LastSeq != nil {
 			head = copied.LastSeq
-			r.CommitSeq = new(said[pod].node.Find(p.Name).CommitSeq)
+			r.CommitSeq = new(answers[pod].node.Find(p.Name).CommitSeq)
 		}
 		r.Copies = append(r.Copies, copied)
 	}
@@ -181,7 +181,7 @@ func rowOf(p *api.GridPartition, said map[string]answer, asked bool) partitionRo
 	return r
 }
 
-// comesFrom are the shards besides that of a partition's record with a copy of it, in rising order.
+// comesFrom are the shards other than that of a partition's record with a copy of it, in rising order.
 func comesFrom(p *api.GridPartition) (shards []int32) {
 	for _, pod := range inSyncPods(p) {
 		if n, ok := podShard(p, pod); ok && n != p.Spec.Shard && !slices.Contains(shards, n) {
@@ -192,7 +192,7 @@ func comesFrom(p *api.GridPartition) (shards []int32) {
 	return shards
 }
 
-// place is the shard of a partition, or its way.
+// place is the shard of a partition, or its move.
 func (r *partitionRow) place() cell {
 	if len(r.From) == 0 {
 		return cell{text: fmt.Sprint(r.Shard)}
@@ -204,25 +204,25 @@ func (r *partitionRow) place() cell {
 	return cell{fmt.Sprintf("%s>%d", strings.Join(from, "+"), r.Shard), yellow}
 }
 
-func copyOf(p *api.GridPartition, pod string, said answer, asked bool) copyRow {
+func copyOf(p *api.GridPartition, pod string, answers answer, asked bool) copyRow {
 	c := copyRow{Pod: pod, InSync: "No", Role: "unknown"}
 	if slices.Contains(inSyncPods(p), pod) {
 		c.InSync = "Yes"
 	}
 	switch {
 	case !asked:
-	case said.node == nil:
-		c.Role, c.Error = "unreachable", cmp.Or(said.why, "the pod does not run")
-	case said.node.Find(p.Name) == nil:
+	case answers.node == nil:
+		c.Role, c.Error = "unreachable", cmp.Or(answers.why, "the pod does not run")
+	case answers.node.Find(p.Name) == nil:
 		c.Role = "none"
 	default:
-		part := said.node.Find(p.Name)
+		part := answers.node.Find(p.Name)
 		c.Role, c.LastSeq = part.Role, new(part.LastSeq)
 	}
 	return c
 }
 
-// lag says of each copy what it lacks of a log that ends at head, and of the partition the largest.
+// lag computes what each copy lacks of a log that ends at head, and the largest of them.
 func (r *partitionRow) lag(head *uint64) {
 	worst, known := uint64(0), head != nil
 	for i := range r.Copies {

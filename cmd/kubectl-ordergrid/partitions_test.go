@@ -43,7 +43,7 @@ func TestPartitions(t *testing.T) {
 	if r := rows[0]; *r.Lag != 2 || *r.CommitSeq != 40 || r.Copies[1].Role != "backup" || *r.Copies[1].Lag != 2 || r.Copies[1].InSync != "Yes" {
 		t.Errorf("%s", out)
 	}
-	if *rows[1].Lag != 0 { // the backup was read later than the primary, and is ahead of what that said
+	if *rows[1].Lag != 0 { // the backup was read later than the primary, and is ahead of its report
 		t.Errorf("%s", out)
 	}
 	s.configure("trades-p0", member(0, "00000000000000aa"))
@@ -54,7 +54,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestPlaceOfAPartition: where it is, and its way.
+// TestPlaceOfAPartition: its shard, and its move.
 func TestPlaceOfAPartition(t *testing.T) {
 	for want, pods := range map[string][]string{
 		"2":     {"trades-s2-0", "trades-s2-1"},

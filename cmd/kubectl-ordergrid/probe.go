@@ -18,7 +18,7 @@ import (
 const probeCodes = `Exit codes: 0 Valid, 1 Incorrect (orders were lost, duplicated, or there was a gap), 2 wrong usage, 3 Invalid or failed: the
 figures say nothing, 4 the command itself failed, 130 interrupted; the probe goes on.`
 
-// scenarioNames are those the API server takes.
+// scenarioNames are those accepted by the API server.
 var scenarioNames = []string{string(api.ScenarioSingle), string(api.ScenarioPair), string(api.ScenarioScale), string(api.ScenarioKnee),
 	string(api.ScenarioHawkes), string(api.ScenarioReplay), string(api.ScenarioDay), string(api.ScenarioWrite)}
 
@@ -29,7 +29,8 @@ What is measured and how: docs/probe.md.`,
 		probeRunCommand(k), probeFollowCommand(k), probeReportCommand(k), probeListCommand(k))
 }
 
-// probeState is where a probe stands, in one word, and why. The three conditions carry the same reason and message.
+// probeState is the phase of a probe in one word, and the reason. The three conditions carry the same reason and
+// message.
 func probeState(p *api.OrderProbe) (reason, message string) {
 	for _, kind := range []string{api.ConditionFailed, api.ConditionComplete, api.ConditionRunning} {
 		if c := meta.FindStatusCondition(p.Status.Conditions, kind); c != nil {
@@ -43,7 +44,7 @@ func probeOver(p *api.OrderProbe) bool {
 	return meta.IsStatusConditionTrue(p.Status.Conditions, api.ConditionComplete) || meta.IsStatusConditionTrue(p.Status.Conditions, api.ConditionFailed)
 }
 
-// probeVerdictCode is the exit code for a probe that is over.
+// probeVerdictCode is the exit code of a finished probe.
 func probeVerdictCode(p *api.OrderProbe) int {
 	switch {
 	case p.Status.Verdict == api.VerdictIncorrect:
@@ -94,11 +95,11 @@ func probeRunCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO --grid GRID",
 		Short: "Start a probe, and follow it with -f",
-		Long: `Creates an OrderProbe and, with --follow, shows where it stands until there is a result, prints the table and ends with
+		Long: `Creates an OrderProbe and, with --follow, shows its progress until there is a result, prints the table and ends with
 its verdict. Ctrl-C leaves the probe running. A probe that waits (for a grid that is not redundant, for a recording)
 begins by itself; what it waits for is shown.
 
-For everything else a probe can be told write an OrderProbe (docs/spec/orderprobe.md), kubectl create it, and follow it
+For all other settings write an OrderProbe (docs/spec/orderprobe.md), kubectl create it, and follow it
 with "kubectl ordergrid probe follow NAME".
 
 ` + probeCodes,
@@ -150,7 +151,7 @@ func (f *probeRunFlags) run(cmd *cobra.Command, k *kubeFlags, scenario string) e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "orderprobe/%s created; kubectl ordergrid probe follow %s%s shows where it stands\n", created.Name, created.Name, inNamespace(cluster))
+	fmt.Fprintf(cmd.OutOrStdout(), "orderprobe/%s created; kubectl ordergrid probe follow %s%s shows its progress\n", created.Name, created.Name, inNamespace(cluster))
 	if !f.follow {
 		return nil
 	}

@@ -21,8 +21,8 @@ import (
 func probeFollowCommand(k *kubeFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "follow NAME",
-		Short: "Show where a probe stands until there is a result, and print it",
-		Long: `Shows each change of where the probe stands, then prints the table and ends with the verdict.
+		Short: "Show the progress of a probe until there is a result, and print it",
+		Long: `Shows each change of state of the probe, then prints the table and ends with the verdict.
 
 ` + probeCodes,
 		Example: `  kubectl ordergrid probe follow stac-pair-x7c2d -n trading`,
@@ -37,7 +37,7 @@ func probeFollowCommand(k *kubeFlags) *cobra.Command {
 	}
 }
 
-// followProbe writes a line for each change of where the probe stands; its error is the verdict.
+// followProbe writes a line for each change of state of the probe; its error is the verdict.
 func followProbe(ctx context.Context, c *cluster, name string, out io.Writer) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -49,7 +49,7 @@ func followProbe(ctx context.Context, c *cluster, name string, out io.Writer) er
 		case apierrors.IsNotFound(err) || err != nil && !mayPass(err):
 			return err
 		case err != nil:
-			shown = showOnce(out, shown, fmt.Sprintf("the API server does not answer (%v); the probe goes on, this waits", err))
+			shown = showOnce(out, shown, fmt.Sprintf("the API server does not answer (%v); the probe goes on, waiting", err))
 		default:
 			state, message := probeState(p)
 			shown = showOnce(out, shown, state+": "+message)
@@ -79,7 +79,7 @@ func showOnce(out io.Writer, shown, text string) string {
 	return text
 }
 
-// finishProbe prints the result of a probe that is over.
+// finishProbe prints the result of a finished probe.
 func finishProbe(ctx context.Context, c *cluster, p *api.OrderProbe, out io.Writer) error {
 	if p.Status.ReportConfigMap != "" {
 		table, err := c.probeFile(ctx, p, probeForms["table"])
@@ -122,7 +122,7 @@ func probeReportCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Print the report of a probe, or write it as a page of HTML",
-		Long: `Prints what a probe has measured beside what was published. --html writes the page of it too: tables, histograms and plots in
+		Long: `Prints the measurements of a probe beside the published ones. --html also writes a page: tables, histograms and plots in
 one file that needs no network.
 
 Exit codes: 0 printed, whatever the verdict, 2 wrong usage, 4 failed, or there is no report yet.`,
@@ -161,7 +161,7 @@ Exit codes: 0 printed, whatever the verdict, 2 wrong usage, 4 failed, or there i
 	return cmd
 }
 
-// probePage writes the page of a probe's report, made anew from what was measured.
+// probePage writes the page of a probe's report, rendered from the measurements.
 func (c *cluster) probePage(ctx context.Context, p *api.OrderProbe, path string) error {
 	saved, err := c.probeFile(ctx, p, probeForms["json"])
 	if err != nil {

@@ -31,12 +31,12 @@ func TestProbeUsage(t *testing.T) {
 		_, err := run(tc.args...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v: error %v, want a usage error that says %q", tc.args, err, tc.want)
+			t.Errorf("%v: error %v, want a usage error with %q", tc.args, err, tc.want)
 		}
 	}
 }
 
-// measured ends the only probe of the stage, as the operator does.
+// measured ends the only probe of the stage, like the operator.
 func (s *stage) measured(condition string, verdict api.Verdict) {
 	for s.t.Context().Err() == nil {
 		var list api.OrderProbeList
@@ -60,7 +60,7 @@ func (s *stage) measured(condition string, verdict api.Verdict) {
 	}
 }
 
-// TestProbeRun: what is created, shown, and how the command ends.
+// TestProbeRun: the created object, the output, and the exit code.
 func TestProbeRun(t *testing.T) {
 	for _, tc := range []struct {
 		condition string
@@ -89,7 +89,7 @@ func TestProbeRun(t *testing.T) {
 		s.want(out, err, 0, "THE TABLE")
 		page := filepath.Join(t.TempDir(), "page.html")
 		if _, err = s.run("probe", "report", p.Name, "--html", page); err == nil || !strings.Contains(err.Error(), "--html: result: schema") {
-			t.Errorf("a page of nothing: %v", err)
+			t.Errorf("a page without a report: %v", err)
 		}
 		var usage usageError
 		if _, err = s.run("probe", "run", "stac-pair", "--grid", "trades", "--rates", "0"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "is out of range") {

@@ -17,13 +17,13 @@ import (
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
-// reachHelp is for the help of commands that talk to nodes.
-const reachHelp = `Nodes are reached through the API server (needs the right to port-forward to the pods),
+// reachHelp is for the help of commands that connect to nodes.
+const reachHelp = `Nodes are reached through the API server (needs permission to port-forward to the pods),
 with --direct at their pod addresses (inside the cluster), or at --endpoint without
-asking Kubernetes at all ("grid-node dev"). Where the grid speaks TLS, the certificate of
-its tools is taken (needs the right to read that Secret), or that of --tls-cert.`
+Kubernetes ("grid-node dev"). Where the grid uses TLS, the certificate of
+its tools is used (needs permission to read that Secret), or that of --tls-cert.`
 
-// reachFlags say how the nodes of a grid are reached.
+// reachFlags select how the nodes of a grid are reached.
 type reachFlags struct {
 	endpoints []string
 	direct    bool
@@ -31,8 +31,8 @@ type reachFlags struct {
 }
 
 func (f *reachFlags) register(fl *pflag.FlagSet) {
-	fl.StringSliceVar(&f.endpoints, "endpoint", nil, "host:port of a node; Kubernetes is not asked then")
-	f.tls.Register(fl, "the grid is talked to by TLS")
+	fl.StringSliceVar(&f.endpoints, "endpoint", nil, "host:port of a node; Kubernetes is not used then")
+	f.tls.Register(fl, "TLS is used for the grid")
 	f.tls.RegisterToken(fl)
 	fl.BoolVar(&f.direct, "direct", false, "connect to pod addresses without a tunnel through the API server")
 }
@@ -50,7 +50,7 @@ func (f *reachFlags) dial(cmd *cobra.Command, k *kubeFlags, grid string) (c *cli
 	return c, func() { _ = c.Close(); closeTunnels() }, nil
 }
 
-// config says how to connect to the grid; done ends the tunnels.
+// config is the configuration for connecting to the grid; done ends the tunnels.
 func (f *reachFlags) config(ctx context.Context, k *kubeFlags, grid string) (cfg client.Config, done func(), err error) {
 	cfg = client.Config{Endpoints: f.endpoints, Grid: grid, Name: "kubectl-ordergrid", DialTimeout: 30 * time.Second, RequestTimeout: 30 * time.Second, IO: client.IONet}
 	if host, err := os.Hostname(); err == nil {
@@ -90,7 +90,7 @@ func (c *cluster) gridPods(ctx context.Context, grid string) ([]corev1.Pod, erro
 	}
 	pods, err := c.pods(ctx, grid)
 	if err == nil && len(pods) == 0 {
-		err = fmt.Errorf("ordergrid %s/%s has no running pod; kubectl -n %s get pods -l %s=%s shows why", c.namespace, grid, c.namespace, v1alpha1.LabelGrid, grid)
+		err = fmt.Errorf("ordergrid %s/%s has no running pod; see kubectl -n %s get pods -l %s=%s", c.namespace, grid, c.namespace, v1alpha1.LabelGrid, grid)
 	}
 	return pods, err
 }

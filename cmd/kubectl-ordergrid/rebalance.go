@@ -25,28 +25,28 @@ func rebalanceCommand(k *kubeFlags) *cobra.Command {
 	f := rebalanceFlags{}
 	cmd := &cobra.Command{
 		Use:   "rebalance GRID",
-		Short: "Let the partitions that have to move between shards begin now, or show which those are",
-		Long: `Partitions move to other shards by themselves: when spec.shards changes, and when the shards do not have the same
-number, give or take one. Where spec.rebalance.window says when they may begin, this lets them begin now, until every
-one is where it belongs: it writes the annotation ` + api.AnnotationRebalanceNow + ` of the OrderGrid. An objective
-that orders miss and suspected loss of data still hold them. No order fails while a partition moves.
+		Short: "Start pending moves of partitions between shards now, or show them",
+		Long: `Partitions move to other shards automatically: when spec.shards changes, and when the shards do not have the same
+number, give or take one. With spec.rebalance.window, this lets them begin now, until every
+one is where it belongs: it sets the annotation ` + api.AnnotationRebalanceNow + ` of the OrderGrid. An objective
+that orders miss and suspected data loss still hold them. No order fails while a partition moves.
 
 --dry-run writes nothing and prints which partitions would move, in the operator's order, by the records as they are now:
 
-  BYTES   that the orders of the partition take in memory, by its primary's word; each of its copies takes as many
+  BYTES   that the orders of the partition take in memory, according to its primary; each of its copies takes as many
   ABOUT   how long it copies at most at that rate: spec.rebalance.bandwidth for all that move at a time, or
           spec.replication.learnerRate of a pod
   STATE   "under way", "first" for those that begin at once, "then" for those after them
 
-With --shards it prints what a change of spec.shards to that number would move. It does not look whether pods are ready.
+With --shards it prints what a change of spec.shards to that number would move. It does not check whether pods are ready.
 
 --wait follows until every partition is where it belongs, with a line for each move begun and done.
 
-Sizes are asked of the nodes, through the API server (needs the right to port-forward to the pods), or with --direct at
+Sizes are asked of the nodes, through the API server (needs permission to port-forward to the pods), or with --direct at
 their pod addresses (inside the cluster). --nodes=false asks none.
 
-Exit codes: 0 done, asked for, or nothing has to move; 1 not in time; 2 wrong usage; 4 failed; 130 interrupted while
-following, what was asked for goes on.`,
+Exit codes: 0 done, requested, or nothing has to move; 1 not in time; 2 wrong usage; 4 failed; 130 interrupted while
+following, the request stays in effect.`,
 		Example: `  kubectl ordergrid rebalance trades -n trading --dry-run
   kubectl ordergrid rebalance trades --dry-run --shards 3
   kubectl ordergrid rebalance trades --wait --timeout 30m`,
@@ -91,7 +91,7 @@ func (f *rebalanceFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxShards is what the API server lets pass.
+// maxShards is the API server's limit.
 const maxShards = 256
 
 func (f *rebalanceFlags) run(cmd *cobra.Command, c *cluster, name string) error {
@@ -110,15 +110,15 @@ func (f *rebalanceFlags) run(cmd *cobra.Command, c *cluster, name string) error 
 	if have, want := len(parts), int(grid.Spec.Partitions); have < want {
 		return fmt.Errorf("%d of the %d GridPartitions of %s are there; nothing moves before all are", have, want, name)
 	}
-	var said map[string]answer
+	var answers map[string]answer
 	if f.nodes {
 		pages := newPages(c, name, f.direct)
 		defer pages.close()
-		if said, err = pages.status(ctx); err != nil {
+		if answers, err = pages.status(ctx); err != nil {
 			return err
 		}
 	}
-	plan := planOf(grid, parts, said, f.shards)
+	plan := planOf(grid, parts, answers, f.shards)
 	if !f.dryRun && len(plan.Moves)+len(plan.Waiting) > 0 {
 		plan.Requested = time.Now().UTC().Format(time.RFC3339Nano)
 		if err := c.annotateObject(ctx, "ordergrids", name, api.AnnotationRebalanceNow, plan.Requested, "-edit"); err != nil {
@@ -130,7 +130,7 @@ func (f *rebalanceFlags) run(cmd *cobra.Command, c *cluster, name string) error 
 		return err
 	}
 	if f.output == formatJSON || f.output == formatYAML {
-		out = cmd.ErrOrStderr() // the document stays one
+		out = cmd.ErrOrStderr() // stdout has only the document
 	}
 	w := &moveFollower{cluster: c, grid: name, asked: plan.Requested, out: out, began: time.Now(), moves: map[int32]api.PartitionMove{}}
 	return w.run(ctx, f.timeout)
@@ -171,7 +171,7 @@ func shardsText(shards []int32) string {
 	return strings.Join(text, "+")
 }
 
-// sizeText is a number of bytes as people read it, "?" if it is not known.
+// sizeText is a number of bytes for users, "?" if it is not known.
 func sizeText(bytes *int64) string {
 	if bytes == nil {
 		return "?"
@@ -187,7 +187,7 @@ func sizeText(bytes *int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
 
-// secondsText is a time to go, "?" if it is not known.
+// secondsText is a remaining time, "?" if it is not known.
 func secondsText(seconds *float64) string {
 	switch {
 	case seconds == nil:
@@ -198,7 +198,7 @@ func secondsText(seconds *float64) string {
 	return time.Duration(min(*seconds, 1e9) * float64(time.Second)).Round(time.Second).String()
 }
 
-// moveFollower tells how partitions move, until they are where they belong.
+// moveFollower reports moves of partitions, until they are complete.
 type moveFollower struct {
 	cluster *cluster
 	grid    string
@@ -206,12 +206,12 @@ type moveFollower struct {
 	out     io.Writer
 	began   time.Time
 
-	last  *api.OrderGrid
-	moves map[int32]api.PartitionMove // under way when it was looked last
-	said  string                      // last line of progress
+	last    *api.OrderGrid
+	moves   map[int32]api.PartitionMove // under way at the last poll
+	printed string                      // last line of progress
 }
 
-// run looks until the operator says that it has done what was asked for.
+// run polls until the operator reports the request as done.
 func (w *moveFollower) run(ctx context.Context, timeout time.Duration) error {
 	interrupted := ctx
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -233,8 +233,8 @@ func (w *moveFollower) run(ctx context.Context, timeout time.Duration) error {
 			if interrupted.Err() != nil {
 				return exitError(exitInterrupted)
 			}
-			fmt.Fprintf(w.out, "%s: not done after %v: %s; what was asked for stands until it is, or until you remove the annotation %s\n",
-				w.grid, timeout, orDash(w.said), api.AnnotationRebalanceNow)
+			fmt.Fprintf(w.out, "%s: not done after %v: %s; the request stays until it is, or until you remove the annotation %s\n",
+				w.grid, timeout, orDash(w.printed), api.AnnotationRebalanceNow)
 			if w.last != nil {
 				printCondition(w.out, w.last, api.ConditionProgressing)
 			}
@@ -243,13 +243,13 @@ func (w *moveFollower) run(ctx context.Context, timeout time.Duration) error {
 	}
 }
 
-// look tells what is new in status.
+// look reports changes of status.
 func (w *moveFollower) look(ctx context.Context, grid *api.OrderGrid) (done bool, err error) {
 	w.last = grid
 	now := map[int32]api.PartitionMove{}
 	ended, err := w.ended(ctx, grid)
 	if err != nil {
-		return false, err // and look again at all of it
+		return false, err // and poll all of it again
 	}
 	for _, m := range grid.Status.Moves {
 		now[m.Partition] = m
@@ -267,7 +267,7 @@ func (w *moveFollower) look(ctx context.Context, grid *api.OrderGrid) (done bool
 	w.moves = now
 	done = grid.Status.LastHandledRebalance == w.asked
 	if given := grid.Annotations[api.AnnotationRebalanceNow]; !done && given != w.asked {
-		fmt.Fprintf(w.out, "%s: the annotation %s was changed or removed; what is under way goes on\n", w.grid, api.AnnotationRebalanceNow)
+		fmt.Fprintf(w.out, "%s: the annotation %s was changed or removed; moves under way continue\n", w.grid, api.AnnotationRebalanceNow)
 		return true, exitError(exitNotDone)
 	}
 	if done {
@@ -278,7 +278,7 @@ func (w *moveFollower) look(ctx context.Context, grid *api.OrderGrid) (done bool
 	return false, nil
 }
 
-// ended is a line for each partition that moved when it was looked last, and does no more.
+// ended is a line for each partition that was moving at the last poll, and no longer is.
 func (w *moveFollower) ended(ctx context.Context, grid *api.OrderGrid) (lines []string, err error) {
 	for _, n := range slices.Sorted(maps.Keys(w.moves)) {
 		if slices.ContainsFunc(grid.Status.Moves, func(m api.PartitionMove) bool { return m.Partition == n }) {
@@ -297,7 +297,7 @@ func (w *moveFollower) ended(ctx context.Context, grid *api.OrderGrid) (lines []
 	return lines, nil
 }
 
-// progress says what is left, if that is not what was said last.
+// progress reports what is left, if that has changed.
 func (w *moveFollower) progress(grid *api.OrderGrid) {
 	text := fmt.Sprintf("%d to move, %d of them under way", int(grid.Status.MovesLeft)+len(grid.Status.Moves), len(grid.Status.Moves))
 	for _, m := range grid.Status.Moves {
@@ -305,8 +305,8 @@ func (w *moveFollower) progress(grid *api.OrderGrid) {
 			text += fmt.Sprintf("; p%d waits for %s", m.Partition, m.WaitsFor)
 		}
 	}
-	if text != w.said {
+	if text != w.printed {
 		fmt.Fprintln(w.out, text)
 	}
-	w.said = text
+	w.printed = text
 }

@@ -17,42 +17,42 @@ import (
 const (
 	moveUnderWay = "under way"
 	moveFirst    = "first" // it may begin at once
-	moveThen     = "then"  // others come before it
+	moveThen     = "then"  // others precede it
 )
 
-// plannedMove is a partition that moves, or has to.
+// plannedMove is a move of a partition, under way or planned.
 type plannedMove struct {
 	Name      string  `json:"name"`
 	Partition int32   `json:"partition"`
-	From      []int32 `json:"from"` // shards that have copies which go
+	From      []int32 `json:"from"` // shards that give up their copies
 	To        int32   `json:"to"`
-	// Bytes that its orders take in memory, each copy; absent where they are not known.
+	// Bytes that its orders take in memory, each copy; absent if unknown.
 	Bytes *int64 `json:"bytes,omitempty"`
-	// Seconds that copying takes at the rate; absent for one under way, and where Bytes is.
+	// Seconds of copying at the rate; absent for one under way, and without Bytes.
 	Seconds *float64 `json:"seconds,omitempty"`
 	State   string   `json:"state"`
 }
 
-// rebalancePlan is what the operator's planner would do from the records as they are.
+// rebalancePlan is the operator's plan for the present records.
 type rebalancePlan struct {
 	Grid   string        `json:"grid"`
-	Shards int32         `json:"shards"` // spec.shards, or what it is compared with
+	Shards int32         `json:"shards"` // spec.shards, or the number to compare with
 	Moves  []plannedMove `json:"moves"`
-	// Waiting says why partitions that should move may not.
+	// Waiting is why partitions that should move may not.
 	Waiting []string `json:"waiting,omitempty"`
-	// PartitionsByShard is how many each shard has when all is done.
+	// PartitionsByShard is the final number of each shard.
 	PartitionsByShard []int `json:"partitionsByShard"`
 	// BytesPerSecond that one move copies at most, to all its new copies together.
 	BytesPerSecond int64 `json:"bytesPerSecond"`
-	// Seconds that all moves take together that are not under way; absent where a size is not known.
+	// Seconds that all planned moves take together; absent if a size is unknown.
 	Seconds *float64 `json:"seconds,omitempty"`
-	// HeldUntil is when spec.rebalance.window opens, while moves wait for that.
+	// HeldUntil is when spec.rebalance.window opens, while moves wait for it.
 	HeldUntil *metav1.Time `json:"heldUntil,omitempty"`
-	// Requested is when they were asked to begin, the value of the annotation; absent if they were not.
+	// Requested is the time of the request to start moves, the value of the annotation; absent without one.
 	Requested string `json:"requested,omitempty"`
 }
 
-// planner carries plans out on paper.
+// planner simulates plans.
 type planner struct {
 	shards     []placement.Shard
 	partitions []placement.Partition
@@ -60,7 +60,7 @@ type planner struct {
 }
 
 // planOf plans until nothing is left to move. shards: as if that were spec.shards; 0: as it is.
-func planOf(grid *api.OrderGrid, parts []api.GridPartition, said map[string]answer, shards int32) *rebalancePlan {
+func planOf(grid *api.OrderGrid, parts []api.GridPartition, answers map[string]answer, shards int32) *rebalancePlan {
 	if shards == 0 {
 		shards = grid.Spec.Shards
 	}
@@ -70,7 +70,7 @@ func planOf(grid *api.OrderGrid, parts []api.GridPartition, said map[string]answ
 	byNumber, sizes := map[int]*api.GridPartition{}, map[int]*int64{}
 	for i := range parts {
 		p, q := &parts[i], &pl.partitions[i]
-		byNumber[q.ID], sizes[q.ID] = p, bytesOf(p, said)
+		byNumber[q.ID], sizes[q.ID] = p, bytesOf(p, answers)
 		if sizes[q.ID] != nil {
 			q.Bytes = *sizes[q.ID]
 		}
@@ -111,7 +111,7 @@ func planOf(grid *api.OrderGrid, parts []api.GridPartition, said map[string]answ
 	return plan
 }
 
-// newPlanner is what the records say. Every shard is ready to take partitions.
+// newPlanner starts from the records. Every shard is assumed ready.
 func newPlanner(parts []api.GridPartition, shards int32, concurrent int) *planner {
 	pl := &planner{limits: placement.Limits{Concurrent: concurrent}}
 	there := shards // and those above that have a partition
@@ -140,7 +140,7 @@ func newPlanner(parts []api.GridPartition, shards int32, concurrent int) *planne
 	return pl
 }
 
-// carryOut ends what is under way and begins moves; false if there was nothing of either.
+// carryOut completes moves under way and begins new ones; false if there was neither.
 func (pl *planner) carryOut(begin []placement.Move) bool {
 	went := len(begin) > 0
 	for i := range pl.partitions {
@@ -180,9 +180,9 @@ func moveRate(grid *api.OrderGrid) (rate int64, concurrent int) {
 	return max(1, rate), concurrent
 }
 
-// bytesOf is the size of a partition by its primary's word, nil if that is not known.
-func bytesOf(p *api.GridPartition, said map[string]answer) *int64 {
-	node := said[primaryPod(p)].node
+// bytesOf is the size of a partition according to its primary, nil if unknown.
+func bytesOf(p *api.GridPartition, answers map[string]answer) *int64 {
+	node := answers[primaryPod(p)].node
 	if node == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func bytesOf(p *api.GridPartition, said map[string]answer) *int64 {
 	return &part.Bytes
 }
 
-// podShard is the shard that a pod of the partition's grid is of, by its name.
+// podShard is the shard of a pod of the partition's grid, by its name.
 func podShard(p *api.GridPartition, pod string) (int32, bool) {
 	rest, ok := strings.CutPrefix(pod, p.Spec.GridRef.Name+"-s")
 	number, _, ok2 := strings.Cut(rest, "-")
@@ -201,7 +201,7 @@ func podShard(p *api.GridPartition, pod string) (int32, bool) {
 	return int32(n), ok && ok2 && err == nil
 }
 
-// summary is a plan in a line.
+// summary is a plan in one line.
 func (p *rebalancePlan) summary() string {
 	var counts []string
 	for _, n := range p.PartitionsByShard {
@@ -235,7 +235,7 @@ func (p *rebalancePlan) summary() string {
 func (p *rebalancePlan) request() string {
 	switch {
 	case p.Requested != "":
-		return "; asked to begin now"
+		return "; requested to begin now"
 	case p.HeldUntil != nil:
 		return "; held until " + p.HeldUntil.UTC().Format(time.RFC3339) + " by spec.rebalance.window"
 	}

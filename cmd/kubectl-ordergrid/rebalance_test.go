@@ -35,17 +35,17 @@ func trades(shards int32, homes ...int32) (*api.OrderGrid, []api.GridPartition) 
 	return grid, parts
 }
 
-// tell has the primaries say how large their partitions are.
-func tell(parts []api.GridPartition, bytes ...int64) map[string]answer {
-	said := map[string]answer{}
+// answersOf sets the sizes reported by the primaries.
+func answersOf(parts []api.GridPartition, bytes ...int64) map[string]answer {
+	answers := map[string]answer{}
 	for i := range parts {
 		pod := primaryPod(&parts[i])
-		if said[pod].node == nil {
-			said[pod] = answer{node: &nodestatus.Node{Pod: pod}}
+		if answers[pod].node == nil {
+			answers[pod] = answer{node: &nodestatus.Node{Pod: pod}}
 		}
-		said[pod].node.Partitions = append(said[pod].node.Partitions, nodestatus.Partition{Record: parts[i].Name, Bytes: bytes[i]})
+		answers[pod].node.Partitions = append(answers[pod].node.Partitions, nodestatus.Partition{Record: parts[i].Name, Bytes: bytes[i]})
 	}
-	return said
+	return answers
 }
 
 func (p *rebalancePlan) text() (lines []string) {
@@ -103,11 +103,11 @@ func TestPlanOfARebalance(t *testing.T) {
 		if c.change != nil {
 			c.change(grid, parts)
 		}
-		var said map[string]answer
+		var answers map[string]answer
 		if c.bytes != nil {
-			said = tell(parts, c.bytes...)
+			answers = answersOf(parts, c.bytes...)
 		}
-		p := planOf(grid, parts, said, c.asIf)
+		p := planOf(grid, parts, answers, c.asIf)
 		if !slices.Equal(p.text(), c.moves) || !slices.Equal(p.PartitionsByShard, c.counts) || !strings.Contains(p.summary(), c.summary) {
 			t.Errorf("%s: moves %q, want %q; shards %v, want %v; summary %q, want %q", c.name, p.text(), c.moves, p.PartitionsByShard, c.counts, p.summary(), c.summary)
 		}
@@ -125,29 +125,29 @@ func TestProgressOfAMove(t *testing.T) {
 	}
 	p.Status.InSync = []api.Member{{PodName: "trades-s0-0"}, {PodName: "trades-s0-1"}}
 	p.Status.Primary = &p.Status.InSync[0]
-	said := tell(parts, 1000)
+	answers := answersOf(parts, 1000)
 	now := time.Unix(1e9, 0)
 	began := []api.PartitionMove{{Partition: 0, From: []int32{0}, To: 1, StartTime: new(metav1.NewTime(now.Add(-30 * time.Second)))}}
 	check := func(percent, left string) {
 		t.Helper()
-		if m := progressOf(p, said, began, now); m.percent() != percent || m.left() != left {
+		if m := progressOf(p, answers, began, now); m.percent() != percent || m.left() != left {
 			t.Errorf("%s and %s left, want %s and %s", m.percent(), m.left(), percent, left)
 		}
 	}
 	check("?", "?") // the new pods were not reached
 	for ordinal := range int32(2) {
 		pod := api.PodName("trades", 1, ordinal)
-		said[pod] = answer{node: &nodestatus.Node{Pod: pod}}
+		answers[pod] = answer{node: &nodestatus.Node{Pod: pod}}
 	}
 	check("0%", "?") // and have not opened it
 	for pod, bytes := range map[string]int64{"trades-s1-0": 200, "trades-s1-1": 400} {
-		said[pod].node.Partitions = []nodestatus.Partition{{Record: p.Name, Bytes: bytes}}
+		answers[pod].node.Partitions = []nodestatus.Partition{{Record: p.Name, Bytes: bytes}}
 	}
 	check("30%", "1m10s")
 	p.Status.InSync = append(p.Status.InSync, api.Member{PodName: "trades-s1-0"})
 	check("70%", "13s")
 	p.Status.InSync = append(p.Status.InSync, api.Member{PodName: "trades-s1-1"})
-	check("99%", "1s") // the old copies go yet
+	check("99%", "1s") // the old copies are still there
 	began = nil
 	check("99%", "?")
 }
@@ -160,7 +160,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// eight gives the stage's grid the partitions that it lacks.
+// eight creates the remaining partitions of the stage's grid.
 func (s *stage) eight() {
 	s.t.Helper()
 	for i := int32(2); i < 8; i++ {
@@ -172,7 +172,7 @@ func (s *stage) eight() {
 	}
 }
 
-// operator changes the grid's status, however often it has to try.
+// operator changes the grid's status, retrying conflicts.
 func (s *stage) operator(change func(*api.OrderGridStatus)) {
 	s.t.Helper()
 	for {
@@ -214,13 +214,13 @@ func TestRebalance(t *testing.T) {
 	out, err = s.run("rebalance", "trades", "--nodes=false", "-o", "json")
 	var plan rebalancePlan
 	if err != nil || json.Unmarshal([]byte(out), &plan) != nil || len(plan.Moves) != 4 || plan.Requested == "" || plan.Requested != s.asked() {
-		t.Fatalf("error %v, asked for %q\n%s", err, s.asked(), out)
+		t.Fatalf("error %v, requested %q\n%s", err, s.asked(), out)
 	}
 	if _, err := time.Parse(time.RFC3339, s.asked()); err != nil {
 		t.Error(err)
 	}
 	out, err = s.run("rebalance", "trades", "--nodes=false", "--wait", "--timeout", "300ms")
-	s.want(out, err, 1, "trades: not done after 300ms: 0 to move, 0 of them under way; what was asked for stands until it is")
+	s.want(out, err, 1, "trades: not done after 300ms: 0 to move, 0 of them under way; the request stays until it is")
 
 	before, done := s.asked(), make(chan struct{})
 	go func() { // the operator
@@ -243,7 +243,7 @@ func TestRebalance(t *testing.T) {
 	}()
 	out, err = s.run("rebalance", "trades", "--nodes=false", "--wait")
 	<-done
-	s.want(out, err, 0, "trades: 4 to move; after that, partitions by shard: 4, 4; asked to begin now\n",
+	s.want(out, err, 0, "trades: 4 to move; after that, partitions by shard: 4, 4; requested to begin now\n",
 		"p2 moves from shard 0 to shard 1, 1.5 GiB\n4 to move, 1 of them under way; p2 waits for trades-s1-0 to be ready\n",
 		"p2 is on shard 1, 2 of 2 copies", "3 to move, 0 of them under way\n", "trades: every partition is where it belongs, after ")
 
@@ -261,7 +261,7 @@ func TestRebalance(t *testing.T) {
 		_, err := s.run(append([]string{"rebalance", "trades"}, c.args...)...)
 		var usage usageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: error %v, want a usage error that says %q", c.args, err, c.want)
+			t.Errorf("%v: error %v, want a usage error with %q", c.args, err, c.want)
 		}
 	}
 }

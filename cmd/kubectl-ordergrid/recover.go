@@ -25,11 +25,11 @@ func recoverCommand(k *kubeFlags) *cobra.Command {
 	var f recoverFlags
 	cmd := &cobra.Command{
 		Use:   "recover PARTITION",
-		Short: "Explain a partition that cannot go on by itself, and carry out what a person decides",
-		Long: `Shows whether a partition waits for a decision that only a person may take, and which:
+		Short: "Explain a partition that requires a decision, and carry it out",
+		Long: `Shows whether a partition waits for a decision that is not taken automatically, and which:
 
   DataLossSuspected       every process that held all orders of the partition is gone.
-                          Nothing is promoted by itself. If none of them can be brought
+                          No process is promoted automatically. If none of them can be brought
                           back, --accept-data-loss EPOCH gives up what only they held: a
                           grid node goes on with what it has, in a new lineage.
   ConfigurationRegressed  the record shows an older configuration than the grid nodes, as
@@ -49,7 +49,7 @@ Exit codes: 0 nothing to decide, or done; 1 waits for a decision, refused, or no
 				return usageError{fmt.Errorf("--accept-data-loss: value %d, allowed: the partition's present epoch, at least 1", f.acceptLoss)}
 			}
 			if f.acceptLoss > 0 && f.reassert != "" {
-				return usageError{fmt.Errorf("--accept-data-loss and --reassert exclude each other: one gives a configuration up, the other insists on one")}
+				return usageError{fmt.Errorf("--accept-data-loss and --reassert exclude each other: one gives up a configuration, the other restores one")}
 			}
 			cluster, err := k.connect()
 			if err != nil {
@@ -60,7 +60,7 @@ Exit codes: 0 nothing to decide, or done; 1 waits for a decision, refused, or no
 	}
 	fl := cmd.Flags()
 	fl.Int64Var(&f.acceptLoss, "accept-data-loss", 0, "give up what only the in-sync members of this epoch, the present one, held")
-	fl.StringVar(&f.reassert, "reassert", "", "change id of the configuration that is the true one")
+	fl.StringVar(&f.reassert, "reassert", "", "change id of the authoritative configuration")
 	fl.BoolVar(&f.wait, "wait", true, "wait until it has happened")
 	fl.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long to wait")
 	return cmd
@@ -74,11 +74,11 @@ func (f *recoverFlags) run(ctx context.Context, c *cluster, name string, out io.
 	fmt.Fprintln(out, describe(p))
 	switch {
 	case f.acceptLoss > 0 && f.acceptLoss != p.Status.Epoch:
-		return usageError{fmt.Errorf("--accept-data-loss: value %d, allowed: %d, the present epoch; look again at who is in sync before you accept", f.acceptLoss, p.Status.Epoch)}
+		return usageError{fmt.Errorf("--accept-data-loss: value %d, allowed: %d, the present epoch; check the in-sync members again before you accept", f.acceptLoss, p.Status.Epoch)}
 	case f.acceptLoss > 0:
 		return f.ask(ctx, c, p, v1alpha1.AnnotationAcceptDataLoss, strconv.FormatInt(f.acceptLoss, 10), out)
 	case f.reassert != "" && f.reassert == p.Status.ChangeID:
-		return usageError{fmt.Errorf("--reassert: value %s is what the record shows already; to keep it as it stands: kubectl annotate -n %s gridpartition %s %s=%s",
+		return usageError{fmt.Errorf("--reassert: value %s is already the one in the record; to keep the record as it stands: kubectl annotate -n %s gridpartition %s %s=%s",
 			f.reassert, c.namespace, name, v1alpha1.AnnotationReassert, f.reassert)}
 	case f.reassert != "":
 		return f.ask(ctx, c, p, v1alpha1.AnnotationReassert, f.reassert, out)
@@ -103,9 +103,9 @@ func explain(ctx context.Context, c *cluster, p *v1alpha1.GridPartition, out io.
 		printCondition(out, grid, problem)
 		return exitError(exitNotDone)
 	case "":
-		fmt.Fprintf(out, "%s: nothing to decide, all is well\n", p.Name)
+		fmt.Fprintf(out, "%s: no decision pending, the partition is healthy\n", p.Name)
 	default:
-		fmt.Fprintf(out, "%s: %s; nothing to decide yet\n", p.Name, problem)
+		fmt.Fprintf(out, "%s: %s; no decision pending\n", p.Name, problem)
 		if c := meta.FindStatusCondition(grid.Status.Conditions, v1alpha1.ConditionDataLossSuspected); c != nil && c.Status == metav1.ConditionUnknown {
 			printCondition(out, grid, c.Type)
 		}
@@ -119,7 +119,7 @@ func printCondition(out io.Writer, grid *v1alpha1.OrderGrid, kind string) {
 	}
 }
 
-// ask annotates the partition and waits for the operator to remove the annotation, which it does when the matter is settled.
+// ask sets the annotation and waits for the operator to remove it, which it does when the matter is settled.
 func (f *recoverFlags) ask(ctx context.Context, c *cluster, before *v1alpha1.GridPartition, annotation, value string, out io.Writer) error {
 	if err := c.annotate(ctx, before.Name, annotation, value); err != nil {
 		return err
@@ -140,12 +140,12 @@ func (f *recoverFlags) ask(ctx context.Context, c *cluster, before *v1alpha1.Gri
 		return err
 	}
 	fmt.Fprintf(out, "%s, after %.1fs\n", describe(p), time.Since(began).Seconds())
-	// A new epoch is the sign that a grid node acted; a refusal leaves everything as it is.
+	// A new epoch shows that a grid node acted; a refusal changes nothing.
 	if settled && p.Status.Epoch > before.Status.Epoch {
 		return nil
 	}
 	if settled {
-		fmt.Fprintf(out, "%s: not done; kubectl describe gridpartition %s says why\n", p.Name, p.Name)
+		fmt.Fprintf(out, "%s: not done; see kubectl describe gridpartition %s\n", p.Name, p.Name)
 	} else {
 		fmt.Fprintf(out, "%s: not settled after %v; the annotation %s stays until it is, or until you remove it\n", p.Name, f.timeout, annotation)
 	}
@@ -155,7 +155,7 @@ func (f *recoverFlags) ask(ctx context.Context, c *cluster, before *v1alpha1.Gri
 	return exitError(exitNotDone)
 }
 
-// conditionOf an annotation is where the operator says what became of it.
+// conditionOf an annotation is the condition in which the operator reports the result.
 var conditionOf = map[string]string{
 	v1alpha1.AnnotationAcceptDataLoss: v1alpha1.ConditionDataLossSuspected,
 	v1alpha1.AnnotationReassert:       v1alpha1.ConditionConfigurationRegressed,

@@ -11,11 +11,11 @@ const redacted = "[redacted]"
 // secretName matches names of environment variables, fields, flags and annotations whose values may be secret.
 var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)|secret|token|credential|api[-_]?key|private[-_]?key|access[-_]?key|auth(orization)?$|cookie|bearer|dsn$|connection[-_]?string`)
 
-// references are fields that match secretName but hold the name of an object, which is worth knowing.
+// references are fields that match secretName but hold the name of an object, which is useful.
 var references = map[string]bool{"secretName": true, "tokenSecret": true}
 
-// secretText finds secrets and orders in running text: keys and certificates, tokens, passwords in URLs, name=value of a
-// name that looks secret, FIX messages.
+// secretText finds secrets and orders in text: keys and certificates, tokens, passwords in URLs, name=value of a name
+// that looks secret, FIX messages.
 var secretText = []struct {
 	find *regexp.Regexp
 	put  string
@@ -29,7 +29,7 @@ var secretText = []struct {
 	{regexp.MustCompile(`(?i)(clordid\\?["']?\s*[=:]\s*\\?["']?)[^\s"',;}\\]+`), "${1}[order]"},
 }
 
-// redactText leaves secrets and orders out of a text.
+// redactText removes secrets and orders from a text.
 func redactText(s string) string {
 	for _, r := range secretText {
 		s = r.find.ReplaceAllString(s, r.put)
@@ -37,8 +37,8 @@ func redactText(s string) string {
 	return s
 }
 
-// redactValue leaves them out of an object, in place: what a name says of a value counts, then what the value looks like.
-// Bookkeeping that repeats the object goes too.
+// redactValue removes them from an object, in place: by the name of a value first, then by its form. Metadata that
+// repeats the object is removed too.
 func redactValue(v any) any {
 	switch x := v.(type) {
 	case string:

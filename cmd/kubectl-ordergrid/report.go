@@ -31,10 +31,10 @@ func reportCommand(k *kubeFlags) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Gather what somebody needs to find a problem, without secrets and orders",
-		Long: `Writes an archive (or a folder) with what describes the OrderGrids of a namespace:
+		Short: "Gather diagnostics, without secrets and orders",
+		Long: `Writes an archive (or a folder) that describes the OrderGrids of a namespace:
 
-  SUMMARY.txt     what was taken, and what could not be had and why
+  SUMMARY.txt     contents, and what is missing and why
   kinds/          OrderGrids, GridPartitions, OrderProbes, FailoverDrills with their status and conditions
   objects/        pods, StatefulSets, Services, PodDisruptionBudgets, Jobs, events of the namespace; Kubernetes nodes
   nodes/POD/      pages of each grid node: status, peers, takeovers, clock, pauses as JSON, metrics as text
@@ -43,12 +43,12 @@ func reportCommand(k *kubeFlags) *cobra.Command {
 
 No Secret and no ConfigMap is read, and no order: the data port is not used. Values that look secret (of environment
 variables, arguments, fields and annotations by their name; keys, tokens and passwords in any text) are replaced by
-[redacted], FIX messages and ClOrdIDs in logs by [order]. Look it over all the same before you send it.
+[redacted], FIX messages and ClOrdIDs in logs by [order]. Review it before you send it.
 
-It is taken with your own rights: "get" and "list" of these kinds, "pods/log", "pods/portforward". What they do not
+It uses your own permissions: "get" and "list" of these kinds, "pods/log", "pods/portforward". What they do not
 allow is left out and listed.
 
-Exit codes: 0 everything is there, 1 written, but something is missing (SUMMARY.txt says what), 2 wrong usage, 4 failed.`,
+Exit codes: 0 everything is there, 1 written, but something is missing (see SUMMARY.txt), 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid report -n trading
   kubectl ordergrid report -n trading --out before.tar.gz --since 1h`,
 		Args: noArguments,
@@ -75,7 +75,7 @@ Exit codes: 0 everything is there, 1 written, but something is missing (SUMMARY.
 	return cmd
 }
 
-// gatherer takes one thing after the other; what cannot be had is noted and the rest is taken.
+// gatherer collects one item after the other; a failure is noted and the rest is collected.
 type gatherer struct {
 	*reportFlags
 	cluster *cluster
@@ -156,7 +156,7 @@ func (g *gatherer) summary(now time.Time) []byte {
 	return b.Bytes()
 }
 
-// objects takes lists of the namespace.
+// objects collects lists of the namespace.
 func (g *gatherer) objects(ctx context.Context) {
 	in := "/namespaces/" + g.cluster.namespace + "/"
 	for _, o := range []struct{ name, path string }{
@@ -176,7 +176,7 @@ func (g *gatherer) objects(ctx context.Context) {
 	}
 }
 
-// list takes one list of objects, page by page.
+// list collects one list of objects, page by page.
 func (g *gatherer) list(ctx context.Context, name, path, selector string) {
 	items, next := []any{}, ""
 	for {
@@ -205,11 +205,11 @@ func (g *gatherer) list(ctx context.Context, name, path, selector string) {
 	g.add(name, text)
 }
 
-// nodePagePaths are the pages of a node that hold no order.
+// nodePagePaths are the pages of a node without orders.
 var nodePagePaths = map[string]string{nodestatus.Path: "status.json", nodestatus.PeersPath: "peers.json", nodestatus.TakeoversPath: "takeovers.json",
 	nodestatus.ClockPath: "clock.json", nodestatus.PausesPath: "pauses.json", "/readyz": "readyz.txt", "/metrics": "metrics.txt"}
 
-// nodes takes the pages of every running grid node.
+// nodes collects the pages of every running grid node.
 func (g *gatherer) nodes(ctx context.Context) {
 	pods, err := g.cluster.gridNodePods(ctx)
 	if err != nil {
@@ -226,7 +226,7 @@ func (g *gatherer) nodes(ctx context.Context) {
 		pages := newPages(g.cluster, pod.Labels[api.LabelGrid], g.direct)
 		for path, file := range nodePagePaths {
 			body, err := pages.page(ctx, pod, path)
-			if err != nil && path != "/readyz" { // a node that is not ready says so by its status
+			if err != nil && path != "/readyz" { // the status of a node shows whether it is ready
 				g.lacks(name+file, err)
 				continue
 			}
@@ -239,18 +239,18 @@ func (g *gatherer) nodes(ctx context.Context) {
 	}
 }
 
-// operatorParts takes what belongs to the operator.
+// operatorParts collects what belongs to the operator.
 func (g *gatherer) operatorParts(ctx context.Context) {
 	const selector = "app.kubernetes.io/name=ordergrid,app.kubernetes.io/component=operator"
 	in := "/namespaces/" + g.operator + "/"
 	g.list(ctx, "operator/deployments.yaml", "/apis/apps/v1"+in+"deployments", selector)
 	g.list(ctx, "operator/pods.yaml", "/api/v1"+in+"pods", selector)
 	if n := g.logs(ctx, "operator/logs/", g.operator, selector); n == 0 {
-		g.lacks("operator/logs/", fmt.Errorf("no pod of namespace %s has the labels %s; --operator-namespace says where the operator is", g.operator, selector))
+		g.lacks("operator/logs/", fmt.Errorf("no pod of namespace %s has the labels %s; set --operator-namespace", g.operator, selector))
 	}
 }
 
-// logs takes those of every container of some pods; it returns how many pods there are.
+// logs collects those of every container of some pods; it returns the number of pods.
 func (g *gatherer) logs(ctx context.Context, folder, namespace, selector string) int {
 	var list corev1.PodList
 	err := g.cluster.core.Get().Namespace(namespace).Resource("pods").VersionedParams(&metav1.ListOptions{LabelSelector: selector}, g.cluster.params).Do(ctx).Into(&list)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// reportSink takes the files of a report: a folder, or a tar.gz.
+// reportSink writes the files of a report: into a folder, or a tar.gz.
 type reportSink struct {
 	path string
 	file *os.File // nil for a folder
@@ -22,7 +22,7 @@ type reportSink struct {
 	now  time.Time
 }
 
-// newReportSink makes what the files go to, for its owner's eyes only. What is there already is not touched.
+// newReportSink creates the target, readable by its owner only. An existing one is not changed.
 func newReportSink(path string, now time.Time) (*reportSink, error) {
 	s := &reportSink{path: path, now: now}
 	name, archive := strings.CutSuffix(filepath.Base(path), ".tar.gz")
@@ -37,7 +37,7 @@ func newReportSink(path string, now time.Time) (*reportSink, error) {
 		s.tar = tar.NewWriter(s.zip)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return nil, usageError{fmt.Errorf("--out: %s is there already; name another file or folder", path)}
+		return nil, usageError{fmt.Errorf("--out: %s exists already; name another file or folder", path)}
 	}
 	return s, err
 }

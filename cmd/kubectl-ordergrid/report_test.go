@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 	}
 	_, err = s.run("report", "--direct", "--out", path)
 	var usage usageError
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "is there already") {
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("error %v", err)
 	}
 	folder := filepath.Join(t.TempDir(), "report")

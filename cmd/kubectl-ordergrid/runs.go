@@ -22,7 +22,7 @@ type runKind[T any, P runObject[T]] struct {
 	kind, resource string
 	command        string // of this program
 	argument       string // of "run"
-	role           string // how the name of the ClusterRole ends that lets create one
+	role           string // suffix of the name of the ClusterRole that lets create one
 }
 
 // runObject is a pointer to one.
@@ -37,7 +37,7 @@ var (
 	probeKind = runKind[api.OrderProbe, *api.OrderProbe]{"OrderProbe", "orderprobes", "probe", "SCENARIO", "-edit"}
 )
 
-// group is a command that only has commands below it.
+// group is a command with subcommands only.
 func (k runKind[T, P]) group(short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   k.command,
@@ -70,7 +70,7 @@ func (k runKind[T, P]) create(ctx context.Context, c *cluster, o P) (P, error) {
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("%w; the chart's ClusterRole ending in %s grants it", err, k.role)
-	case apierrors.IsInvalid(err): // the API server's message names field, value and remedy; the fields are flags here
+	case apierrors.IsInvalid(err): // the API server's message names field, value and remedy; here the fields are flags
 		return nil, usageError{err}
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("the cluster has no %ss; upgrade OrderGrid's chart: %w", k.kind, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 )
 
-// secure says how to connect to a grid with spec.security.tls: with the files that were given, or with the certificate of
-// the grid's tools, which takes the right to read that Secret. It does nothing for other grids.
+// secure configures the connection to a grid with spec.security.tls: with the given files, or with the certificate of
+// the grid's tools, which requires permission to read that Secret. It does nothing for other grids.
 func (f *reachFlags) secure(ctx context.Context, c *cluster, name string, cfg *client.Config) error {
 	grid, err := c.grid(ctx, name)
 	if err != nil || !grid.TakesTLS() {
@@ -27,13 +27,13 @@ func (f *reachFlags) secure(ctx context.Context, c *cluster, name string, cfg *c
 	secret := certificates.ToolsSecret(grid)
 	var s corev1.Secret
 	if err := c.core.Get().Namespace(c.namespace).Resource("secrets").Name(secret).Do(ctx).Into(&s); err != nil {
-		return fmt.Errorf("the grid speaks TLS, and the certificate of its tools cannot be read; give --tls-cert, --tls-key and --tls-ca, or get the right to read Secret %s: %w", secret, err)
+		return fmt.Errorf("the grid uses TLS, and the certificate of its tools cannot be read; give --tls-cert, --tls-key and --tls-ca, or permission to read Secret %s: %w", secret, err)
 	}
 	pair, err := tls.X509KeyPair(s.Data[certificates.KeyCert], s.Data[certificates.KeyKey])
 	roots := x509.NewCertPool()
 	if err != nil || !roots.AppendCertsFromPEM(s.Data[certificates.KeyCA]) {
-		// What is wrong is not quoted: it may be part of the key.
-		return fmt.Errorf("secret %s holds no certificate with its key and authorities in %s, %s and %s; condition TLSReady of the grid says more", secret, certificates.KeyCert, certificates.KeyKey, certificates.KeyCA)
+		// The content is not quoted: it may be part of the key.
+		return fmt.Errorf("secret %s holds no certificate with its key and authorities in %s, %s and %s; see condition TLSReady of the grid", secret, certificates.KeyCert, certificates.KeyKey, certificates.KeyCA)
 	}
 	cfg.TLS = client.TLSConfig(&tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: v1alpha1.TLSName(grid.Name, grid.Namespace),

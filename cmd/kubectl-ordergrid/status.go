@@ -19,9 +19,9 @@ func statusCommand(k *kubeFlags) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "status GRID",
-		Short: "Show a grid's conditions and who serves each partition",
-		Long: `Shows the conditions of an OrderGrid and the configuration record of each partition: what the API server
-knows. No node is asked; "kubectl ordergrid partitions" asks them how far the copies are.
+		Short: "Show a grid's conditions and the members of each partition",
+		Long: `Shows the conditions of an OrderGrid and the configuration record of each partition: from the API
+server. No node is queried; "kubectl ordergrid partitions" queries the progress of the copies.
 
 -o wide adds the primary's address and the preferred pod; -o json and yaml print the objects themselves, as a List.
 
@@ -65,7 +65,7 @@ type view struct {
 	wide, colors bool
 }
 
-// goodWhenFalse are the conditions that report trouble when they are True.
+// goodWhenFalse are the conditions that report a problem when they are True.
 var goodWhenFalse = map[string]bool{
 	v1alpha1.ConditionStalled: true, v1alpha1.ConditionProgressing: true, v1alpha1.ConditionDataLossSuspected: true, v1alpha1.ConditionConfigurationRegressed: true,
 }

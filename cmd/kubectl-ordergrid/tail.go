@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
 
-// tailEvery is how often a log is asked for what is new once it has been read.
+// tailEvery is the polling interval of a log that has been read to its end.
 const tailEvery = 200 * time.Millisecond
 
 type tailFlags struct {
@@ -34,10 +34,10 @@ func tailCommand(k *kubeFlags) *cobra.Command {
 	var f tailFlags
 	cmd := &cobra.Command{
 		Use:   "tail GRID",
-		Short: "Show the last orders of a grid, and those that come",
-		Long: `Shows the last committed orders, in the order of their receipt, and with --follow those that come
-until it is interrupted. It reads the logs of the primaries, a fifth of a second behind, and goes on after a failover.
-Orders of one partition come in the order of its log; partitions have no order between them.
+		Short: "Show the last orders of a grid, and new ones",
+		Long: `Shows the last committed orders, in the order of their receipt, and with --follow new ones
+until it is interrupted. It polls the logs of the primaries every 200 ms, and goes on after a failover.
+Orders of one partition are in the order of its log; partitions have no order between them.
 
 ` + reachHelp + `
 
@@ -51,7 +51,7 @@ Exit codes: 0, 2 wrong usage, 4 failed.`,
 	f.register(cmd.Flags())
 	cmd.Flags().StringSliceVar(&f.partitions, "partition", nil, "only these, for example p1; default all")
 	cmd.Flags().IntVarP(&f.lines, "lines", "l", 10, "how many of the last orders of each partition to show, 0 to 1,000,000")
-	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with those that come")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "continue with new orders")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", strings.Join(ordertext.Formats, ", ")+" (messages byte for byte, one after the other)")
 	return cmd
 }
@@ -106,7 +106,7 @@ type tailer struct {
 	mu sync.Mutex // of out and notes
 }
 
-// past writes the last n orders of every partition, and returns where to go on.
+// past writes the last n orders of every partition, and returns where to continue.
 func (t *tailer) past(ctx context.Context, parts []wire.PartitionID, n int) (next map[wire.PartitionID]uint64, err error) {
 	next = map[wire.PartitionID]uint64{}
 	var all []client.Order
@@ -127,10 +127,9 @@ func (t *tailer) past(ctx context.Context, parts []wire.PartitionID, n int) (nex
 	return next, nil
 }
 
-// lastOrders reads the last n orders of a log. Not every entry is an order, so it
-// looks further back until it has them.
+// lastOrders reads the last n orders of a log. Not every entry is an order, so it reads further back until it has them.
 func (t *tailer) lastOrders(ctx context.Context, p wire.PartitionID, n int) ([]client.Order, client.LogEnd, error) {
-	end, err := t.client.ReadLog(ctx, p, "", math.MaxInt64, nil) // behind everything: only where the log ends
+	end, err := t.client.ReadLog(ctx, p, "", math.MaxInt64, nil) // beyond the end: only for the position of the end
 	if err != nil || n == 0 {
 		end.NextSeq = end.CommitSeq + 1
 		return nil, end, err
@@ -149,7 +148,7 @@ func (t *tailer) lastOrders(ctx context.Context, p wire.PartitionID, n int) ([]c
 		}
 		read, err := t.client.ReadLog(ctx, p, "", from, keep)
 		freed, gone := freedUpTo(err)
-		if gone { // what is left begins behind it
+		if gone { // the remainder begins after it
 			read, err = t.client.ReadLog(ctx, p, "", freed+1, keep)
 		}
 		if err != nil {
@@ -165,7 +164,7 @@ func (t *tailer) lastOrders(ctx context.Context, p wire.PartitionID, n int) ([]c
 	}
 }
 
-// freedUpTo says whether a read failed because entries were freed, and up to which.
+// freedUpTo reports whether a read failed because entries were freed, and up to which.
 func freedUpTo(err error) (seq uint64, freed bool) {
 	var reject *client.RejectError
 	if errors.Is(err, client.ErrSnapshotRequired) && errors.As(err, &reject) {
@@ -174,7 +173,7 @@ func freedUpTo(err error) (seq uint64, freed bool) {
 	return 0, false
 }
 
-// follow writes what comes, until the context ends.
+// follow writes new orders, until the context ends.
 func (t *tailer) follow(ctx context.Context, next map[wire.PartitionID]uint64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -190,7 +189,7 @@ func (t *tailer) follow(ctx context.Context, next map[wire.PartitionID]uint64) e
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return nil // interrupted: that is how it ends
+	return nil // interrupted, which is its regular end
 }
 
 func (t *tailer) followOne(ctx context.Context, p wire.PartitionID, from uint64) error {

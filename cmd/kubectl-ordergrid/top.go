@@ -31,9 +31,9 @@ func topCommand(k *kubeFlags) *cobra.Command {
 		Use:   "top GRID",
 		Short: "Show live orders/s, latency, lag and memory of each shard",
 		Long: `Reads the metrics of every node twice and shows what happened between: a line per shard, or with --pods
-per node. On a terminal it goes on until it is interrupted; else it prints one table.
+per node. On a terminal it repeats until it is interrupted; else it prints one table.
 
-  ORDERS/S    acknowledged as primary         REFUSED/S   refused, with a reason the client was told
+  ORDERS/S    acknowledged as primary         REFUSED/S   refused, with a reason
   P50, P99    from receiving an order on the primary until every copy has it
   LAG         entries stored and not yet known to be committed, the largest
   SINK        age of the oldest committed order that a sink does not hold, of several the one that lags the most; - where
@@ -43,7 +43,7 @@ per node. On a terminal it goes on until it is interrupted; else it prints one t
   FULL IN     time until orders are refused at the rate of the last half minute, of the node that is full first; what
               may be freed does not count. FULL: they are refused. -: nothing grows
 
-Nodes are reached through the API server (needs the right to port-forward to the pods), with --direct at
+Nodes are reached through the API server (needs permission to port-forward to the pods), with --direct at
 their pod addresses (inside the cluster), or at --metrics without asking Kubernetes at all ("grid-node dev").
 
 Exit codes: 0, 2 wrong usage, 4 no node could be read.`,
@@ -54,10 +54,10 @@ Exit codes: 0, 2 wrong usage, 4 no node could be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.metrics, "metrics", nil, "host:port of a node's /metrics; Kubernetes is not asked then")
+	fl.StringSliceVar(&f.metrics, "metrics", nil, "host:port of a node's /metrics; Kubernetes is not used then")
 	fl.BoolVar(&f.direct, "direct", false, "connect to pod addresses without a tunnel through the API server")
 	fl.BoolVar(&f.pods, "pods", false, "a line per node instead of per shard")
-	fl.DurationVar(&f.interval, "interval", 2*time.Second, "time between two readings, at least 100ms")
+	fl.DurationVar(&f.interval, "interval", 2*time.Second, "interval, at least 100ms")
 	fl.IntVar(&f.count, "count", 0, "how many tables; default until interrupted on a terminal, else 1")
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json (an array per table)")
 	return cmd
@@ -104,7 +104,7 @@ func (f *topFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 	return nil
 }
 
-// clearScreen puts the cursor into the upper left corner of an empty screen.
+// clearScreen clears the screen and moves the cursor to the upper left corner.
 const clearScreen = "\x1b[H\x1b[2J"
 
 func (f *topFlags) write(w io.Writer, screen bool, grid string, nodes []usage, failed []string) error {

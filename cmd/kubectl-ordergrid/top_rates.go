@@ -41,7 +41,7 @@ type usage struct {
 	Orders        float64  `json:"ordersPerSecond"`
 	Refused       float64  `json:"refusedPerSecond"`
 	Reads         float64  `json:"readsPerSecond"`
-	P50Seconds    float64  `json:"p50Seconds,omitempty"` // absent without an order
+	P50Seconds    float64  `json:"p50Seconds,omitempty"` // absent without orders
 	P99Seconds    float64  `json:"p99Seconds,omitempty"`
 	LagEntries    float64  `json:"lagEntries"`
 	SinkAges      sinkAges `json:"sinkAgesSeconds,omitempty"` // by sink; absent where none is written
@@ -52,15 +52,15 @@ type usage struct {
 	ordersLatency *histogram.Native
 }
 
-// watch reads nodes again and again.
+// watch reads nodes repeatedly.
 type watch struct {
 	client  *http.Client
 	targets []target
 	last    map[string]*scrape.Reading
 }
 
-// read asks all nodes at once. A node that was read for the first time, or could
-// not be, is not among the nodes; failed says why.
+// read queries all nodes concurrently. A node that was read for the first time, or could not be read, is not among the
+// nodes; failed has the reason.
 func (w *watch) read(ctx context.Context) (nodes []usage, failed []string) {
 	now := make([]*scrape.Reading, len(w.targets))
 	errs := make([]error, len(w.targets))
@@ -101,7 +101,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// between is what happened from one reading to the next.
+// between is the difference of two readings.
 func between(before, now *scrape.Reading) (*usage, error) {
 	latency, err := now.Latency()
 	if err != nil {
@@ -115,7 +115,7 @@ func between(before, now *scrape.Reading) (*usage, error) {
 	seconds := max(now.At.Sub(before.At).Seconds(), 1e-3)
 	rate := func(name string, labels ...string) float64 {
 		after, then := now.Sum(name, labels...), before.Sum(name, labels...)
-		if after < then { // it was restarted
+		if after < then { // the node restarted
 			then = 0
 		}
 		return (after - then) / seconds
@@ -140,7 +140,7 @@ func (u *usage) quantiles() {
 	}
 }
 
-// byShard joins the nodes of each shard: rates and histograms add up, of the rest the worst counts.
+// byShard joins the nodes of each shard: rates and histograms are added, of the rest the worst counts.
 func byShard(nodes []usage) (rows []usage) {
 	nodes = slices.Clone(nodes)
 	slices.SortStableFunc(nodes, func(a, b usage) int { return strings.Compare(a.Shard, b.Shard) })
@@ -185,7 +185,7 @@ func micros(seconds float64) string {
 // sinkAges are the ages of the oldest orders that the sinks do not hold, in seconds, by their names.
 type sinkAges map[string]float64
 
-// worst joins the ages of two nodes.
+// worst merges the ages of two nodes.
 func (s sinkAges) worst(of sinkAges) sinkAges {
 	both := maps.Clone(s)
 	if both == nil {
@@ -215,7 +215,7 @@ func (s sinkAges) String() string {
 	return last + " " + age
 }
 
-// fullIn is a time until a node is full; years are as good as never.
+// fullIn is a time until a node is full; years count as never.
 func fullIn(seconds *float64) string {
 	const longest = 100 * 24 * time.Hour
 	switch {

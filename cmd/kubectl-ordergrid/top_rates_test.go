@@ -6,7 +6,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
-// TestSinkAges: of several sinks the one that lags the most is named, of all nodes of a shard.
+// TestSinkAges: of several sinks the one with the largest lag is named, of all nodes of a shard.
 func TestSinkAges(t *testing.T) {
 	nodes := []usage{
 		{Shard: "s0", SinkAges: sinkAges{"audit": 0.5, "file": 3}},

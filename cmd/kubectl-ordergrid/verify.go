@@ -34,7 +34,7 @@ With --sinks=nodes also that the file sinks have every entry, read through the n
 ` + reachHelp + `
 
 Exit codes: 0 equal, 1 different, 2 wrong usage, 4 not everything could be read, or
-nobody serves a partition.`,
+a partition has no primary.`,
 		Example: `  kubectl ordergrid verify trades -n trading
   kubectl ordergrid verify trades -n trading --sinks nodes
   kubectl ordergrid verify dev --endpoint 127.0.0.1:7400 --sink-dir /tmp/sink -o json`,

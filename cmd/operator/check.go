@@ -19,9 +19,9 @@ func checkCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Say whether an installation works",
-		Long: "check looks whether the API server serves OrderGrid's kinds, whether an operator works in the namespace, and\n" +
-			"whether its Service answers. It writes nothing to the cluster. `helm test` runs it in a pod.",
+		Short: "Check an installation",
+		Long: "check verifies that the API server serves OrderGrid's kinds, that an operator runs in the namespace, and\n" +
+			"that its Service answers. It writes nothing to the cluster. `helm test` runs it in a pod.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Namespace == "" {
@@ -39,7 +39,7 @@ func checkCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Namespace, "namespace", "", "namespace the operator runs in")
-	f.StringVar(&o.URL, "url", "", "metrics of the operator, by its Service (default: not asked)")
-	f.DurationVar(&within, "within", 2*time.Minute, "how long to wait until everything is as it should be")
+	f.StringVar(&o.URL, "url", "", "metrics of the operator, by its Service (default: not checked)")
+	f.DurationVar(&within, "within", 2*time.Minute, "how long to wait until all checks pass")
 	return cmd
 }

@@ -1,5 +1,5 @@
-// Command operator is OrderGrid's Kubernetes operator: it makes OrderGrids run, OrderProbes measure them and
-// FailoverDrills break them on purpose.
+// Command operator is OrderGrid's Kubernetes operator: it reconciles OrderGrids, OrderProbes that measure them and
+// FailoverDrills that inject faults into them.
 package main
 
 import (
@@ -35,9 +35,9 @@ func command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "OrderGrid's Kubernetes operator",
-		Long: "operator watches OrderGrids, OrderProbes and FailoverDrills and makes them real.\n\n" +
-			"It talks to the cluster it runs in, or to the one $KUBECONFIG names. It is not on the path\n" +
-			"of an order: a grid serves on while the operator is stopped.",
+		Long: "operator reconciles OrderGrids, OrderProbes and FailoverDrills.\n\n" +
+			"It connects to the cluster it runs in, or to the one $KUBECONFIG names. It is not on the path\n" +
+			"of an order: a grid keeps serving while the operator is stopped.",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -67,21 +67,21 @@ func command() *cobra.Command {
 	cmd.AddCommand(checkCommand())
 	f := cmd.Flags()
 	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", `where /metrics is served; "0" switches it off`)
-	f.BoolVar(&o.MetricsInsecure, "metrics-insecure", false, "serve /metrics by plain HTTP to everybody, not over TLS to those who may get it")
-	f.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for /metrics, read again when they change (default: a certificate of the operator's own making)")
+	f.BoolVar(&o.MetricsInsecure, "metrics-insecure", false, "serve /metrics over plain HTTP without authorization, not over TLS to authorized accounts")
+	f.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for /metrics, reloaded when they change (default: a self-signed certificate)")
 	f.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" switches them off`)
-	f.BoolVar(&o.LeaderElection, "leader-elect", true, "let several operators run, one of which works")
+	f.BoolVar(&o.LeaderElection, "leader-elect", true, "allow several operators, one of which is active")
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease (default: the operator's own)")
 	f.StringSliceVar(&o.Namespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas (default: all)")
-	f.BoolVar(&o.Preflight, "preflight", false, "look at Kubernetes nodes, which takes the right to list and watch them, and say which node lacks what a grid's pods need")
-	f.StringArrayVar(&o.PodTemplateAllow, "pod-template-allow", nil, `NAMESPACE=FEATURE that spec.podTemplate of OrderGrids may carry there beyond what a restricted pod has, such as trading=PriorityClass/high; "*" is every namespace; may be repeated (docs/spec/ordergrid.md)`)
+	f.BoolVar(&o.Preflight, "preflight", false, "read Kubernetes nodes, which requires permission to list and watch them, and report what nodes lack for a grid's pods")
+	f.StringArrayVar(&o.PodTemplateAllow, "pod-template-allow", nil, `NAMESPACE=FEATURE that spec.podTemplate of OrderGrids may have there beyond a restricted pod, such as trading=PriorityClass/high; "*" is every namespace; may be repeated (docs/spec/ordergrid.md)`)
 	f.StringSliceVar(&o.Drill.Namespaces, "drill-namespaces", nil, `namespaces in which FailoverDrills may run, separated by commas; "*" is all (default: none)`)
-	f.StringArrayVar(&o.DrillAllow, "drill-allow", nil, `NAMESPACE=TYPE of a fault that drills may make there although it hurts others than the grid: APIServerOutage, NodeLinkDown or NodePowerOff; "*" is every namespace; may be repeated`)
-	f.StringVar(&o.DrillNodeFeaturesNamespace, "drill-node-features-namespace", "", "namespace of the Jobs that find out which faults a node's kernel can be given; they need NET_ADMIN and SYS_ADMIN (default: the drill's)")
+	f.StringArrayVar(&o.DrillAllow, "drill-allow", nil, `NAMESPACE=TYPE of a fault that drills may make there although it affects more than the grid: APIServerOutage, NodeLinkDown or NodePowerOff; "*" is every namespace; may be repeated`)
+	f.StringVar(&o.DrillNodeFeaturesNamespace, "drill-node-features-namespace", "", "namespace of the Jobs that detect which faults a node's kernel supports; they need NET_ADMIN and SYS_ADMIN (default: the drill's)")
 	f.StringArrayVar(&o.DrillExecutors, "drill-executor", nil, "NAME=URL of a service that makes faults Kubernetes has no means for; may be repeated")
 	f.StringArrayVar(&o.DrillExecutorTokens, "drill-executor-token", nil, "NAME=FILE with the token of such a service; may be repeated")
-	f.StringArrayVar(&o.DrillExecutorCAs, "drill-executor-ca", nil, "NAME=FILE with the authorities, in PEM form, that vouch for such a service at an https URL; may be repeated")
-	f.StringArrayVar(&o.DrillExecutorInsecure, "drill-executor-insecure", nil, "NAME of such a service that is asked by plain http; may be repeated")
+	f.StringArrayVar(&o.DrillExecutorCAs, "drill-executor-ca", nil, "NAME=FILE with the authorities, in PEM form, of such a service at an https URL; may be repeated")
+	f.StringArrayVar(&o.DrillExecutorInsecure, "drill-executor-insecure", nil, "NAME of such a service that is used over plain http; may be repeated")
 	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")
 	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
 	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")
@@ -91,15 +91,15 @@ func command() *cobra.Command {
 	return cmd
 }
 
-// limitMemory has garbage collected more often before the container's memory is used up: with a thousand grids the heap
-// may double between two collections and be killed for what nobody needs. $GOMEMLIMIT says otherwise.
+// limitMemory makes garbage collection more frequent as the container's memory limit approaches: with a thousand grids
+// the heap may double between two collections and be OOM-killed over garbage. $GOMEMLIMIT takes precedence.
 func limitMemory() {
 	if limit, _, ok := cgroup.MemoryLimit(); ok && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit - limit/10)
 	}
 }
 
-// setLogger makes JSON lines on standard error of everything controller-runtime and client-go say.
+// setLogger writes the logs of controller-runtime and client-go as JSON lines to standard error.
 func setLogger(level string) error {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

@@ -1,5 +1,5 @@
-// Command order-probe puts a steady stream of FIX orders on a grid, measures
-// what becomes of them, and prints published figures beside those measured here.
+// Command order-probe sends a steady stream of FIX orders to a grid, measures the latency, and prints published figures
+// beside the measured ones.
 package main
 
 import (
