@@ -25,22 +25,23 @@ const (
 // requestTimeout of everything but the history.
 const requestTimeout = 10 * time.Second
 
-// Client talks to one recorder. It is safe for use by several goroutines.
+// Client is a client of one recorder. It is safe for use by several goroutines.
 type Client struct {
 	base, token string
 	http        *http.Client
 }
 
-// NewClient makes a client of the recorder at base, such as https://10.0.0.7:9401. secure says who may answer there
-// (Trusting); nil is for a recorder on this machine, http://127.0.0.1:9401.
+// NewClient makes a client of the recorder at base, such as https://10.0.0.7:9401. secure verifies
+// the server (Trusting); nil is for a recorder on this machine, http://127.0.0.1:9401.
 func NewClient(base, token string, secure *tls.Config) *Client {
-	// A recorder is a pod next door: no proxy of the surroundings stands in between.
+	// A recorder is a pod of the same cluster: no proxy is used.
 	return &Client{base: strings.TrimRight(base, "/"), token: token, http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSClientConfig: secure, TLSHandshakeTimeout: requestTimeout,
 	}}}
 }
 
-// Trusting is for a client of the one recorder that has the drill with this UID: ca, in PEM, is the authority of the operator.
+// Trusting verifies the recorder of the drill with this UID: ca, in PEM, is the authority of the
+// operator.
 func Trusting(ca []byte, uid string) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
@@ -53,45 +54,45 @@ func Trusting(ca []byte, uid string) (*tls.Config, error) {
 type StatusError struct {
 	Method, URL string
 	Code        int
-	Message     string // what the recorder said
+	Message     string // from the recorder
 }
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: %d %s: %s", e.Method, e.URL, e.Code, http.StatusText(e.Code), e.Message)
 }
 
-// IsNotFound says that the recorder does not know the step, or has no certificate yet.
+// IsNotFound reports that the recorder does not know the step, or has no certificate yet.
 func IsNotFound(err error) bool {
 	var s *StatusError
 	return errors.As(err, &s) && s.Code == http.StatusNotFound
 }
 
-// State asks how the recorder is.
+// State returns the state of the recorder.
 func (c *Client) State(ctx context.Context) (*State, error) {
 	var s State
 	return &s, c.json(ctx, http.MethodGet, PathState, nil, &s)
 }
 
-// Begin begins a step. To begin it again with the same Step changes nothing.
+// Begin begins a step. It is idempotent for the same Step.
 func (c *Client) Begin(ctx context.Context, index int, s Step) (*Record, error) {
 	var r Record
 	return &r, c.json(ctx, http.MethodPut, stepPath(index), s, &r)
 }
 
-// Tell reports an event of a step. To tell it again changes nothing but the witness.
+// Tell reports an event of a step. Repeating it changes nothing but the witness.
 func (c *Client) Tell(ctx context.Context, index int, e Event, n Note) (*Record, error) {
 	var r Record
 	return &r, c.json(ctx, http.MethodPost, stepPath(index)+"/"+string(e), n, &r)
 }
 
-// Step asks how a step is.
+// Step returns the state of a step.
 func (c *Client) Step(ctx context.Context, index int) (*Record, error) {
 	var r Record
 	return &r, c.json(ctx, http.MethodGet, stepPath(index), nil, &r)
 }
 
-// Finish asks the recorder to end the traffic and to judge. It returns at once;
-// State tells when the phase is Done. To ask again changes nothing.
+// Finish asks the recorder to end the traffic and to judge. It returns at once; State has the phase
+// Done later. It is idempotent.
 func (c *Client) Finish(ctx context.Context, f Finish) error {
 	return c.json(ctx, http.MethodPost, PathFinish, f, nil)
 }
@@ -193,6 +194,6 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what came of it will do
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // a partial body is enough
 	return nil, &StatusError{Method: method, URL: c.base + path, Code: resp.StatusCode, Message: string(bytes.TrimSpace(text))}
 }

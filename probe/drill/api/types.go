@@ -2,20 +2,21 @@ package api
 
 import "time"
 
-// Port is where the recorder listens, for /metrics too, as probes do.
+// Port of the recorder, for /metrics too, as for probes.
 const Port = 9401
 
-// TokenVariable is the environment variable the recorder takes its token from.
+// TokenVariable is the environment variable with the recorder's token.
 const TokenVariable = "DRILL_TOKEN"
 
-// The authority of the operator that started the recorder vouches for it under two names: this one, for Prometheus, and
-// ServerNameOf.
+// The authority of the operator that started the recorder signs its certificate for two names: this
+// one, for Prometheus, and ServerNameOf.
 const ServerName = "recorder.ordergrid.dev"
 
 // ServerNameOf is the name of the recorder of one drill, by the UID of its FailoverDrill.
 func ServerNameOf(uid string) string { return uid + "." + ServerName }
 
-// MetricsReader is the common name of the certificate, of the same authority, that may get /metrics and nothing else.
+// MetricsReader is the common name of the certificate, of the same authority, that may get /metrics
+// and nothing else.
 const MetricsReader = "ordergrid-drill-metrics"
 
 // Paths.
@@ -38,8 +39,8 @@ const (
 	Preparing Phase = "Preparing" // connects and opens its sessions
 	Running   Phase = "Running"   // orders flow
 	Finishing Phase = "Finishing" // no new orders; logs and sinks are read and judged
-	Done      Phase = "Done"      // the certificate is there, whatever its verdict
-	Failed    Phase = "Failed"    // there will be no certificate; Error says why
+	Done      Phase = "Done"      // there is a certificate, whatever its verdict
+	Failed    Phase = "Failed"    // there will be no certificate; Error has the reason
 )
 
 // State answers GET /v1/state.
@@ -51,59 +52,57 @@ type State struct {
 	Partitions []string  `json:"partitions"`       // names: p1
 	Counts     Counts    `json:"counts"`
 
-	// Redundant: every partition has a primary and all its copies in sync, as the
-	// grid itself says, since RedundantSince. Otherwise Missing says what is missing.
+	// Redundant: every partition has a primary and all its copies in sync, as reported by the grid,
+	// since RedundantSince. Otherwise Missing describes what is missing.
 	Redundant      bool      `json:"redundant"`
 	RedundantSince time.Time `json:"redundantSince,omitzero"`
 	Missing        string    `json:"missing,omitempty"`
-	// Calm is how long the grid has been redundant and no session was without an
-	// acknowledgement for longer than GapLimit. A new step belongs into a calm time.
+	// Calm is how long the grid has been redundant and no session was without an acknowledgement
+	// for longer than GapLimit. A new step should begin in a calm time.
 	Calm     time.Duration `json:"calmNanoseconds"`
 	GapLimit time.Duration `json:"gapLimitNanoseconds"`
-	// WorstGap is the longest time a session was without an acknowledgement in the
-	// last ten seconds, the one under way included.
+	// WorstGap is the longest time a session was without an acknowledgement in the last ten
+	// seconds, including the present gap.
 	WorstGap time.Duration `json:"worstGapNanoseconds"`
-	// Refusal is the error of the order that the grid refused last, if that was in the
-	// last ten seconds.
+	// Refusal is the error of the last order refused by the grid, if that was in the last ten
+	// seconds.
 	Refusal string `json:"refusal,omitempty"`
 	// P99 of the orders created in about the last ten seconds.
 	P99 time.Duration `json:"p99Nanoseconds"`
 
-	// MaxOrders is how many orders the ledger has room for; Full says that the
-	// traffic was ended because there was no room for more.
+	// MaxOrders is the capacity of the ledger; Full: the traffic was ended because the ledger is
+	// full.
 	MaxOrders int64 `json:"maxOrders"`
 	Full      bool  `json:"full,omitempty"`
-	// Progress of Finishing, for people.
+	// Progress of Finishing, for display.
 	Progress string `json:"progress,omitempty"`
 	Verdict  string `json:"verdict,omitempty"` // of the certificate, when Done
 }
 
-// Counts of orders so far, as their sender knows them.
+// Counts of orders so far, as known to their sender.
 type Counts struct {
 	Created      int64 `json:"created"`
 	Acknowledged int64 `json:"acknowledged"`
 	Rejected     int64 `json:"rejected"` // refused: certainly not in the grid
 	Unknown      int64 `json:"unknown"`  // no answer: may or may not be in the grid
 	Waiting      int64 `json:"waiting"`  // not sent yet, or not answered yet
-	// OneCopy of the acknowledged ones were held by one process only, as their
-	// receipts said.
+	// OneCopy of the acknowledged ones were held by one process only, according to their receipts.
 	OneCopy int64 `json:"oneCopy"`
 }
 
-// Step is what the recorder is told when a step begins (PUT /v1/steps/{index}).
+// Step is the body of PUT /v1/steps/{index}.
 type Step struct {
 	Repetition int    `json:"repetition"` // from 1
 	Fault      string `json:"fault"`      // its name in the drill
 	Type       string `json:"type"`       // a DrillFaultType such as PodKill
-	Provider   string `json:"provider"`   // who injects it
-	What       string `json:"what"`       // for people: "PodKill trades-s0-1 (primary of p0)"
-	// Pods are the targets. Of a fault that ends their processes (see EndsProcess)
-	// the grid is redundant again only without the members these were; no pods
-	// stands for all pods of the grid.
+	Provider   string `json:"provider"`   // name of the injector
+	What       string `json:"what"`       // for display: "PodKill trades-s0-1 (primary of p0)"
+	// Pods are the targets. After a fault that ends their processes (see EndsProcess) the grid is
+	// redundant again only without these members; no pods stands for all pods of the grid.
 	Pods []string `json:"pods,omitempty"`
-	// Partitions whose service the step is about; none stands for all.
+	// Partitions whose service the step affects; none stands for all.
 	Partitions []string `json:"partitions,omitempty"`
-	// Expect is what the step is held against.
+	// Expect is the expectations of the step.
 	Expect Expect `json:"expect,omitzero"`
 }
 
@@ -115,9 +114,8 @@ type Expect struct {
 	RedundantWithin time.Duration `json:"redundantWithinNanoseconds,omitempty"` // from the end of the fault
 	// FailedOrders is None or Allowed; "" is Allowed.
 	FailedOrders string `json:"failedOrders,omitempty"`
-	// Loss is Never, or Warned: orders may be lost of which the receipts said that one
-	// process held them, provided that the grid had said so before (docs/drills.md).
-	// "" is Never.
+	// Loss is Never, or Warned: orders may be lost whose receipts named one process, provided that
+	// the grid had reported that before (docs/drills.md). "" is Never.
 	Loss string `json:"loss,omitempty"`
 }
 
@@ -129,20 +127,20 @@ const (
 	LossWarned          = "Warned"
 )
 
-// endsProcess are the faults after which the processes that were hit never come
-// back, only others in their place.
+// endsProcess are the faults after which the processes that were hit never return, only others in
+// their place.
 var endsProcess = map[string]bool{
 	"PodKill": true, "PodFailure": true, "ContainerKill": true, "PodDelete": true, "NodePowerOff": true, "RollingUpdate": true,
-	"NodeDrain": true, // what an operator's own drills do not do: e2e/operations
+	"NodeDrain": true, // not used by the operator's drills: e2e/operations
 }
 
-// EndsProcess says whether a fault of the type ends the grid processes it hits.
+// EndsProcess reports whether a fault of the type ends the grid processes it hits.
 func EndsProcess(faultType string) bool { return endsProcess[faultType] }
 
-// atOnce are the faults that are over once they are injected.
+// atOnce are the momentary faults.
 var atOnce = map[string]bool{"PodKill": true, "ContainerKill": true, "PodDelete": true, "HandOver": true}
 
-// Lasts says whether a fault of the type goes on until it is taken back.
+// Lasts reports whether a fault of the type lasts until it is recovered.
 func Lasts(faultType string) bool { return !atOnce[faultType] }
 
 // Event of a step (POST /v1/steps/{index}/{event}).
@@ -150,15 +148,15 @@ type Event string
 
 // Events, in this order; Failed ends a step at any time.
 const (
-	Injected  Event = "injected"  // the fault is in force, as the provider says
-	Recovered Event = "recovered" // it is taken back; at once after Injected where there is nothing to take back
+	Injected  Event = "injected"  // the fault is in place, as reported by the provider
+	Recovered Event = "recovered" // it is recovered; immediately after Injected for a momentary fault
 	Abandoned Event = "failed"    // the step could not be carried out
 )
 
 // Note is the body of an event.
 type Note struct {
 	Message string `json:"message,omitempty"`
-	// Witness that the fault has hit. It may come with any event; once Seen it stays.
+	// Witness of the fault. It may come with any event; once Seen it stays.
 	Witness Witness `json:"witness,omitzero"`
 }
 
@@ -168,7 +166,7 @@ type Witness struct {
 	Message string       `json:"message,omitempty"` // what was seen: "pod uid 1 is gone, 2 is there"
 }
 
-// WitnessState says whether a fault was shown to have hit.
+// WitnessState is whether a fault was shown to have hit.
 type WitnessState string
 
 // Witness states. A step whose witness is not Seen makes the drill Invalid.
@@ -178,26 +176,26 @@ const (
 	NotSeen WitnessState = "NotSeen"
 )
 
-// Record answers GET and PUT /v1/steps/{index}: what the recorder knows of a step.
+// Record answers GET and PUT /v1/steps/{index}: the recorder's data of a step.
 type Record struct {
 	Index int `json:"index"`
 	Step
 	Now       time.Time `json:"now"`
-	Ready     time.Time `json:"ready"`              // since when all was well before
-	From      time.Time `json:"from"`               // the step was begun; the fault may be in force from here on
-	Injected  time.Time `json:"injected,omitzero"`  // the recorder was told so
-	Recovered time.Time `json:"recovered,omitzero"` // the recorder was told so
+	Ready     time.Time `json:"ready"`              // since when the conditions were met before
+	From      time.Time `json:"from"`               // the step was begun; the fault may be in place from here on
+	Injected  time.Time `json:"injected,omitzero"`  // time of the notification
+	Recovered time.Time `json:"recovered,omitzero"` // time of the notification
 	// Served: all sessions of the partitions have had an order acknowledged that was
 	// created after Injected.
 	Served time.Time `json:"served,omitzero"`
-	// Redundant: all copies of all partitions are in sync again, and stayed so until
-	// now. Known only after Recovered.
+	// Redundant: all copies of all partitions are in sync again, and stayed so until now. Known
+	// only after Recovered.
 	Redundant time.Time `json:"redundant,omitzero"`
 	Missing   string    `json:"missing,omitempty"` // what redundancy lacks
-	// Over: served, and redundant after the fault was taken back; or Failed.
+	// Over: served, and redundant after the recovery of the fault; or Failed.
 	Over     bool          `json:"over"`
 	Failed   string        `json:"failed,omitempty"`
-	WorstGap time.Duration `json:"worstGapNanoseconds"` // outage of the step so far, the silence under way included; once Over, as in the certificate
+	WorstGap time.Duration `json:"worstGapNanoseconds"` // outage of the step so far, including the present silence; once Over, as in the certificate
 	P99      time.Duration `json:"p99Nanoseconds"`      // of the orders acknowledged since From
 	Counts   Counts        `json:"counts"`              // of the orders since From
 	Witness  Witness       `json:"witness"`
@@ -205,19 +203,19 @@ type Record struct {
 
 // Finish is the body of POST /v1/finish.
 type Finish struct {
-	// Why the drill ends early; empty at its regular end.
+	// Aborted is why the drill ends early; empty at its regular end.
 	Aborted string `json:"aborted,omitempty"`
-	// DataLoss names the partitions of which the grid itself suspects that no process
-	// holds their log (GridPartition, condition DataLossSuspected).
+	// DataLoss names the partitions for which the grid suspects that no process holds their log
+	// (GridPartition, condition DataLossSuspected).
 	DataLoss []string `json:"dataLoss,omitempty"`
-	// Nodes are the data ports (host:port) of all pods that the grid has now: one that took
-	// the place of another may have its sink's files.
+	// Nodes are the data ports (host:port) of all present pods of the grid: a replacement pod may
+	// have its predecessor's sink files.
 	Nodes []string `json:"nodes,omitempty"`
-	// Context stands in the certificate as it is: versions, images, seed, spec.
+	// Context is copied into the certificate: versions, images, seed, spec.
 	Context Context `json:"context"`
 }
 
-// Context is what a drill has to be repeated with. The recorder adds its own.
+// Context is what is needed to repeat a drill. The recorder adds its own.
 type Context struct {
 	Drill      string            `json:"drill,omitempty"`     // namespace/name
 	UID        string            `json:"uid,omitempty"`       // of the drill
@@ -229,7 +227,7 @@ type Context struct {
 	Versions   map[string]string `json:"versions,omitempty"`  // operator, chaos-mesh, kubernetes, kernel of a node ...
 	Images     map[string]string `json:"images,omitempty"`    // by role, with digest
 	Warnings   []string          `json:"warnings,omitempty"`  // conditions of the grid that warned, with their times
-	StepsAsked int               `json:"stepsAsked"`          // how many steps the plan has
+	StepsAsked int               `json:"stepsAsked"`          // number of steps in the plan
 	Expect     Expect            `json:"expect,omitzero"`     // of the whole drill
 	Providers  map[string]string `json:"providers,omitempty"` // fault type to provider
 }

@@ -16,8 +16,8 @@ import (
 
 const ms1 = int64(time.Millisecond)
 
-// good is a second of an order every ms over one session, a fault at 400 ms that
-// holds up nothing, two copies and a sink.
+// good is a second of an order every ms over one session, a fault at 400 ms that delays nothing,
+// two copies and a sink.
 func good() *history.History {
 	start := time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC)
 	h := &history.History{Scenario: "drill", Started: start, Rate: 1000, Replicas: 2, Partitions: []wire.PartitionID{0}, Nodes: []history.Node{{Pod: "a"}}}
@@ -43,14 +43,14 @@ func good() *history.History {
 	return h
 }
 
-// outage answers what was created from..to, in ms, at the end of it.
+// outage delays the answers to orders created from..to, in ms, until its end.
 func outage(h *history.History, from, to int64) {
 	for i := from; i < to; i++ {
 		h.Streams[0].Orders[i].T3 = to * ms1
 	}
 }
 
-// cut takes the entries from..to out of everything.
+// cut removes the entries from..to everywhere.
 func cut(h *history.History, from, to int, sinks bool) {
 	all := []*history.Log{&h.Logs[0], &h.Logs[1]}
 	if sinks {
@@ -61,9 +61,9 @@ func cut(h *history.History, from, to int, sinks bool) {
 	}
 }
 
-// cascade: at 400 ms one copy goes, which the grid says at 410 ms; from 405 ms on
-// receipts name one copy. At 900 ms the last process goes, and with it everything;
-// what was acknowledged from `from` on is not downstream.
+// cascade: at 400 ms one copy fails, which the grid reports at 410 ms; from 405 ms on receipts name
+// one copy. At 900 ms the last process fails, and with it everything; orders acknowledged from
+// `from` on are not downstream.
 func cascade(h *history.History, from int) {
 	for i := 405; i < 1000; i++ {
 		h.Streams[0].Orders[i].Copies = 1
@@ -78,7 +78,7 @@ func cascade(h *history.History, from int) {
 	}
 	h.Sinks[0].Entries = h.Sinks[0].Entries[:from]
 	d := h.Drill
-	d.NoHolder = map[string]string{"p0": "the grid says DataLossSuspected"}
+	d.NoHolder = map[string]string{"p0": "the grid reports DataLossSuspected"}
 	second := h.Reps[0]
 	second.Ready, second.From, second.To, second.Healed, second.Served, second.Redundant, second.Failed = 800*ms1, 900*ms1, 900*ms1, 900*ms1, 0, 0, "no service within 1m"
 	h.Reps = append(h.Reps, second)
@@ -100,22 +100,23 @@ func TestVerdict(t *testing.T) {
 		"lost":            {func(h *history.History) { cut(h, 500, 510, true) }, Violated, "10 acknowledged orders are lost"},
 		"downstream only": {func(h *history.History) { cut(h, 500, 510, false) }, Violated, "10 acknowledged orders are not in every copy"},
 		"not downstream":  {func(h *history.History) { h.Sinks[0].Entries = h.Sinks[0].Entries[:990] }, Violated, "10 acknowledged orders are not downstream"},
-		// What stands in a file that cannot be read is not known: nothing is proved, and nothing is lost either.
+		// The content of an unreadable file is unknown: nothing is proved, and nothing is lost
+		// either.
 		"a sink is not read": {func(h *history.History) {
 			h.Sinks[0].Entries = h.Sinks[0].Entries[:990]
-			h.Sinks = append(h.Sinks, history.Log{Partition: h.Sinks[0].Partition, Where: "of p0 at pods that are not there", Error: "1 of 2 pods can be asked"})
+			h.Sinks = append(h.Sinks, history.Log{Partition: h.Sinks[0].Partition, Where: "of p0 at missing pods", Error: "1 of 2 pods can be queried"})
 		}, Invalid, "not everything could be read"},
 		"no witness": {func(h *history.History) {
 			h.Drill.Faults[0].Witness = api.Witness{State: api.NotSeen, Message: "same uid"}
 		}, Invalid, "not shown to have hit (witness NotSeen: same uid)"},
-		"witness still awaited":         {func(h *history.History) { h.Drill.Faults[0].Witness.State = api.Pending }, Invalid, "not shown to have hit"},
-		"nothing was said of a witness": {func(h *history.History) { h.Drill.Faults[0].Witness = api.Witness{} }, Invalid, "not shown to have hit"},
+		"witness still awaited":   {func(h *history.History) { h.Drill.Faults[0].Witness.State = api.Pending }, Invalid, "not shown to have hit"},
+		"no witness was reported": {func(h *history.History) { h.Drill.Faults[0].Witness = api.Witness{} }, Invalid, "not shown to have hit"},
 		"lost and no witness": {func(h *history.History) {
 			cut(h, 500, 510, true)
 			h.Drill.Faults[0].Witness.State = api.NotSeen
 		}, Violated, "10 acknowledged orders are lost"},
 		"full":               {func(h *history.History) { h.Drill.Full, h.Drill.MaxOrders = true, 1000 }, Invalid, "ledger full: the traffic ended with 1000 orders"},
-		"aborted":            {func(h *history.History) { h.Drill.Aborted = "by a person" }, Invalid, "ended early: by a person"},
+		"aborted":            {func(h *history.History) { h.Drill.Aborted = "by a user" }, Invalid, "ended early: by a user"},
 		"fewer steps":        {func(h *history.History) { h.Drill.Context.StepsAsked = 5 }, Invalid, "1 of 5 faults were begun"},
 		"no step":            {func(h *history.History) { h.Reps, h.Drill.Faults = nil, nil }, Invalid, "no fault was injected"},
 		"a copy is not read": {func(h *history.History) { h.Logs[0].Error = "refused" }, Invalid, "not everything could be read"},
@@ -129,7 +130,7 @@ func TestVerdict(t *testing.T) {
 			slow(h, 50*time.Millisecond)
 			h.Drill.Faults[0].Step.Expect.Outage = time.Second
 		}, Pass, ""},
-		"slow, but it was us": {func(h *history.History) {
+		"slow because of the recorder": {func(h *history.History) {
 			slow(h, 50*time.Millisecond)
 			h.Stalls = []history.Stall{{At: 410 * ms1, Len: 60 * ms1}}
 		}, Invalid, "the recording process itself was kept from running"},
@@ -159,12 +160,12 @@ func TestVerdict(t *testing.T) {
 			h.Drill.Context.Expect.Loss = ""
 			h.Drill.Faults[1].Step.Expect.Loss = api.LossWarned
 		}, Pass, ""},
-		"cascade, receipts of two":     {func(h *history.History) { cascade(h, 350) }, Violated, "55 acknowledged orders are lost: in no copy in sync, and not downstream; 495 more are lost that the grid had warned of"},
-		"cascade, the grid was silent": {func(h *history.History) { cascade(h, 700); h.Degraded = nil }, Violated, "200 acknowledged orders are lost"},
-		"cascade, said afterwards":     {func(h *history.History) { cascade(h, 700); h.Degraded[0].From = 901 * ms1 }, Violated, "200 acknowledged orders are lost"},
-		"cascade, said and taken back": {func(h *history.History) { cascade(h, 700); h.Degraded[0].To = 500 * ms1 }, Violated, "200 acknowledged orders are lost"},
-		"cascade, made with one copy":  {func(h *history.History) { cascade(h, 700); h.Replicas = 1 }, Violated, "made with one copy of every order"},
-		"cascade, nothing was lost":    {func(h *history.History) { cascade(h, 900); finished(h) }, Pass, ""},
+		"cascade, receipts of two":        {func(h *history.History) { cascade(h, 350) }, Violated, "55 acknowledged orders are lost: in no copy in sync, and not downstream; 495 more are lost that the grid had warned of"},
+		"cascade, the grid was silent":    {func(h *history.History) { cascade(h, 700); h.Degraded = nil }, Violated, "200 acknowledged orders are lost"},
+		"cascade, said afterwards":        {func(h *history.History) { cascade(h, 700); h.Degraded[0].From = 901 * ms1 }, Violated, "200 acknowledged orders are lost"},
+		"cascade, reported and withdrawn": {func(h *history.History) { cascade(h, 700); h.Degraded[0].To = 500 * ms1 }, Violated, "200 acknowledged orders are lost"},
+		"cascade, grid with one copy":     {func(h *history.History) { cascade(h, 700); h.Replicas = 1 }, Violated, "the grid has one copy of every order"},
+		"cascade, nothing was lost":       {func(h *history.History) { cascade(h, 900); finished(h) }, Pass, ""},
 		"cascade, new processes have nothing": {func(h *history.History) {
 			cascade(h, 700)
 			finished(h)
@@ -218,8 +219,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// finished makes the last step of a cascade one that is expected to end without
-// service, as nobody is left who could serve.
+// finished makes the last step of a cascade one that is expected to end without service, as no
+// process is left to serve.
 func finished(h *history.History) {
 	h.Reps[1].Failed, h.Reps[1].Served, h.Reps[1].Redundant = "", 950*ms1, 950*ms1
 }
@@ -242,7 +243,7 @@ func fail(h *history.History) {
 	}
 }
 
-// The same history gives the same bytes, every time.
+// The same history gives the same bytes.
 func TestCanonical(t *testing.T) {
 	h := good()
 	cut(h, 500, 510, true)
@@ -288,8 +289,8 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 	want := "step begins to inject; last acknowledgement before the longest gap; provider says: injected; provider says: recovered; detected: connection ended; " +
-		"take-over to epoch 2 asked for (CAS); take-over to epoch 2 accepted, 1 in sync; serving as primary; first order acknowledged; first acknowledgement after it; " +
-		"every session has had a new order acknowledged; admission to epoch 3 asked for (CAS); admission to epoch 3 accepted, 2 in sync; redundant again"
+		"take-over to epoch 2 requested (CAS); take-over to epoch 2 accepted, 1 in sync; serving as primary; first order acknowledged; first acknowledgement after it; " +
+		"every session has had a new order acknowledged; admission to epoch 3 requested (CAS); admission to epoch 3 accepted, 2 in sync; redundant again"
 	if line := strings.Join(got, "; "); line != want {
 		t.Errorf("%s\nwant %s", line, want)
 	}
@@ -298,8 +299,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// A step that changes a hundred partitions does not fill the certificate, and what the
-// recorder saw stays.
+// A step that changes a hundred partitions does not fill the certificate, and the recorder's
+// observations stay.
 func TestTimelineIsBounded(t *testing.T) {
 	h := good()
 	for i := range int64(500) {

@@ -41,8 +41,8 @@ func Render(c *Certificate) (canonical, text, html []byte, err error) {
 	return canonical, b.Bytes(), html, err
 }
 
-// Canonical are the bytes that the certificate's check sum is of: indented JSON with
-// the fields in their order, and a new line.
+// Canonical are the bytes of the certificate's check sum: indented JSON with the fields in their
+// order, and a new line.
 func (c *Certificate) Canonical() ([]byte, error) {
 	b, err := json.MarshalIndent(c, "", "  ")
 	return append(b, '\n'), err
@@ -54,7 +54,7 @@ func Sum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Write keeps a certificate beside the history in dir.
+// Write stores a certificate beside the history in dir.
 func Write(dir string, canonical, text, html []byte) error {
 	var c Certificate
 	if err := json.Unmarshal(canonical, &c); err != nil {
@@ -68,20 +68,20 @@ func Write(dir string, canonical, text, html []byte) error {
 	return errs
 }
 
-// Check is what came of judging a saved history again.
+// Check is the result of judging a saved history again.
 type Check struct {
-	Certificate *Certificate // made anew
-	// Certified is the certificate that lay beside the history; nil: there was none.
+	Certificate *Certificate // regenerated
+	// Certified is the certificate that was beside the history; nil: there was none.
 	Certified *Certificate
-	// Trouble says, one by one, what does not agree; empty: everything does.
+	// Trouble lists what does not agree; empty: everything does.
 	Trouble []string
 }
 
-// maxSaved bounds what is read of a certificate, in bytes.
+// maxSaved bounds the size of a certificate, in bytes.
 const maxSaved = 64 << 20
 
-// Verify judges the history at path, a file or a directory with HistoryFile in it,
-// and holds it against the certificate and the check sums beside it.
+// Verify judges the history at path, a file or a directory with HistoryFile in it, and compares it
+// with the certificate and the check sums beside it.
 func Verify(path string) (*Check, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -141,13 +141,13 @@ func readBounded(path string) ([]byte, error) {
 // compare finds what was changed: the history, the certificate, or the rules.
 func (k *Check) compare(dir string, saved []byte, historySum string) error {
 	if k.Certified.HistorySHA256 != historySum {
-		k.Trouble = append(k.Trouble, fmt.Sprintf("%s is not the one the certificate was made from: its sha256 is %s, the certificate says %s", HistoryFile, historySum, k.Certified.HistorySHA256))
+		k.Trouble = append(k.Trouble, fmt.Sprintf("%s is not the one the certificate was made from: its sha256 is %s, in the certificate it is %s", HistoryFile, historySum, k.Certified.HistorySHA256))
 	}
 	sums, err := readBounded(filepath.Join(dir, SumsFile))
 	if err == nil {
 		for name, got := range map[string]string{HistoryFile: historySum, JSONFile: Sum(saved)} {
 			if want := listed(string(sums), name); want != got {
-				k.Trouble = append(k.Trouble, fmt.Sprintf("%s has sha256 %s, %s says %q", name, got, SumsFile, want))
+				k.Trouble = append(k.Trouble, fmt.Sprintf("%s has sha256 %s, in %s it is %q", name, got, SumsFile, want))
 			}
 		}
 	} else if !errors.Is(err, os.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// write keeps a drill as the recorder does.
+// write stores a drill like the recorder.
 func write(t *testing.T, h *history.History) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,25 +79,25 @@ func TestVerify(t *testing.T) {
 		}), "orders"},
 		"white space": {change(JSONFile, func(b []byte) []byte { return append(b, '\n') }), "sha256"},
 		"not JSON":    {change(JSONFile, func([]byte) []byte { return []byte("{") }), "not a certificate"},
-		"the sums":    {change(SumsFile, func(b []byte) []byte { b[0] ^= 1; return b }), "SHA256SUMS says"},
+		"the sums":    {change(SumsFile, func(b []byte) []byte { b[0] ^= 1; return b }), "in SHA256SUMS it is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t, good())
 			c.tamper(t, dir)
 			k, err := Verify(dir)
-			said := ""
+			problem := ""
 			if err != nil {
-				said = err.Error()
+				problem = err.Error()
 			} else {
-				said = strings.Join(k.Trouble, "\n")
+				problem = strings.Join(k.Trouble, "\n")
 			}
-			if (c.want == "") != (said == "") || !strings.Contains(said, c.want) {
-				t.Fatalf("%q, want %q", said, c.want)
+			if (c.want == "") != (problem == "") || !strings.Contains(problem, c.want) {
+				t.Fatalf("%q, want %q", problem, c.want)
 			}
 		})
 	}
 	if _, err := Verify(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a history that is not there was judged")
+		t.Error("a missing history was judged")
 	}
 	h := good()
 	h.Drill = nil

@@ -13,13 +13,13 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
 
-// judge comes to the verdict.
+// judge determines the verdict.
 type judge struct {
-	h      *history.History
-	c      *Certificate
-	lost   []validate.Order
-	warned map[validate.Order]bool
-	said   *[]reason
+	h       *history.History
+	c       *Certificate
+	lost    []validate.Order
+	warned  map[validate.Order]bool
+	reasons *[]reason
 }
 
 type reason struct {
@@ -30,20 +30,20 @@ type reason struct {
 func rank(v Verdict) int { return slices.Index([]Verdict{Pass, Missed, Invalid, Violated}, v) }
 
 func (j judge) say(v Verdict, format string, args ...any) {
-	*j.said = append(*j.said, reason{v, fmt.Sprintf(format, args...)})
+	*j.reasons = append(*j.reasons, reason{v, fmt.Sprintf(format, args...)})
 }
 
 func (j judge) run() {
-	j.said = &[]reason{}
+	j.reasons = &[]reason{}
 	j.losses()
 	j.proof()
 	j.course()
 	for i := range j.c.Steps {
 		j.step(i)
 	}
-	slices.SortStableFunc(*j.said, func(a, b reason) int { return cmp.Compare(rank(b.verdict), rank(a.verdict)) })
+	slices.SortStableFunc(*j.reasons, func(a, b reason) int { return cmp.Compare(rank(b.verdict), rank(a.verdict)) })
 	j.c.Verdict = Pass
-	for _, r := range *j.said {
+	for _, r := range *j.reasons {
 		j.c.Verdict = max2(j.c.Verdict, r.verdict)
 		j.c.Reasons = append(j.c.Reasons, r.text)
 	}
@@ -56,7 +56,7 @@ func max2(a, b Verdict) Verdict {
 	return a
 }
 
-// losses: what is there, and what is not.
+// losses checks which orders are there, and which are not.
 func (j judge) losses() {
 	l := &j.c.Ledger
 	excused := j.excused()
@@ -83,8 +83,8 @@ func (j judge) losses() {
 	}
 	missing, gaps, violations := l.MissingInCopies, l.Gaps, j.c.Violations
 	if l.Lost == excused && j.allowed() {
-		// What is downstream of a partition that nobody holds any more is in no copy, and
-		// its log cannot be held against anything: that is what the excuse is for.
+		// Downstream orders of a partition without any process are in no copy, and its log cannot
+		// be compared with anything: that is what the excuse is for.
 		missing, gaps, violations = j.beside(missing, gaps, violations)
 	}
 	if missing > 0 {
@@ -97,16 +97,16 @@ func (j judge) losses() {
 		j.say(Violated, "%d sequence numbers are missing", gaps)
 	}
 	if n := len(violations); n > 0 {
-		j.say(Violated, "%d promises about orders were broken, see VIOLATIONS", n)
+		j.say(Violated, "%d guarantees about orders were violated, see VIOLATIONS", n)
 	}
 }
 
-// allowed says whether the drill, or a fault of it, expects losses that were warned of.
+// allowed reports whether the drill, or a fault of it, expects losses that were warned of.
 func (j judge) allowed() bool {
 	return j.h.Drill.Context.Expect.Loss == api.LossWarned || slices.ContainsFunc(j.h.Drill.Faults, func(f history.Fault) bool { return f.Step.Expect.Loss == api.LossWarned })
 }
 
-// beside leaves out what is about partitions that nobody holds any more.
+// beside leaves out violations of partitions that no process holds any more.
 func (j judge) beside(missing, gaps int64, violations []string) (int64, int64, []string) {
 	rest := *j.h
 	rest.Partitions = slices.DeleteFunc(slices.Clone(j.h.Partitions), func(p wire.PartitionID) bool { return gone(j.h, p) })
@@ -117,8 +117,8 @@ func (j judge) beside(missing, gaps int64, violations []string) (int64, int64, [
 	return a.MissingInCopies, a.Gaps, r.Violations
 }
 
-// gone says that nobody holds the log of a partition: no process does, or only new
-// ones that have nothing of it.
+// gone reports whether no process holds the log of a partition: there is none, or only new ones
+// without any of it.
 func gone(h *history.History, p wire.PartitionID) bool {
 	if h.NoHolder(p) {
 		return true
@@ -137,11 +137,11 @@ func gone(h *history.History, p wire.PartitionID) bool {
 	return empty
 }
 
-// because adds, to losses, what would have excused them.
+// because adds to losses what would have excused them.
 func (j judge) because(excused int64) string {
 	switch {
 	case j.c.Replicas < 2:
-		return "; the grid is made with one copy of every order, so that any process lost is data lost"
+		return "; the grid has one copy of every order, so every lost process loses data"
 	case excused > 0:
 		return fmt.Sprintf("; %d more are lost that the grid had warned of", excused)
 	case j.c.Ledger.LostWarned > 0:
@@ -150,8 +150,8 @@ func (j judge) because(excused int64) string {
 	return ""
 }
 
-// excused counts the lost orders that the grid had warned of, and that the drill, or
-// the fault that came next, allows to be lost then.
+// excused counts the lost orders that the grid had warned of, and that the drill, or the next
+// fault, allows to be lost then.
 func (j judge) excused() (n int64) {
 	for _, at := range j.lost {
 		if !j.warned[at] {
@@ -172,7 +172,7 @@ func (j judge) excused() (n int64) {
 	return n
 }
 
-// proof: does the certificate prove anything.
+// proof checks that the certificate proves anything.
 func (j judge) proof() {
 	c := j.c
 	if len(c.Unread) > 0 {
@@ -184,16 +184,16 @@ func (j judge) proof() {
 	switch k := c.Control; k.Result {
 	case ControlPassed:
 	case ControlImpossible:
-		j.say(Invalid, "there is no negative control: no acknowledged order is in every copy and downstream, so none could be taken out")
+		j.say(Invalid, "there is no negative control: no acknowledged order is in every copy and downstream, so none could be removed")
 	default:
-		j.say(Invalid, "the negative control failed: %d orders were taken out and %d found lost, %d were put in twice and %d found duplicated", k.Dropped, k.Lost, k.Repeated, k.Duplicated)
+		j.say(Invalid, "the negative control failed: %d orders were removed and %d found lost, %d were duplicated and %d found duplicated", k.Dropped, k.Lost, k.Repeated, k.Duplicated)
 	}
 	if c.Orders.Acknowledged == 0 {
 		j.say(Invalid, "no order was acknowledged")
 	}
 }
 
-// course: did the drill go as it was meant to.
+// course checks that the drill ran as planned.
 func (j judge) course() {
 	d := j.h.Drill
 	if d.Full {
@@ -210,7 +210,7 @@ func (j judge) course() {
 	}
 }
 
-// step holds a fault against what is expected of it.
+// step compares a fault with its expectations.
 func (j judge) step(i int) {
 	rep, f, s := &j.h.Reps[i], &j.h.Drill.Faults[i], &j.c.Steps[i]
 	e := expected(j.h.Drill.Context.Expect, f.Step.Expect)
@@ -266,7 +266,7 @@ func count(b bool) int {
 	return 0
 }
 
-// expected is what the fault asks for, and otherwise what the drill does.
+// expected is the fault's expectation, otherwise the drill's.
 func expected(drill, fault api.Expect) api.Expect {
 	return api.Expect{Outage: cmp.Or(fault.Outage, drill.Outage), P99: cmp.Or(fault.P99, drill.P99), SteadyP99: cmp.Or(fault.SteadyP99, drill.SteadyP99), RedundantWithin: cmp.Or(fault.RedundantWithin, drill.RedundantWithin),
 		FailedOrders: cmp.Or(fault.FailedOrders, drill.FailedOrders), Loss: cmp.Or(fault.Loss, drill.Loss)}

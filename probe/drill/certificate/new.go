@@ -13,16 +13,16 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
 
-// Orders of the negative control, as far as there are so many.
+// Orders of the negative control, if there are enough.
 const (
 	controlDropped  = 64
 	controlRepeated = 16
 )
 
-// maxExamples of lost orders stand in a certificate; their number is exact.
+// maxExamples of lost orders are in a certificate; their number is exact.
 const maxExamples = 16
 
-// New judges the history of a drill. sha256 is that of the file it is kept in.
+// New judges the history of a drill. sha256 is the check sum of its file.
 func New(h *history.History, sha256 string) (*Certificate, error) {
 	if h.Drill == nil {
 		return nil, fmt.Errorf("history of scenario %q: not of a drill; `robustness validate` judges those", h.Scenario)
@@ -92,7 +92,7 @@ func ledgerOf(h *history.History, a *validate.Accounts, warned map[validate.Orde
 	return l
 }
 
-// steps takes every fault of the history.
+// steps evaluates every fault of the history.
 func (c *Certificate) steps(h *history.History, t *validate.Timeline) {
 	var outage, first, redundant, before, during, after, stalls []time.Duration
 	c.Steps = []Step{}
@@ -139,8 +139,8 @@ func stepOf(h *history.History, i int, t *validate.Timeline) Step {
 	return s
 }
 
-// beginOf is the moment that the times of a step count from: the last acknowledgement before the longest gap, or
-// where there was none in it, the beginning of the step.
+// beginOf is the origin of a step's times: the last acknowledgement before the longest gap, or the
+// beginning of the step if there was none in it.
 func beginOf(rep *history.Rep, o *validate.Outage) int64 {
 	if o.Gap.From != 0 && o.Gap.To > rep.From {
 		return o.Gap.From
@@ -148,8 +148,8 @@ func beginOf(rep *history.Rep, o *validate.Outage) int64 {
 	return rep.From
 }
 
-// reaction is how long it took until a node first gave up one that was broken, and until the last configuration without
-// it was written.
+// reaction is the time until a node first removed a failed one, and until the last configuration
+// without it was written.
 func reaction(changes []history.Change, begin int64) (detected, takenOver time.Duration) {
 	for i := range changes {
 		ch := &changes[i]
@@ -164,8 +164,8 @@ func reaction(changes []history.Change, begin int64) (detected, takenOver time.D
 	return detected, takenOver
 }
 
-// unserved takes the figures of a step after which service never came back, up to
-// the next step or the end: they are what it was at least.
+// unserved sets the figures of a step after which service never came back, up to the next step or
+// the end: they are lower bounds.
 func (s *Step) unserved(h *history.History, i int, t *validate.Timeline) {
 	rep := &h.Reps[i]
 	until := t.Until(nextOf(h, i))
@@ -184,7 +184,7 @@ func nextOf(h *history.History, i int) int64 {
 // newPrimary are the causes of a change that lead to another primary.
 var newPrimary = map[string]bool{nodestatus.CauseClaim: true, nodestatus.CauseTakeOver: true, nodestatus.CauseHandOver: true, nodestatus.CauseAcceptLoss: true}
 
-// timelineOf puts together what the recorder saw and what the nodes told.
+// timelineOf merges the observations of the recorder and the reports of the nodes.
 func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment {
 	zero := beginOf(rep, o)
 	var out []Moment
@@ -206,10 +206,10 @@ func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment
 		ch := &f.Changes[i]
 		how := "connection ended"
 		if !ch.Reset && ch.Silent > 0 {
-			how = fmt.Sprintf("no sign of life for %s ms", validate.Millis(time.Duration(ch.Silent)))
+			how = fmt.Sprintf("no heartbeat for %s ms", validate.Millis(time.Duration(ch.Silent)))
 		}
 		add(ch.Suspected, "detected: "+how, ch.Partition, ch.By)
-		add(ch.Proposed, fmt.Sprintf("%s to epoch %d asked for (CAS)", ch.Cause, ch.Epoch), ch.Partition, ch.By)
+		add(ch.Proposed, fmt.Sprintf("%s to epoch %d requested (CAS)", ch.Cause, ch.Epoch), ch.Partition, ch.By)
 		add(ch.Accepted, fmt.Sprintf("%s to epoch %d accepted, %d in sync", ch.Cause, ch.Epoch, ch.InSync), ch.Partition, ch.By)
 		if newPrimary[ch.Cause] {
 			add(ch.Serving, "serving as primary", ch.Partition, ch.By)
@@ -220,11 +220,11 @@ func timelineOf(rep *history.Rep, f *history.Fault, o *validate.Outage) []Moment
 	return shortened(out)
 }
 
-// maxMoments of a timeline stand in the certificate; the history has all changes.
+// maxMoments of a timeline are in the certificate; the history has all changes.
 const maxMoments = 64
 
-// shortened keeps what the recorder saw and the first of what nodes told: a step that
-// hits a machine with many partitions makes hundreds.
+// shortened keeps the recorder's observations and the first reports of nodes: a step that hits a
+// machine with many partitions makes hundreds.
 func shortened(all []Moment) []Moment {
 	more := len(all) - maxMoments
 	if more <= 0 {

@@ -22,13 +22,13 @@ var page = template.Must(template.New("certificate").Funcs(template.FuncMap{
 	"n":      func(n int64) string { return numtext.Thousands(float64(n)) },
 }).Parse(pageText))
 
-// WritePage makes a page of HTML that needs nothing else.
+// WritePage writes a self-contained page of HTML.
 func (c *Certificate) page() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, struct {
 		*Certificate
 		Plot template.HTML
-	}{c, template.HTML(c.plotOutages())}) //nolint:gosec // package plot escapes its words
+	}{c, template.HTML(c.plotOutages())}) //nolint:gosec // package plot escapes its text
 	return b.Bytes(), err
 }
 

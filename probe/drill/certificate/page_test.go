@@ -13,11 +13,11 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
-var screenshots = flag.String("screenshots", "", "directory for what the browser test sees, as PNG")
+var screenshots = flag.String("screenshots", "", "directory for screenshots of the browser test, as PNG")
 
 const script = `<script>document.title="broken"</script>`
 
-// hostile is a certificate whose every word comes from somebody else.
+// hostile is a certificate with hostile text in every field.
 func hostile(t *testing.T) *Certificate {
 	t.Helper()
 	h := good()
@@ -38,15 +38,15 @@ func hostile(t *testing.T) *Certificate {
 	return out
 }
 
-// A browser finds nothing wrong with the page: no word in its console, nothing
-// loaded, nothing wider than the window, and nobody else's words are markup.
+// A browser finds no problem on the page: no console messages, nothing loaded, nothing wider than
+// the window, and foreign text is not markup.
 func TestPageInABrowser(t *testing.T) {
 	path, err := chromium.Find()
 	if err != nil {
 		if os.Getenv("ORDERGRID_REQUIRE_CHROMIUM") != "" {
 			t.Fatal(err)
 		}
-		t.Skipf("%v; the page is not looked at", err)
+		t.Skipf("%v; the page is not tested", err)
 	}
 	browser, err := chromium.Start(path)
 	if err != nil {
@@ -77,10 +77,10 @@ func TestPageInABrowser(t *testing.T) {
 			see(t, page, fmt.Sprintf("%s-%d", name, look.Width), look)
 		}
 		for _, m := range page.Messages() {
-			t.Errorf("%s: the browser says: %.500s", name, m)
+			t.Errorf("%s: browser message: %.500s", name, m)
 		}
 		if got := page.Requests(); len(got) != 1 {
-			t.Errorf("%s: the page asked for %v", name, got)
+			t.Errorf("%s: the page requested %v", name, got)
 		}
 	}
 }

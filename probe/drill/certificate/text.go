@@ -13,7 +13,7 @@ import (
 // maxLines of violations and steps' timelines in the text; the JSON has them all.
 const maxLines = 40
 
-// WriteText prints the certificate for people. docs/drills.md explains it.
+// WriteText prints the certificate. docs/drills.md explains it.
 func (c *Certificate) WriteText(w io.Writer) error {
 	p := &printer{w: w}
 	p.f("LOSS CERTIFICATE  %s\n", strings.ToUpper(string(c.Verdict)))
@@ -35,8 +35,8 @@ func (c *Certificate) WriteText(w io.Writer) error {
 	row("gaps", "%d", l.Gaps)
 	row("out of order", "%d", l.OutOfOrder)
 	row("else", "misplaced %d, corrupt %d, rejected and there %d, receipts twice %d; without an answer: %d there, %d not", l.Misplaced, l.Corrupt, l.RejectedFound, l.RepeatedReceipts, l.UnknownFound, l.UnknownAbsent)
-	row("one copy only", "%d acknowledged orders had a receipt that said so", o.OneCopy)
-	row("control", "%s: %d taken out, %d found lost; %d put in twice, %d found duplicated", c.Control.Result, c.Control.Dropped, c.Control.Lost, c.Control.Repeated, c.Control.Duplicated)
+	row("one copy only", "%d acknowledged orders had such a receipt", o.OneCopy)
+	row("control", "%s: %d removed, %d found lost; %d duplicated, %d found duplicated", c.Control.Result, c.Control.Dropped, c.Control.Lost, c.Control.Repeated, c.Control.Duplicated)
 	row("clients saw", "%s: %d orders and %d confirmed reads in %d times of faults; %d reads refused by nodes that are not primary", c.Linear.Result, c.Linear.Orders, c.Linear.Reads, c.Linear.Windows, c.Linear.Refused)
 	h := c.Host
 	row("recorder", "%d cores, busy %.0f %%, itself %.0f %%; own stalls over 2 ms: %d, longest %s ms; longest gap without a fault %s ms", h.Cores, h.Busy, h.Own, c.Stalls.N, ms(c.Stalls.Max), ms(c.Noise.Max))
@@ -63,7 +63,7 @@ func (c *Certificate) warnedText() string {
 	if c.Ledger.LostWarned == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", of %d the grid had warned: one copy by their receipts, and not redundant by its own word", c.Ledger.LostWarned)
+	return fmt.Sprintf(", of %d the grid had warned: one copy by their receipts, and reported as not redundant", c.Ledger.LostWarned)
 }
 
 func dash(s string) string {

@@ -14,19 +14,19 @@ const Schema = "ordergrid.dev/loss-certificate/v1"
 // Verdict of a drill.
 type Verdict string
 
-// Verdicts, the worse the later.
+// Verdicts, from best to worst.
 const (
-	Pass     Verdict = "Pass"     // every fault hit, no promise was broken, the steady state was kept
-	Missed   Verdict = "Missed"   // nothing was broken, but it took longer, or more orders failed, than the drill allows
+	Pass     Verdict = "Pass"     // every fault hit, no guarantee was violated, the steady state was kept
+	Missed   Verdict = "Missed"   // no violation, but it took longer, or more orders failed, than the drill allows
 	Invalid  Verdict = "Invalid"  // nothing is proved: a fault did not hit, something could not be read, the machine was disturbed
-	Violated Verdict = "Violated" // an acknowledged order was lost, or something else happened that must never happen
+	Violated Verdict = "Violated" // an acknowledged order was lost, or another guarantee was violated
 )
 
 // Certificate of one drill. Durations are nanoseconds.
 type Certificate struct {
 	Schema  string   `json:"schema"`
 	Verdict Verdict  `json:"verdict"`
-	Reasons []string `json:"reasons"` // why it is not Pass; the first is the weightiest
+	Reasons []string `json:"reasons"` // why it is not Pass; the most important first
 
 	Drill         string        `json:"drill,omitempty"` // namespace/name
 	UID           string        `json:"uid,omitempty"`
@@ -36,7 +36,7 @@ type Certificate struct {
 	Started       time.Time     `json:"started"`
 	Judged        time.Time     `json:"judged"` // when everything had been read
 	Took          time.Duration `json:"tookNanoseconds"`
-	Replicas      int           `json:"replicas"` // copies of every order that the grid is to hold
+	Replicas      int           `json:"replicas"` // configured copies of every order
 	Rate          int           `json:"ordersPerSecond"`
 	HistorySHA256 string        `json:"historySHA256"` // of history.gz, hex
 
@@ -64,32 +64,32 @@ type Certificate struct {
 	Notes      []string             `json:"notes"`
 }
 
-// Orders by what their sender was told.
+// Orders by the answer to their sender.
 type Orders struct {
 	Created      int64 `json:"created"`
 	Acknowledged int64 `json:"acknowledged"`
-	Rejected     int64 `json:"rejected"` // refused: must not be there
-	Unknown      int64 `json:"unknown"`  // no answer in time: may be there
+	Rejected     int64 `json:"rejected"` // refused: must not be found
+	Unknown      int64 `json:"unknown"`  // no answer in time: may be found
 	Unsent       int64 `json:"unsent"`   // never left the recorder
 	OneCopy      int64 `json:"oneCopy"`  // acknowledged with a receipt of one copy: the grid warned
-	Insiders     int64 `json:"insiders"` // more, sent to one node each
+	Insiders     int64 `json:"insiders"` // in addition, sent to one node each
 }
 
-// Ledger is where the orders are. All counts are orders but for Gaps.
+// Ledger is where the orders are. All counts are orders except Gaps.
 type Ledger struct {
 	Copies     int    `json:"copies"` // copies of logs that were compared
 	Sink       string `json:"sink"`   // what was compared downstream, or why nothing was
 	Downstream int64  `json:"downstream"`
 	Lost       int64  `json:"lost"` // acknowledged, in no copy in sync, and not downstream
-	// LostWarned of these were acknowledged with a receipt of one copy, when the grid had
-	// said that it is not redundant, before the next fault (docs/drills.md).
+	// LostWarned of these were acknowledged with a receipt of one copy, when the grid had reported
+	// that it is not redundant, before the next fault (docs/drills.md).
 	LostWarned        int64  `json:"lostWarned"`
 	MissingInCopies   int64  `json:"missingInCopies"`   // not lost, but not in every copy in sync
 	MissingDownstream int64  `json:"missingDownstream"` // not lost, and not downstream
 	Duplicated        int64  `json:"duplicated"`
 	Gaps              int64  `json:"gaps"` // sequence numbers
 	OutOfOrder        int64  `json:"outOfOrder"`
-	UnknownFound      int64  `json:"unknownFound"` // no answer, and there
+	UnknownFound      int64  `json:"unknownFound"` // no answer, and found
 	UnknownAbsent     int64  `json:"unknownAbsent"`
 	RejectedFound     int64  `json:"rejectedFound"`
 	Misplaced         int64  `json:"misplaced"`
@@ -99,7 +99,7 @@ type Ledger struct {
 	LostExamples      []Lost `json:"lostExamples,omitempty"`
 }
 
-// Missing are the acknowledged orders that are not everywhere they should be.
+// Missing are the acknowledged orders that are not in all places.
 func (l *Ledger) Missing() int64 { return l.Lost + l.MissingInCopies + l.MissingDownstream }
 
 // Lost is an order that was acknowledged and is nowhere.
@@ -113,15 +113,15 @@ type Lost struct {
 	Warned    bool          `json:"warned"`
 }
 
-// Control is the negative control: the same judge on the same logs, with orders taken
-// out and others put in twice.
+// Control is the negative control: the same checks on the same logs, with orders removed and others
+// duplicated.
 type Control struct {
 	Result     string `json:"result"` // Passed, Failed, Impossible
 	Dropped    int64  `json:"dropped"`
-	Lost       int64  `json:"lost"` // found on top; must be Dropped
+	Lost       int64  `json:"lost"` // found additionally; must be Dropped
 	Repeated   int64  `json:"repeated"`
-	Duplicated int64  `json:"duplicated"` // found on top; must be Repeated
-	Gaps       int64  `json:"gaps"`       // found on top; must be Dropped
+	Duplicated int64  `json:"duplicated"` // found additionally; must be Repeated
+	Gaps       int64  `json:"gaps"`       // found additionally; must be Dropped
 	Seed       uint64 `json:"seed"`       // that chose them
 }
 
@@ -129,13 +129,13 @@ type Control struct {
 const (
 	ControlPassed = "Passed"
 	ControlFailed = "Failed"
-	// ControlImpossible: no acknowledged order is everywhere it should be.
+	// ControlImpossible: no acknowledged order is in all places.
 	ControlImpossible = "Impossible"
 )
 
-// Linear is what Porcupine and the rules across orders made of the faults' times.
+// Linear is the result of Porcupine and the rules across orders during faults.
 type Linear struct {
-	Windows    int    `json:"windows"` // times that were looked at
+	Windows    int    `json:"windows"` // windows that were checked
 	Orders     int    `json:"orders"`
 	Reads      int    `json:"reads"`   // confirmed reads
 	Refused    int64  `json:"refused"` // confirmed reads refused by nodes that are not primary
@@ -177,9 +177,9 @@ type Step struct {
 
 	Outage         time.Duration    `json:"outageNanoseconds"` // the longest time a session was without an acknowledgement
 	FirstServed    time.Duration    `json:"firstServedNanoseconds"`
-	Detected       time.Duration    `json:"detectedNanoseconds,omitempty"`  // until a node first gave up one that was broken, on the timeline's clock; 0: none did
+	Detected       time.Duration    `json:"detectedNanoseconds,omitempty"`  // until a node first removed a failed one, on the timeline's clock; 0: none did
 	TakenOver      time.Duration    `json:"takenOverNanoseconds,omitempty"` // until the last partition had a configuration without it
-	Lasted         time.Duration    `json:"lastedNanoseconds"`              // from injected to recovered; 0: it is over at once
+	Lasted         time.Duration    `json:"lastedNanoseconds"`              // from injected to recovered; 0: momentary
 	RedundantAfter time.Duration    `json:"redundantAfterNanoseconds"`      // from the end of the fault
 	Stall          time.Duration    `json:"stallNanoseconds"`               // longest sleep of the recorder itself in the outage
 	Disturbed      bool             `json:"disturbed"`                      // the outage is not the grid's alone

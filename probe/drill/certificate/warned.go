@@ -9,22 +9,22 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// noticed is how long after an acknowledgement the recorder may have needed to see
-// that the grid says it is not redundant: it asks many times a second, but may
-// itself be kept from running.
+// noticed is the time the recorder may have needed after an acknowledgement to see that the grid
+// reports missing copies: it polls many times a second, but may be delayed itself.
 const noticed = int64(time.Second)
 
-// warnedLosses are the lost orders whose loss the grid had warned of. All of this
-// must hold:
+// warnedLosses are the lost orders whose loss the grid had warned of. All of these must hold:
 //
-//   - the grid is to hold more than one copy; one that is made with one copy is not
-//     excused, whoever made it so was warned by its spec only;
-//   - the order's own receipt said that one process holds it;
-//   - the grid itself said, in the table it gives to every client, that the partition has
-//     fewer copies than it is to have, in a time that the acknowledgement lies in or
-//     that began within a second after it;
-//   - it said so before the next fault began, so that whoever looks could have stopped;
-//     where none came after it, before the acknowledgement.
+// - the grid is configured with more than one copy;
+//
+// - the order's own receipt named one process;
+//
+// - the grid itself reported, in the table it gives to every client, that the partition has fewer
+// copies than configured, in a time that includes the acknowledgement or that began within a second
+// after it;
+//
+// - it reported so before the next fault began, so that an observer could have stopped; without a
+// later fault, before the acknowledgement.
 func warnedLosses(h *history.History, lost []validate.Order) map[validate.Order]bool {
 	out := map[validate.Order]bool{}
 	if h.Replicas < 2 {
@@ -41,14 +41,14 @@ func warnedLosses(h *history.History, lost []validate.Order) map[validate.Order]
 		if i := sort.Search(len(faults), func(i int) bool { return faults[i] > o.T3 }); i < len(faults) {
 			next = faults[i]
 		}
-		if o.Copies == 1 && said(h, s, o, next) {
+		if o.Copies == 1 && warned(h, s, o, next) {
 			out[at] = true
 		}
 	}
 	return out
 }
 
-func said(h *history.History, s *history.Stream, o *load.Order, before int64) bool {
+func warned(h *history.History, s *history.Stream, o *load.Order, before int64) bool {
 	for _, d := range h.Degraded {
 		if d.Partition == s.Partition && d.From <= o.T3+noticed && (d.To == 0 || d.To >= o.T3) && d.From < before {
 			return true

@@ -1,5 +1,5 @@
-// Package collect reads, when a run is over, every copy of every partition's log and
-// everything that went downstream, into the run's history.
+// Package collect reads, when a run is over, every copy of every partition's log and all downstream
+// orders into the run's history.
 package collect
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// Patience is how long copies and sinks may take to hold what was acknowledged,
-// once the traffic has ended.
+// Patience is how long copies and sinks may take to hold the acknowledged orders, once the traffic
+// has ended.
 const Patience = 30 * time.Second
 
-// Sinks are the file sinks of a grid, wherever they are.
+// Sinks are the file sinks of a grid.
 type Sinks interface {
-	// List returns every file of every sink as it is now, by a name for people.
+	// List returns every present file of every sink, by a display name.
 	List(ctx context.Context) (map[string]Open, error)
 }
 
@@ -34,7 +34,7 @@ type Sinks interface {
 // grid-node/sink/file.
 type Open func(ctx context.Context) (io.ReadCloser, error)
 
-// All asks the grid where its copies are and then does what Read does.
+// All queries the grid for its copies and then does what Read does.
 func All(ctx context.Context, c *client.Client, sinks Sinks, h *history.History) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
@@ -42,8 +42,8 @@ func All(ctx context.Context, c *client.Client, sinks Sinks, h *history.History)
 	return Read(ctx, c, sinks, h, Patience)
 }
 
-// Read reads every copy of every log that c knows of, and every file of the sinks,
-// into h. sinks is nil where there are none that can be read.
+// Read reads every copy of every log that c knows, and every file of the sinks, into h. sinks is
+// nil where none can be read.
 func Read(ctx context.Context, c *client.Client, sinks Sinks, h *history.History, patience time.Duration) error {
 	streams := map[fixorder.ID]int{}
 	for i := range h.Streams {
@@ -70,8 +70,8 @@ func Read(ctx context.Context, c *client.Client, sinks Sinks, h *history.History
 	return nil
 }
 
-// atOnce waits for all of them together: of copies that do not answer, each is worth
-// the whole patience.
+// atOnce waits for all of them concurrently: each copy that does not answer takes the whole
+// patience.
 func atOnce(reads []func() history.Log) []history.Log {
 	out := make([]history.Log, len(reads))
 	var wg sync.WaitGroup
@@ -96,8 +96,8 @@ func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
 	return last
 }
 
-// readLog reads one copy, from behind what was there before the run, up to what was
-// acknowledged at least.
+// readLog reads one copy, from the end of the log before the run, up to at least the acknowledged
+// orders.
 func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m client.Member, streams map[fixorder.ID]int, base history.Base, acked uint64, patience time.Duration) history.Log {
 	l := history.Log{Partition: row.ID, Where: m.ID + " at " + m.Address, InSync: m.InSync, Primary: m.ID == row.Primary.ID}
 	from := base.Seq + 1
@@ -118,7 +118,7 @@ func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m 
 			return l
 		}
 		if over := time.Now().After(deadline); err == nil && over {
-			// It was read whole: what is not in it is missing, not unknown.
+			// It was read completely: what is not in it is missing, not unknown.
 			l.Short = fmt.Sprintf("%s after the traffic its committed prefix is %d, acknowledged was %d", patience, l.Committed, acked)
 			return l
 		} else if over || ctx.Err() != nil || errors.Is(err, client.ErrSnapshotRequired) {
@@ -137,9 +137,9 @@ func identify(e *history.Entry, clOrdID []byte, streams map[fixorder.ID]int) {
 	}
 }
 
-// readSinks waits until the files hold everything acknowledged, as long as they grow
-// and for patience more: a pod that became primary writes on from where its own file
-// ends, which may be the beginning.
+// readSinks waits until the files hold everything acknowledged, as long as they grow and for
+// patience more: a pod that became primary continues at the end of its own file, which may be the
+// beginning.
 func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map[fixorder.ID]int, acked map[wire.PartitionID]uint64, patience time.Duration) error {
 	deadline, before := time.Now().Add(patience), uint64(0)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
@@ -167,7 +167,7 @@ func readSinks(ctx context.Context, sinks Sinks, h *history.History, streams map
 			deadline, before = time.Now().Add(patience), sum
 		}
 		if !short || time.Now().After(deadline) || ctx.Err() != nil {
-			return ctx.Err() // what is missing is a finding, not an error
+			return ctx.Err() // missing orders are a finding, not an error
 		}
 		time.Sleep(pause) // a file may be gigabytes, and is read from its beginning
 	}

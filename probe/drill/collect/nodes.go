@@ -11,22 +11,22 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// NodeSinks are sinks that the nodes themselves show over their data port.
+// NodeSinks are sinks that the nodes themselves serve over their data port.
 type NodeSinks struct {
 	Client *client.Client
-	// More are data ports of nodes (host:port) to ask beside the members of the
-	// partitions: a pod that took the place of one that is gone may have its files.
+	// More are data ports of nodes (host:port) to query in addition to the members of the
+	// partitions: a replacement pod may have its predecessor's files.
 	More []string
-	// Want is the number of nodes that hold a partition when all is well; fewer that
-	// answer are a file that cannot be opened. 0: not known.
+	// Want is the number of nodes that hold a partition in a healthy grid; missing ones count as
+	// files that cannot be opened. 0: not known.
 	Want int
 }
 
-// ErrNoSink means that the grid has nothing downstream that could be read; the error
-// says why.
+// ErrNoSink means that the grid has nothing downstream that could be read; the error has the
+// reason.
 var ErrNoSink = errors.New("no sink")
 
-// List implements Sinks. A node that cannot be asked is a file that cannot be opened.
+// List implements Sinks. A node that does not answer is a file that cannot be opened.
 func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 	out := map[string]Open{}
 	var none error
@@ -44,10 +44,10 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 				out[fmt.Sprintf("of %s at %s", row.ID, at)] = func(context.Context) (io.ReadCloser, error) { return nil, err }
 				continue
 			case err != nil:
-				continue // nobody said that it has to be there
+				continue // no answer is required of it
 			}
 			sinks++
-			if s.member(row, at) || len(files) > 0 { // a node that never held the partition says nothing of it
+			if s.member(row, at) || len(files) > 0 { // a node that never held the partition has no file of it
 				there++
 			}
 			for _, f := range files {
@@ -60,8 +60,8 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 			}
 		}
 		if there > 0 && there < s.Want {
-			out[fmt.Sprintf("of %s at pods that are not there", row.ID)] = func(context.Context) (io.ReadCloser, error) {
-				return nil, fmt.Errorf("%d of %d pods can be asked", there, s.Want)
+			out[fmt.Sprintf("of %s at missing pods", row.ID)] = func(context.Context) (io.ReadCloser, error) {
+				return nil, fmt.Errorf("%d of %d pods can be queried", there, s.Want)
 			}
 		}
 	}
@@ -71,7 +71,8 @@ func (s *NodeSinks) List(ctx context.Context) (map[string]Open, error) {
 	return out, nil
 }
 
-// nodes to ask about a partition, each once: a partition that moved has files where it was.
+// nodes to query about a partition, each once: a partition that moved has files at its former
+// shard.
 func (s *NodeSinks) nodes(table []client.PartitionInfo, row client.PartitionInfo) (out []string) {
 	add := func(a string) {
 		if !slices.Contains(out, a) {
@@ -95,7 +96,7 @@ func (s *NodeSinks) member(row client.PartitionInfo, address string) bool {
 
 var _ Sinks = (*NodeSinks)(nil)
 
-// partitionOf the name that List gave, for a file that could not be opened.
+// partitionOf the name in List, for a file that could not be opened.
 func partitionOf(where string) (p wire.PartitionID) {
 	var name string
 	if n, _ := fmt.Sscanf(where, "of %s at", &name); n == 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// listed is a sink whose files change from one look to the next.
+// listed is a sink whose files change between two lists.
 type listed []map[string]Open
 
 func (l *listed) List(context.Context) (map[string]Open, error) {
@@ -28,8 +28,8 @@ func text(s string) Open {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s)), nil }
 }
 
-// A file that cannot be opened is one of its partition that was not read, and what is
-// behind what was there before the run is all that counts.
+// A file that cannot be opened is an unread one of its partition, and only entries after the end of
+// the log before the run count.
 func TestReadSinks(t *testing.T) {
 	message, streams := fix(t), map[fixorder.ID]int{id: 0}
 	first := header + line(t, "7", id.ClOrdID(3), message)

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// Files are sinks whose files are on this machine: what lists them, by name.
+// Files are sinks whose files are on this machine: list returns them by name.
 type Files func(ctx context.Context) (map[string]string, error)
 
 // List implements Sinks.
@@ -30,8 +30,8 @@ func (f Files) List(ctx context.Context) (map[string]Open, error) {
 	return out, err
 }
 
-// readSink reads one file of a file sink (package grid-node/sink/file). A last
-// line without its end is being written and not there yet.
+// readSink reads one file of a file sink (package grid-node/sink/file). A last line without its end
+// is being written and is ignored.
 func readSink(ctx context.Context, where string, open Open, streams map[fixorder.ID]int, h *history.History) (history.Log, error) {
 	l := history.Log{Where: where, Partition: partitionOf(where)}
 	f, err := open(ctx)
@@ -59,7 +59,7 @@ func readSink(ctx context.Context, where string, open Open, streams map[fixorder
 		if err != nil {
 			return l, fmt.Errorf("line %d: %w", n, err)
 		}
-		if e.Seq > base { // what was there before the run is none of its business
+		if e.Seq > base { // entries from before the run are ignored
 			l.Entries = append(l.Entries, e)
 		}
 	}
@@ -92,7 +92,7 @@ func sinkLine(line []byte, streams map[fixorder.ID]int) (e history.Entry, err er
 	e.Stream = history.NoOrder
 	if string(f[3]) == order.KindOrder.String() {
 		identify(&e, f[8], streams)
-		fix := bytes.ReplaceAll(f[9], []byte{'|'}, []byte{1}) // nothing of ours is escaped
+		fix := bytes.ReplaceAll(f[9], []byte{'|'}, []byte{1}) // our messages need no escaping
 		e.Corrupt = e.Stream >= 0 && fixorder.Check(fix) != nil
 	}
 	return e, nil

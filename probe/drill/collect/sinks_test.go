@@ -30,7 +30,7 @@ func fix(t *testing.T) string {
 	return strings.ReplaceAll(string(m.Make(4, 1, time.Now(), time.Now())), "\x01", "|")
 }
 
-// file is a sink's file that is on this machine.
+// file is a local sink file.
 func file(path string) Open {
 	files, _ := Files(func(context.Context) (map[string]string, error) { return map[string]string{"x": path}, nil }).List(context.Background())
 	return files["x"]
@@ -40,7 +40,7 @@ func TestReadSink(t *testing.T) {
 	streams := map[fixorder.ID]int{id: 6}
 	message := fix(t)
 	noop := strings.Join([]string{"1", "7", "1", "noop", "-", "1", "0", "00000000000000fe", "-", "-"}, "\t") + "\n"
-	text := header + noop + line(t, "2", id.ClOrdID(4), message) + line(t, "3", "SOMEBODY", "x") + line(t, "4", id.ClOrdID(5), message[:40]) + "5\t7\t1\tord"
+	text := header + noop + line(t, "2", id.ClOrdID(4), message) + line(t, "3", "FOREIGN", "x") + line(t, "4", id.ClOrdID(5), message[:40]) + "5\t7\t1\tord"
 	path := filepath.Join(t.TempDir(), "x.log")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,6 +81,6 @@ func TestReadSinkRefuses(t *testing.T) {
 		}
 	}
 	if _, err := readSink(t.Context(), "x", file(filepath.Join(t.TempDir(), "none")), nil, &history.History{}); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("a missing file was read")
 	}
 }

@@ -1,6 +1,6 @@
-// Package history is everything a run recorded: what clients asked and were
-// answered, which faults there were, and what every copy of the log and every
-// sink held afterwards. A saved history can be judged again without a grid.
+// Package history is the record of a run: the clients' requests and answers, the faults, and the
+// content of every copy of the log and every sink afterwards. A saved history can be judged again
+// without a grid.
 //
 // Times are nanoseconds since the start of the recording process, one clock for
 // all (package probe/clock).
@@ -33,48 +33,47 @@ type History struct {
 	Replicas   int
 	Partitions []wire.PartitionID
 	Streams    []Stream
-	Nodes      []Node // that anything below refers to, by index
+	Nodes      []Node // referenced by index
 	Reads      []Read
 	Refused    int64 // confirmed reads that a node refused because it is not primary
 	Reps       []Rep
-	Calm       []Span // nothing was done in these
+	Calm       []Span // times without faults
 	Stalls     []Stall
 	Host       Host
 	Logs       []Log    // every replica's
 	Sinks      []Log    // every file of the file sinks
-	Notes      []string // what a reader has to know about this run
-	NodeLogs   []string // files in which the nodes' own words are kept, from the history's directory on
-	Bases      []Base   // what was in the logs before; none in old files
+	Notes      []string // remarks about this run for readers
+	NodeLogs   []string // files with the nodes' logs, relative to the history's directory
+	Bases      []Base   // ends of the logs before the run; none in old files
 	Degraded   []Degraded
 	Drill      *Drill // nil: not of a FailoverDrill
 }
 
-// Base is where a partition's log ended before the run: what is before it is not
-// looked at.
+// Base is where a partition's log ended before the run: earlier entries are ignored.
 type Base struct {
 	Partition wire.PartitionID
 	Seq, Hash uint64
 	Known     bool // Hash is
 }
 
-// Degraded is a time in which the grid itself said, in the table that it gives
-// to every client, that a partition had fewer copies in sync than it is to have.
+// Degraded is a time in which the grid reported, in the table that it gives to every client, fewer
+// copies in sync of a partition than configured.
 type Degraded struct {
 	Partition wire.PartitionID
 	Span          // To 0: until the end
 	Copies    int // the fewest there were
 }
 
-// Drill is what the recorder of a FailoverDrill was told, and what became of it.
+// Drill is the input of the recorder of a FailoverDrill, and its outcome.
 type Drill struct {
 	Context  api.Context
 	Recorder map[string]string // of the recording process: version, kernel, cpu
 	Aborted  string            // why it ended early; "": it did not
-	Full     bool              // the ledger had no room for more orders
+	Full     bool              // the ledger was full
 	Judged   time.Time         // when the logs had been read
 	NoSink   string            // why nothing downstream was compared; "": it was
-	// NoHolder are the partitions of which no process of the grid that could be asked
-	// holds the log, and how that is known.
+	// NoHolder are the partitions whose log no reachable process of the grid holds, and how that is
+	// known.
 	NoHolder  map[string]string
 	OneCopy   int64 // acknowledged with a receipt of one copy
 	MaxOrders int64
@@ -82,20 +81,19 @@ type Drill struct {
 	Faults []Fault
 }
 
-// Fault is what a Rep of a drill has more than one of a scenario.
+// Fault is the additional part of a Rep of a drill.
 type Fault struct {
 	Index   int // of the step in the drill's plan
 	Step    api.Step
-	Message string // what was said when it was injected, recovered, or given up
+	Message string // message of its injection, recovery, or failure
 	Witness api.Witness
-	// Lasts: the fault was taken back at Healed of the Rep; other faults are over
-	// once they are injected.
+	// Lasts: the fault was recovered at Healed of the Rep; other faults are momentary.
 	Lasts   bool
 	Changes []Change
 }
 
-// Change of a partition's configuration that a node told of, on the clock of the
-// history. Times of 0 are not known, or did not happen.
+// Change of a partition's configuration reported by a node, on the clock of the history. Times of 0
+// are unknown, or did not happen.
 type Change struct {
 	Partition                                          string
 	Epoch                                              uint64
@@ -112,7 +110,7 @@ type Change struct {
 type Stream struct {
 	ID        fixorder.ID
 	Partition wire.PartitionID
-	Node      int // index of the node it insists on; -1: it follows the primary
+	Node      int // index of the only node it uses; -1: it follows the primary
 	Sessions  int
 	Orders    []load.Order
 }
@@ -137,12 +135,12 @@ type Read struct {
 // Rep is one repetition: a fault and what followed.
 type Rep struct {
 	Number     int
-	What       string // for people: "kill -9 dev-s0-1 (primary of p0, p1)"
+	What       string // for display: "kill -9 dev-s0-1 (primary of p0, p1)"
 	Pod        string
-	Partitions []wire.PartitionID // whose service the fault is about
+	Partitions []wire.PartitionID // whose service the fault affects
 	Ready      int64              // the wait before the fault began: full redundancy
 	From, To   int64              // while the fault was being injected
-	Healed     int64              // when the fault was taken back; 0: there is nothing to take back
+	Healed     int64              // when the fault was recovered; 0: it is momentary
 	Served     int64              // seen: all sessions have had an order acknowledged that was created after To; 0: never
 	Redundant  int64              // every partition had all its copies in sync again; 0: never
 	Failed     string             // why the repetition could not be finished
@@ -151,11 +149,11 @@ type Rep struct {
 // Span of time.
 type Span struct{ From, To int64 }
 
-// Stall is a time in which a thread of the recording process that had nothing
-// to do but wake up did not.
+// Stall is a time in which a thread of the recording process that only sleeps did not wake up in
+// time.
 type Stall struct{ At, Len int64 }
 
-// Host is how the machine was, per cent of all its cores.
+// Host is the state of the machine, in per cent of all its cores.
 type Host struct {
 	Cores           int
 	Own, Busy       float64 // the recording process; everything
@@ -173,7 +171,7 @@ type Log struct {
 	Primary   bool
 	Committed uint64
 	Error     string // it could not be read to its end
-	Short     string // it was read, and ends before what was acknowledged
+	Short     string // it was read, and ends before the acknowledged orders
 	Entries   []Entry
 }
 
@@ -181,7 +179,7 @@ type Log struct {
 type Entry struct {
 	Seq, Epoch, Lineage uint64 // lineage of sink lines only
 	Prev, Hash          uint64 // Prev: 0 in sink lines
-	Stream              int    // index; -1: no order, -2: an order of nobody here
+	Stream              int    // index; -1: no order, -2: a foreign order
 	Index               int64
 	Corrupt             bool // the message is not what was sent
 }
@@ -204,7 +202,7 @@ func (h *History) Base(p wire.PartitionID) Base {
 	return Base{Partition: p, Known: true}
 }
 
-// NoHolder says that it is known that no process of the grid holds the log.
+// NoHolder reports that no process of the grid is known to hold the log.
 func (h *History) NoHolder(p wire.PartitionID) bool {
 	return h.Drill != nil && h.Drill.NoHolder[p.String()] != ""
 }
@@ -248,8 +246,7 @@ func Load(path string) (*History, error) {
 	return h, nil
 }
 
-// Decode is Load from a reader. What it returns refers to nothing that is not in
-// it.
+// Decode is Load from a reader. All references in its result are valid.
 func Decode(r io.Reader) (*History, error) {
 	head := make([]byte, len(magic))
 	if _, err := io.ReadFull(r, head); err != nil || string(head) != magic {
@@ -263,14 +260,14 @@ func Decode(r io.Reader) (*History, error) {
 	if err := gob.NewDecoder(z).Decode(h); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	// The check sum stands behind the last byte.
+	// The check sum follows the last byte.
 	if n, err := io.Copy(io.Discard, z); err != nil || n > 0 {
 		return nil, fmt.Errorf("history: the end is damaged: %d bytes too many, %w", n, err)
 	}
 	return h, h.check()
 }
 
-// check refuses references to nothing, so that judges need not look.
+// check refuses invalid references, so that judges need not check them.
 func (h *History) check() error {
 	for i := range h.Streams {
 		if s := &h.Streams[i]; s.Node < -1 || s.Node >= len(h.Nodes) || s.Sessions < 0 || s.Sessions > 255 || len(s.Orders) > fixorder.MaxIndex {

@@ -65,7 +65,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, loading ends in a history or an error.
+// For arbitrary bytes, loading ends in a history or an error.
 func FuzzDecode(f *testing.F) {
 	var good bytes.Buffer
 	if err := sample().Write(&good); err != nil {

@@ -1,7 +1,6 @@
-// Package model says what a partition promises to those who use it, and holds a
-// recorded history against that. The specification of one order is package
-// internal/linear, which the simulator uses too; what is here turns a history
-// into its operations, and adds what is promised across orders.
+// Package model checks a recorded history against the guarantees of a partition. The specification
+// of one order is package internal/linear, which the simulator uses too; this package turns a
+// history into its operations, and adds the guarantees across orders.
 package model
 
 import (
@@ -17,14 +16,14 @@ import (
 
 // Result of Check.
 type Result struct {
-	Orders, Reads int // operations looked at
+	Orders, Reads int // operations checked
 	Violations    []string
 	// Example is the first history that cannot be explained, for a picture.
 	Example []linear.Op
 }
 
-// Check judges every partition by itself, as each promises by itself. Of a drill,
-// which may go on all night, it looks at one fault after the other (Windows).
+// Check judges every partition separately, as guarantees are per partition. Of a drill, which may
+// go on all night, it checks one fault after the other (Windows).
 func Check(h *history.History) Result {
 	var r Result
 	for _, w := range Windows(h) {
@@ -33,7 +32,7 @@ func Check(h *history.History) Result {
 	return r
 }
 
-// check judges what was under way in w.
+// check judges the operations in w.
 func (r *Result) check(h *history.History, w history.Span) {
 	for _, p := range h.Partitions {
 		ops := Operations(h, p, w)
@@ -58,9 +57,9 @@ func (r *Result) check(h *history.History, w history.Span) {
 	}
 }
 
-// Operations are the orders and confirmed reads of one partition that were under way
-// in w, and the orders that these reads asked for. Orders that
-// were certainly refused are not there: to find one is to find what nobody wrote.
+// Operations are the orders and confirmed reads of one partition in w, and the orders that these
+// reads asked for. Orders that were certainly refused are excluded: a read that finds one finds an
+// order that was never written.
 func Operations(h *history.History, p wire.PartitionID, w history.Span) []linear.Op {
 	var ops []linear.Op
 	var notes epochNotes
@@ -90,13 +89,13 @@ func Operations(h *history.History, p wire.PartitionID, w history.Span) []linear
 		delete(asked, [2]int64{int64(s), i})
 		add(s, i)
 	})
-	for o := range asked { // of before
+	for o := range asked { // earlier ones
 		add(int(o[0]), o[1])
 	}
 	return ops
 }
 
-// maxViolations bounds what a broken grid can make a report say.
+// maxViolations bounds the report of a broken grid.
 const maxViolations = 10
 
 // event is something that showed a committed prefix: an acknowledgement at seq,
@@ -118,9 +117,8 @@ func (e *event) what() string {
 	return fmt.Sprintf("order %d of stream %d", e.index, e.stream)
 }
 
-// staleReads: a confirmed read that was asked after the log was known to reach
-// some place is answered from a prefix that reaches there too. It sees across
-// orders what linear.Check sees for one.
+// staleReads: a confirmed read issued after the log was known to reach some place is answered from
+// a prefix that reaches there too. It checks across orders what linear.Check checks for one.
 func staleReads(h *history.History, p wire.PartitionID, w history.Span) []string {
 	events := events(h, p, w)
 	return overtaken(events, func(e event) uint64 { return e.seq }, func(e event, known event) string {
@@ -131,8 +129,7 @@ func staleReads(h *history.History, p wire.PartitionID, w history.Span) []string
 	})
 }
 
-// staleAcks: after somebody was answered in an epoch, nothing asked later is
-// answered in an older one.
+// staleAcks: after an answer in an epoch, no later request is answered in an older one.
 func staleAcks(h *history.History, p wire.PartitionID, w history.Span) []string {
 	return overtaken(events(h, p, w), func(e event) uint64 { return e.epoch }, func(e event, known event) string {
 		return fmt.Sprintf("%s: %s was answered out of epoch %d, when %s had been answered in epoch %d before it was asked", p, e.what(), e.epoch, known.what(), known.epoch)

@@ -12,11 +12,11 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
-// afterwards is how long after a fault is over the window of it goes on.
+// afterwards is how long the window of a fault extends after its end.
 const afterwards = int64(time.Second)
 
-// Windows are the times that are looked at: all, but of a drill only those from the
-// calm time before each fault until a second after redundancy was back.
+// Windows are the checked times: all, but of a drill only those from the calm time before each
+// fault until a second after redundancy was back.
 func Windows(h *history.History) []history.Span {
 	everything := []history.Span{{From: math.MinInt64, To: math.MaxInt64}}
 	if h.Drill == nil || len(h.Reps) == 0 {
@@ -43,8 +43,8 @@ func Windows(h *history.History) []history.Span {
 	return pieces(merged, lastCreated(h))
 }
 
-// piece is the longest window: what is under way in one is in memory at once. Each
-// begins a little before the one before it ends.
+// piece is the longest window: its operations are in memory at once. Each begins slightly before
+// the previous one ends.
 const (
 	piece   = int64(time.Minute)
 	overlap = int64(time.Second)
@@ -72,11 +72,11 @@ func lastCreated(h *history.History) (last int64) {
 
 func within(w history.Span, from, to int64) bool { return from <= w.To && to >= w.From }
 
-// longest is how long before a window an order may have been created that is
-// answered in it: more than any request may take.
+// longest is how long before a window an order may have been created that is answered in it: more
+// than any request may take.
 const longest = int64(2 * time.Minute)
 
-// ordersIn calls f for the orders of a partition that were under way in w.
+// ordersIn calls f for the orders of a partition in w.
 func ordersIn(h *history.History, p wire.PartitionID, w history.Span, f func(stream int, index int64)) {
 	for s := range h.Streams {
 		orders := h.Streams[s].Orders
@@ -84,7 +84,7 @@ func ordersIn(h *history.History, p wire.PartitionID, w history.Span, f func(str
 			continue
 		}
 		first := 0
-		if w.From > math.MinInt64+longest { // they stand in the order of their creation
+		if w.From > math.MinInt64+longest { // they are in the order of their creation
 			first = sort.Search(len(orders), func(i int) bool { return orders[i].T1 >= w.From-longest })
 		}
 		for i := first; i < len(orders) && orders[i].T1 <= w.To; i++ {
@@ -95,8 +95,8 @@ func ordersIn(h *history.History, p wire.PartitionID, w history.Span, f func(str
 	}
 }
 
-// epochNotes makes the note of an order once for each epoch: there are millions of
-// orders and a handful of epochs.
+// epochNotes creates the note of an order once for each epoch: there are millions of orders and a
+// handful of epochs.
 type epochNotes struct {
 	epoch uint64
 	text  string

@@ -41,19 +41,18 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got[i], want[i])
 		}
 	}
-	// A fault that was never over is looked at until the end.
+	// A fault that never ended is checked until the end.
 	never := fault(290*second, 0)
 	if got := Windows(run(300, never)); len(got) != 1 || got[0].To != math.MaxInt64 {
 		t.Errorf("%v", got)
 	}
 	h.Drill = nil
 	if got := Windows(h); len(got) != 1 || got[0].From != math.MinInt64 {
-		t.Errorf("a scenario is looked at as a whole: %v", got)
+		t.Errorf("a scenario is checked as a whole: %v", got)
 	}
 }
 
-// What clients saw during a fault is judged; reads bring the orders they ask for,
-// however old.
+// Observations during a fault are judged; reads include the orders they ask for, however old.
 func TestCheckLooksAtFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*history.History)
@@ -84,7 +83,7 @@ func TestCheckLooksAtFaults(t *testing.T) {
 			t.Errorf("%s: %q", name, r.Violations)
 		}
 		if r.Orders < 200 || r.Orders > 500 {
-			t.Errorf("%s: %d orders were looked at, the fault has about 300", name, r.Orders)
+			t.Errorf("%s: %d orders were checked, the fault has about 300", name, r.Orders)
 		}
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
-// pollChanges is how often the nodes are asked for changes of their configuration
-// while a step is under way: a node that is killed later takes what it knows along.
+// pollChanges is the polling interval for changes of the nodes' configuration during a step: a node
+// that is killed later loses its reports.
 const pollChanges = 250 * time.Millisecond
 
-// slack is how much before a step a change may lie and still be shown with it: ages
-// are told by another clock, and the answer took some time.
+// slack is how much before a step a change may be and still be shown with it: ages are of another
+// clock, and the answer took some time.
 const slack = int64(100 * time.Millisecond)
 
 // maxChanges of one step.
@@ -44,7 +44,7 @@ func newNodes(cfg Config) *nodes {
 	return &nodes{fixed: cfg.NodeHTTP, port: strconv.Itoa(cfg.NodePort), http: nodestatus.NewClient(time.Second, nil)}
 }
 
-// addresses of all nodes that are named in the table.
+// addresses of all nodes in the table.
 func (n *nodes) addresses(rows []row) (out []string) {
 	if len(n.fixed) > 0 {
 		return n.fixed
@@ -60,7 +60,7 @@ func (n *nodes) addresses(rows []row) (out []string) {
 	return slices.Compact(out)
 }
 
-// watchChanges asks the nodes while a step is under way.
+// watchChanges queries the nodes during a step.
 func (r *Recorder) watchChanges(ctx context.Context) {
 	for sleep(ctx, pollChanges) == nil {
 		if len(r.curious()) > 0 {
@@ -69,11 +69,11 @@ func (r *Recorder) watchChanges(ctx context.Context) {
 	}
 }
 
-// afterwards is how long after a step the nodes are still asked about it: it may be
-// over sooner than they were asked at all.
+// afterwards is how long after a step the nodes are still queried about it: it may be over before
+// the first query.
 const afterwards = int64(time.Second)
 
-// curious are the steps that want to know of changes.
+// curious are the steps that need changes.
 func (r *Recorder) curious() (out []*step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *Recorder) curious() (out []*step) {
 	return out
 }
 
-// askChanges asks all nodes at once; those that do not answer have nothing to tell.
+// askChanges queries all nodes concurrently; those that do not answer are skipped.
 func (r *Recorder) askChanges(ctx context.Context) {
 	r.mu.Lock()
 	addresses := r.nodeHTTP.addresses(r.view.rows)
@@ -100,7 +100,7 @@ func (r *Recorder) askChanges(ctx context.Context) {
 			if err != nil {
 				return
 			}
-			// Ages are of some moment between question and answer.
+			// Ages refer to some moment between request and answer.
 			at := asked + (clock.Now()-asked)/2
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *Recorder) askChanges(ctx context.Context) {
 	wg.Wait()
 }
 
-// learn takes what a node told at a time.
+// learn adds the changes reported by a node at a time.
 func (s *step) learn(t *nodestatus.Takeovers, at int64) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
@@ -121,7 +121,7 @@ func (s *step) learn(t *nodestatus.Takeovers, at int64) {
 			continue
 		}
 		was := s.changes[key]
-		// The first answer that has a time knows it best: its age is the shortest.
+		// The first answer that has a time is the most precise: its age is the shortest.
 		when := func(known, ago int64) int64 {
 			if known != 0 || ago <= 0 {
 				return known
@@ -137,12 +137,11 @@ func (s *step) learn(t *nodestatus.Takeovers, at int64) {
 	}
 }
 
-// clip bounds what a node can make a certificate say.
+// clip bounds a node's contribution to a certificate.
 func clip(text string) string { return text[:min(len(text), 256)] }
 
-// told are the changes of a step by time. What began after it was over belongs to
-// the next.
-func (s *step) told() (out []history.Change) {
+// told are the reported changes of a step by time. What began after its end belongs to the next.
+func (s *step) reported() (out []history.Change) {
 	for _, c := range s.changes {
 		if first := cmp.Or(c.Suspected, c.Proposed, c.Accepted); s.rep.Failed != "" || first <= s.end()+slack {
 			out = append(out, c)

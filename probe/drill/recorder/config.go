@@ -1,8 +1,7 @@
-// Package recorder is the independent witness of a drill: one process with one
-// clock that puts orders on a grid, keeps a ledger of what it was told of each,
-// sees when service and redundancy are gone and back, and at the end reads the
-// whole grid over the network and judges. It injects nothing; whoever does tells it
-// by HTTP when (package probe/drill/api).
+// Package recorder is the independent witness of a drill: one process with one clock that sends
+// orders to a grid, keeps a ledger of the answers, observes when service and redundancy are lost
+// and restored, and at the end reads the whole grid over the network and judges. It injects
+// nothing; the injector notifies it over HTTP (package probe/drill/api).
 package recorder
 
 import (
@@ -21,7 +20,7 @@ type Config struct {
 	TLS       client.TLS // nil: plain TCP
 	GridToken client.TokenSource
 	Grid      string // its name; "" takes the one that answers
-	Replicas  int    // copies of every order that the grid is to hold
+	Replicas  int    // configured copies of every order
 	Probes    int    // streams of orders, each bound to a partition, in turn
 	Rate      int    // orders per second of each probe
 	Sessions  int    // client sessions of each probe
@@ -39,16 +38,16 @@ type Config struct {
 	// MaxOrders bounds the ledger; 0: what the memory limit allows.
 	MaxOrders int64
 
-	// NoSink says why nothing downstream is compared, such as that its files go with
-	// their pods; "": the nodes are asked for the files of their sinks.
+	// NoSink is why nothing downstream is compared, for example because its files are deleted with
+	// their pods; "": the nodes are queried for the files of their sinks.
 	NoSink string
 
-	Token string // that /v1 asks for
-	// NodePort is the HTTP port of grid nodes, where they tell of changes of their
-	// configuration; NodeHTTP are addresses (host:port) instead, where each has its own.
+	Token string // required by /v1
+	// NodePort is the HTTP port of grid nodes, which report changes of their configuration;
+	// NodeHTTP are addresses (host:port) instead, where each has its own.
 	NodePort int
 	NodeHTTP []string
-	// Dir is where history and certificate are kept.
+	// Dir is the directory of history and certificate.
 	Dir string
 	// TTL is how long they are served after the end.
 	TTL time.Duration
@@ -63,7 +62,7 @@ const (
 	maxRate     = 1_000_000
 )
 
-// Check says what is wrong with a configuration, by the flags of order-probe drill.
+// Check validates a configuration, by the flags of order-probe drill.
 func (c *Config) Check() error {
 	if len(c.Endpoints) == 0 {
 		return errors.New("--endpoint: name the grid's client service, such as trades-client:7400")

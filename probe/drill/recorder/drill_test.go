@@ -22,7 +22,7 @@ func TestKilledProcesses(t *testing.T) {
 			t.Fatalf("step %d: %+v", i, r)
 		}
 	}
-	time.Sleep(1500 * time.Millisecond) // what comes after
+	time.Sleep(1500 * time.Millisecond) // time after the fault
 	c := d.finish(api.Finish{Context: api.Context{Drill: "ns/x", Seed: 42, StepsAsked: 2, Versions: map[string]string{"operator": "test"}}})
 	if c.Verdict != certificate.Pass || len(c.Reasons) > 0 {
 		t.Fatalf("%s: %q\n%q", c.Verdict, c.Reasons, c.Violations)
@@ -38,16 +38,16 @@ func TestKilledProcesses(t *testing.T) {
 	}
 	for i, s := range c.Steps {
 		if shown, err := d.rec.Step(i); err != nil || shown.WorstGap != s.Outage {
-			t.Errorf("step %d: shown as an outage of %s (%v), certified as one of %s", i, shown.WorstGap, err, s.Outage)
+			t.Errorf("step %d: reported as an outage of %s (%v), certified as one of %s", i, shown.WorstGap, err, s.Outage)
 		}
 		if s.Outcome != certificate.StepPassed || s.Outage <= 0 || s.RedundantAfter <= 0 || s.Before.N == 0 || s.During.N == 0 || s.After.N == 0 || s.Witness.State != api.Seen {
 			t.Errorf("%+v", s)
 		}
-		var told []string
+		var messages []string
 		for _, m := range s.Timeline {
-			told = append(told, m.What)
+			messages = append(messages, m.What)
 		}
-		line := strings.Join(told, "; ")
+		line := strings.Join(messages, "; ")
 		for _, want := range []string{"last acknowledgement before", "first acknowledgement after", "provider says: injected", "accepted", "redundant again"} {
 			if !strings.Contains(line, want) {
 				t.Errorf("the timeline of step %d lacks %q: %s", s.Index, want, line)
@@ -56,7 +56,7 @@ func TestKilledProcesses(t *testing.T) {
 	}
 }
 
-// Who asks before the traffic flows is told so, by a recorder that is being prepared.
+// Requests before the traffic flows get an error that the recorder is preparing.
 func TestAskedWhilePreparing(t *testing.T) {
 	d := start(t, setup{replicas: 2, change: func(c *Config) { c.Say = func(string, ...any) {} }})
 	for n := 0; ; n++ {
@@ -74,8 +74,8 @@ func TestAskedWhilePreparing(t *testing.T) {
 	d.stop()
 }
 
-// A grid that throws acknowledged orders away is found out, to the order: the nodes
-// of this build count what they throw away.
+// A grid that drops acknowledged orders is detected, to the order: the nodes of this build count
+// dropped orders.
 func TestThrownAway(t *testing.T) {
 	d := start(t, setup{replicas: 2, tags: "faulty", args: []string{"--faulty-drop-every", "97"}})
 	d.calm()
@@ -100,15 +100,14 @@ func TestThrownAway(t *testing.T) {
 		dropped += status.Faulty.Dropped
 	}
 	if c.Ledger.Lost != dropped {
-		t.Errorf("lost %d, the nodes threw away %d", c.Ledger.Lost, dropped)
+		t.Errorf("lost %d, the nodes dropped %d", c.Ledger.Lost, dropped)
 	}
 	if c.Control.Result != certificate.ControlPassed {
 		t.Errorf("%+v", c.Control)
 	}
 }
 
-// A grid with one copy of every order loses what its process held, and the
-// certificate says so.
+// A grid with one copy of every order loses what its process held, and the certificate reports it.
 func TestOneCopyIsLost(t *testing.T) {
 	d := start(t, setup{replicas: 1, noSink: true, change: func(c *Config) { c.Patience, c.Timeout = 3*time.Second, 3*time.Second }})
 	d.calm()
@@ -121,12 +120,12 @@ func TestOneCopyIsLost(t *testing.T) {
 	if c.Verdict != certificate.Violated || c.Ledger.Lost < c.Orders.Acknowledged || c.Orders.Acknowledged == 0 || c.Ledger.LostWarned != 0 {
 		t.Fatalf("%s: %+v of %+v", c.Verdict, c.Ledger, c.Orders)
 	}
-	if !strings.Contains(c.Reasons[0], "made with one copy") {
+	if !strings.Contains(c.Reasons[0], "has one copy of every order") {
 		t.Errorf("%q", c.Reasons)
 	}
 }
 
-// What a signal interrupts is judged all the same, as a drill that was ended early.
+// A run interrupted by a signal is still judged, as a drill that was ended early.
 func TestStopped(t *testing.T) {
 	d := start(t, setup{replicas: 2})
 	d.calm()
@@ -137,7 +136,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// The traffic ends with the last order there is room for, and the verdict says so.
+// The traffic ends with the last order there is room for, and the verdict reports it.
 func TestFull(t *testing.T) {
 	d := start(t, setup{replicas: 2, noSink: true, change: func(c *Config) { c.MaxOrders = 1500 }})
 	d.until("the ledger is full", func() bool { s := d.state(); return s.Full && s.Counts.Created == 1500 })
@@ -147,8 +146,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// Both processes of a pair at once: what the sinks had not taken yet is lost, and
-// receipts of two copies excuse nothing, though the drill allows warned losses.
+// Both processes of a pair at once: orders that the sinks had not taken yet are lost, and receipts
+// of two copies excuse nothing, though the drill allows warned losses.
 func TestBothCopiesAtOnce(t *testing.T) {
 	d := start(t, setup{replicas: 2, noSink: true, change: func(c *Config) { c.Patience, c.Timeout = 3*time.Second, 3*time.Second }})
 	d.calm()
@@ -163,13 +162,13 @@ func TestBothCopiesAtOnce(t *testing.T) {
 	}
 }
 
-// A fault that begins while another goes on: both are recorded, and over by
-// themselves. What was in the grid before is none of the drill's business.
+// A fault that begins during another one: both are recorded, and over independently. Orders from
+// before the drill are ignored.
 func TestStepsOverlap(t *testing.T) {
 	const before = 20_000
 	d := start(t, setup{replicas: 2, before: before})
 	d.calm()
-	outer := api.Step{Fault: "away", Type: "APIServerPartition", Provider: "test", What: "nothing is away, in fact"}
+	outer := api.Step{Fault: "away", Type: "APIServerPartition", Provider: "test", What: "nothing is missing"}
 	if _, err := d.api.Begin(t.Context(), 0, outer); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestStepsOverlap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := d.over(0); r.Redundant.Before(r.Recovered) {
-		t.Errorf("redundant before the fault was taken back: %+v", r)
+		t.Errorf("redundant before the recovery of the fault: %+v", r)
 	}
 	c := d.finish(api.Finish{Context: api.Context{StepsAsked: 2}})
 	if c.Verdict != certificate.Pass || len(c.Steps) != 2 || c.Steps[0].Lasted <= 0 || c.Steps[1].Lasted != 0 || c.Steps[0].Outage < c.Steps[1].Outage {
@@ -193,7 +192,7 @@ func TestStepsOverlap(t *testing.T) {
 	}
 	for _, p := range c.Partitions {
 		if p.Entries >= before || p.Entries == 0 {
-			t.Errorf("%s: %d entries were looked at, %d are of before", p.ID, p.Entries, before)
+			t.Errorf("%s: %d entries were checked, %d are earlier ones", p.ID, p.Entries, before)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
-// output is what is there at the end.
+// output is the result at the end.
 type output struct {
 	verdict          certificate.Verdict
 	json, text, page []byte
@@ -29,7 +29,7 @@ type output struct {
 	jsonSum, histSum string
 }
 
-// Finish asks for the end.
+// Finish requests the end.
 func (r *Recorder) Finish(f api.Finish) error {
 	if len(f.Aborted) > maxText || len(f.DataLoss) > maxPods || len(f.Nodes) > maxPods {
 		return fmt.Errorf("aborted: %d bytes, dataLoss: %d names, nodes: %d, must be at most %d", len(f.Aborted), len(f.DataLoss), len(f.Nodes), maxText)
@@ -41,7 +41,7 @@ func (r *Recorder) Finish(f api.Finish) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.asked != nil:
-		return nil // it is under way, with what was said first
+		return nil // it is under way, with the first request
 	case r.phase != api.Running:
 		return fmt.Errorf("%w: the recorder can finish while it is %s, it is %s", errConflict, api.Running, r.phase)
 	}
@@ -50,21 +50,20 @@ func (r *Recorder) Finish(f api.Finish) error {
 	return nil
 }
 
-// stopped is the end that nobody asked for.
-const stopped = "the recorder was told to stop (SIGTERM) before the drill was finished"
+// stopped is an end without a request.
+const stopped = "the recorder was stopped (SIGTERM) before the drill was finished"
 
-// Time that the end may take when the process is being stopped, which is less than
-// a pod is given.
+// Time limits of the end when the process is being stopped, within a pod's grace period.
 const (
 	hurried      = 25 * time.Second
 	hurriedReads = 5 * time.Second
 )
 
-// end ends the traffic, reads the grid, judges, and keeps what came of it.
+// end ends the traffic, reads the grid, judges, and saves the result.
 func (r *Recorder) end(ctx context.Context, stopWatching func()) error {
 	patience, limit := min(r.cfg.Patience, collect.Patience), r.cfg.Timeout+4*r.cfg.Patience+10*time.Minute
 	if ctx.Err() != nil {
-		_ = r.Finish(api.Finish{Aborted: stopped}) // somebody may have asked already
+		_ = r.Finish(api.Finish{Aborted: stopped}) // it may have been requested already
 		patience, limit = hurriedReads, hurried
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -101,7 +100,7 @@ func (r *Recorder) end(ctx context.Context, stopWatching func()) error {
 	return r.keep()
 }
 
-// endSteps gives up what is not over, and returns what the end was asked with.
+// endSteps abandons open steps, and returns the request of the end.
 func (r *Recorder) endSteps() api.Finish {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,12 +124,12 @@ func (r *Recorder) awaitRedundancy(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// faults puts the steps into the history.
+// faults copies the steps into the history.
 func (r *Recorder) faults(h *history.History) (out []history.Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.steps {
-		s.fault.Changes = s.told()
+		s.fault.Changes = s.reported()
 		h.Reps, out = append(h.Reps, s.rep), append(out, s.fault)
 	}
 	return out
@@ -143,7 +142,7 @@ func (r *Recorder) read(ctx context.Context, asked api.Finish, patience time.Dur
 	cancel()
 	answered := err == nil
 	if !answered {
-		r.h.Notes = append(r.h.Notes, "at the end nobody says who is what; the copies are looked for where they were: "+err.Error())
+		r.h.Notes = append(r.h.Notes, "at the end no node reports roles; the copies are looked for at their last addresses: "+err.Error())
 	}
 	sinks := r.sinks(ctx, asked.Nodes)
 	if err := collect.Read(ctx, r.watch, sinks, r.h, patience); err != nil {
@@ -153,7 +152,7 @@ func (r *Recorder) read(ctx context.Context, asked api.Finish, patience time.Dur
 	return ctx.Err()
 }
 
-// sinks are what can be compared downstream; nil: nothing, and the history says why.
+// sinks are what can be compared downstream; nil: nothing, and the history has the reason.
 func (r *Recorder) sinks(ctx context.Context, nodes []string) collect.Sinks {
 	if r.cfg.NoSink != "" {
 		r.h.Drill.NoSink = "no sink: " + r.cfg.NoSink
@@ -167,9 +166,9 @@ func (r *Recorder) sinks(ctx context.Context, nodes []string) collect.Sinks {
 	return s
 }
 
-// noHolder are the partitions of which it is known that no process holds the log:
-// none of the copies that count can be read, and either the grid itself suspects the
-// loss, or others of the grid answer, so that the network is not to blame.
+// noHolder are the partitions whose log is known to be held by no process: none of the copies that
+// count can be read, and either the grid itself suspects the loss, or other processes of the grid
+// answer, so the network is not the cause.
 func noHolder(h *history.History, suspected []string, answered bool) map[string]string {
 	out := map[string]string{}
 	for _, p := range h.Partitions {
@@ -189,7 +188,7 @@ func noHolder(h *history.History, suspected []string, answered bool) map[string]
 		}
 		for _, name := range suspected {
 			if name == p.String() {
-				out[p.String()] = "the grid says DataLossSuspected; " + where
+				out[p.String()] = "the grid reports DataLossSuspected; " + where
 			}
 		}
 		if out[p.String()] == "" && answered && allGone(h, p) {
@@ -199,8 +198,8 @@ func noHolder(h *history.History, suspected []string, answered bool) map[string]
 	return out
 }
 
-// allGone says that no session of the partition had an order acknowledged in the
-// last seconds of the traffic: its service had ended before the copies were looked for.
+// allGone reports whether no session of the partition had an order acknowledged in the last seconds
+// of the traffic: its service had ended before the copies were read.
 func allGone(h *history.History, p wire.PartitionID) bool {
 	last, end := int64(0), int64(0)
 	for s := range h.Streams {
@@ -214,7 +213,7 @@ func allGone(h *history.History, p wire.PartitionID) bool {
 	return last < end-int64(2*time.Second)
 }
 
-// keep saves history and certificate, and hands them out.
+// keep saves history and certificate, and serves them.
 func (r *Recorder) keep() error {
 	r.say("judge")
 	if err := os.MkdirAll(r.cfg.Dir, 0o755); err != nil {

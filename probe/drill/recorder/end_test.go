@@ -10,8 +10,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// gone is ten seconds of orders, of which those of partition 0 were acknowledged until
-// `until`, and of which the two copies cannot be read.
+// gone is ten seconds of orders; those of partition 0 were acknowledged until `until`, and its two
+// copies cannot be read.
 func gone(until time.Duration) *history.History {
 	h := &history.History{Partitions: []wire.PartitionID{0, 1}}
 	for p := range wire.PartitionID(2) {
@@ -35,21 +35,20 @@ func gone(until time.Duration) *history.History {
 	return h
 }
 
-// That nobody holds a log has to be known: a copy that cannot be read is unread, not
-// lost.
+// That no process holds a log has to be known: a copy that cannot be read is unread, not lost.
 func TestNoHolder(t *testing.T) {
 	for name, c := range map[string]struct {
 		until     time.Duration
 		suspected []string
 		answered  bool
 		change    func(*history.History)
-		want      string // in what is said of p0; "": it may be there
+		want      string // in the message of p0; "": it may be held
 	}{
 		"the grid suspects it":                    {9 * time.Second, []string{"p0"}, false, nil, "DataLossSuspected"},
 		"the grid suspects it of another":         {5 * time.Second, []string{"p1"}, false, nil, ""},
 		"others answer, and service had ended":    {5 * time.Second, nil, true, nil, "another process of the grid answers"},
 		"others answer, and service went on":      {10 * time.Second, nil, true, nil, ""},
-		"nobody answers":                          {5 * time.Second, nil, false, nil, ""},
+		"no node answers":                         {5 * time.Second, nil, false, nil, ""},
 		"one copy in sync was read":               {5 * time.Second, []string{"p0"}, true, func(h *history.History) { h.Logs[1].Error = "" }, ""},
 		"one copy in sync was read, and is short": {5 * time.Second, []string{"p0"}, true, func(h *history.History) { h.Logs[1].Error, h.Logs[1].Short = "", "ends early" }, ""},
 		"no copy was named":                       {5 * time.Second, []string{"p0"}, true, func(h *history.History) { h.Logs = h.Logs[2:] }, ""},
@@ -59,7 +58,7 @@ func TestNoHolder(t *testing.T) {
 			c.change(h)
 		}
 		got := noHolder(h, c.suspected, c.answered)
-		if said := got["p0"]; (said == "") != (c.want == "") || !strings.Contains(said, c.want) || got["p1"] != "" {
+		if problem := got["p0"]; (problem == "") != (c.want == "") || !strings.Contains(problem, c.want) || got["p1"] != "" {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -72,7 +72,7 @@ type setup struct {
 	tags     string
 	args     []string // of the nodes
 	noSink   bool
-	before   int64 // orders in the grid before the recorder comes
+	before   int64 // orders in the grid before the recorder starts
 	change   func(*Config)
 }
 
@@ -128,7 +128,7 @@ func start(t *testing.T, s setup) *drill {
 	return d
 }
 
-// fill puts orders of somebody else into every partition.
+// fill sends foreign orders to every partition.
 func (d *drill) fill(orders int64) {
 	d.t.Helper()
 	if orders == 0 {
@@ -155,7 +155,7 @@ func (d *drill) until(what string, done func() bool) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	d.t.Fatalf("a minute passed and still not: %s; state %+v", what, d.state())
+	d.t.Fatalf("not after a minute: %s; state %+v", what, d.state())
 }
 
 func (d *drill) state() *api.State {
@@ -179,7 +179,7 @@ func (d *drill) kill(index int, pods ...int) {
 	for _, p := range pods {
 		s.Pods = append(s.Pods, "dev-s0-"+string(rune('0'+p)))
 	}
-	for range 2 { // whoever drives it may start anew and say it again
+	for range 2 { // the driver may restart and repeat it
 		if _, err := d.api.Begin(d.t.Context(), index, s); err != nil {
 			d.t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func (d *drill) over(index int) *api.Record {
 	return rec
 }
 
-// finish returns the certificate as it came over the network.
+// finish returns the certificate received over the network.
 func (d *drill) finish(f api.Finish) *certificate.Certificate {
 	d.t.Helper()
 	for range 2 {

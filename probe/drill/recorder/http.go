@@ -65,7 +65,7 @@ func (r *Recorder) Handler() http.Handler {
 			b, kind := part(out)
 			w.Header().Set("Content-Type", kind)
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(30 * time.Second))
-			_, _ = w.Write(b) // the asker may be gone
+			_, _ = w.Write(b) // the client may be gone
 			return nil
 		}))
 	}
@@ -73,14 +73,14 @@ func (r *Recorder) Handler() http.Handler {
 	return mux
 }
 
-// hasToken says whether a request shows the drill's token.
+// hasToken reports whether a request has the drill's token.
 func (r *Recorder) hasToken(req *http.Request) bool {
 	want, got := sha256.Sum256([]byte("Bearer "+r.cfg.Token)), sha256.Sum256([]byte(req.Header.Get("Authorization")))
 	return r.cfg.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// forReaders asks for the certificate of Prometheus, which gives nobody who plays a recorder anything to use elsewhere, or
-// for the token.
+// forReaders requires the certificate of Prometheus, whose disclosure to a fake recorder is
+// harmless, or the token.
 func (r *Recorder) forReaders(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// The chain was verified in the handshake.
@@ -93,7 +93,7 @@ func (r *Recorder) forReaders(page http.Handler) http.Handler {
 	})
 }
 
-// guarded asks for the token, bounds the body, and turns errors into statuses.
+// guarded requires the token, bounds the body, and maps errors to statuses.
 func (r *Recorder) guarded(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if !r.hasToken(req) {

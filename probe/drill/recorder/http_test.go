@@ -96,7 +96,7 @@ func TestHTTPRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the body is, the answer is one of the statuses above.
+// For every body the answer is one of the statuses above.
 func FuzzStep(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"type":"PodKill","pods":["a"],"partitions":["p0"],"expect":{"outageNanoseconds":5}}`, "null", "[]", "{\"type\":\"\\u0000\"}"} {
 		f.Add([]byte(seed), "0", "injected")
@@ -117,7 +117,7 @@ func FuzzStep(f *testing.F) {
 			}
 		}
 		if _, err := r.Tell(0, api.Event(event), api.Note{}); err == nil {
-			t.Error("an event of a step that was never begun was taken")
+			t.Error("an event of a step that was never begun was accepted")
 		}
 	})
 }
@@ -143,7 +143,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A peer that answers without end, or nonsense, is not believed.
+// An endless or invalid answer of a peer is rejected.
 func TestClientIsBounded(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == api.PathState {
@@ -214,7 +214,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	metricsdoc.Check(t, "../../../docs/metrics.md", r.Registry(), func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// The JSON of a state that has no times does not invent any.
+// The JSON of a state without times has none.
 func TestStateJSON(t *testing.T) {
 	r, _ := preparing(t)
 	b, err := json.Marshal(r.State())

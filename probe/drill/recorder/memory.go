@@ -7,12 +7,12 @@ import (
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
-// maxReadsOf bounds the confirmed reads that are kept: they take as much again as a
-// tenth of the orders.
+// maxReadsOf bounds the confirmed reads that are kept: they use as much memory as a tenth of the
+// orders.
 func maxReadsOf(orders int64) int64 { return max(100_000, orders/10) }
 
-// memoryLimit is that of the container, or else half of the machine's memory: what
-// runs beside is not ours to starve.
+// memoryLimit is that of the container, or else half of the machine's memory, to leave room for
+// others.
 func memoryLimit() (bytes int64, of string) {
 	if limit, file, ok := cgroup.MemoryLimit(); ok {
 		return limit, file
@@ -20,5 +20,5 @@ func memoryLimit() (bytes int64, of string) {
 	return host.Manifest().MemoryMiB << 20 / 2, "half of the machine's memory"
 }
 
-// limitMemory tells the runtime to collect rather than to go over the limit.
+// limitMemory makes the runtime collect rather than exceed the limit.
 func limitMemory(bytes int64) { debug.SetMemoryLimit(bytes - bytes/10) }

@@ -46,14 +46,14 @@ func ledger(n int) *history.History {
 	return h
 }
 
-// What an order takes at most, from the reading of the logs until the certificate is
-// there, is less than room is kept for.
+// The memory of an order, from the reading of the logs until the certificate is complete, is less
+// than the reserved room.
 func TestMemoryOfALedger(t *testing.T) {
 	if testing.Short() || race.Enabled {
 		t.Skip("takes half a gigabyte, and counts memory: run it without -short and -race")
 	}
 	const orders = 600_000
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that what is measured is needed
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that only live memory is measured
 	var before runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -79,10 +79,10 @@ func TestMemoryOfALedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// While the orders are taken over from the traffic they are there twice.
+	// While the orders are copied from the traffic they exist twice.
 	got, kept := int64(peak.Load()-before.HeapAlloc)/orders, int64(room.PerOrder+room.PerCopy*3)
-	t.Logf("%d bytes an order, room is kept for %d", got, kept)
+	t.Logf("%d bytes per order, %d reserved", got, kept)
 	if got > kept {
-		t.Errorf("an order takes %d bytes at most, room is kept for %d", got, kept)
+		t.Errorf("an order takes %d bytes at most, %d reserved", got, kept)
 	}
 }

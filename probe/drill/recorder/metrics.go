@@ -17,7 +17,7 @@ var (
 	createdDesc   = desc("created_orders_total", "Orders that a drill created.")
 	oneCopyDesc   = desc("one_copy_orders_total", "Orders acknowledged with a receipt that names one copy only.")
 	roomDesc      = desc("ledger_orders", "Orders the ledger of a drill has room for; the traffic ends with the last one.")
-	redundantDesc = desc("redundant", "1 while every partition has a primary and all its copies in sync, as the grid itself says; else 0.")
+	redundantDesc = desc("redundant", "1 while every partition has a primary and all its copies in sync, as reported by the grid; else 0.")
 	gapDesc       = desc("worst_gap_seconds", "Longest time that a session was without an acknowledgement in the last ten seconds.")
 	stepsDesc     = desc("steps_total", "Faults begun.")
 	phaseDesc     = desc("phase", "1 for the phase a recorder is in: Preparing, Running, Finishing, Done, Failed.", "phase")

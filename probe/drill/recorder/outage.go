@@ -7,11 +7,12 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
 
-// What a step shows as its outage comes from the times of acknowledgements, by the same rule as in the certificate. While the
-// step is under way its end is now, and the silence that goes on counts. Once it is over, the figure is the certificate's as soon
-// as every session has had another acknowledgement.
+// The reported outage of a step is derived from the times of acknowledgements, by the same rule as
+// in the certificate. During the step its end is now, and the present silence counts. Once it is
+// over, the figure is the certificate's as soon as every session has had another acknowledgement.
 
-// outage of a step, from a timeline that goes back to its beginning. next is when the step after it began, 0 for none.
+// outage of a step, from a timeline that goes back to its beginning. next is when the next step
+// began, 0 for none.
 func (s *step) outage(t *validate.Timeline, next, now int64) time.Duration {
 	if s.closed {
 		return s.worst
@@ -26,7 +27,7 @@ func (s *step) outage(t *validate.Timeline, next, now int64) time.Duration {
 	return s.worst
 }
 
-// outageOf is outage by what the traffic knows.
+// outageOf is outage from the present traffic.
 func (r *Recorder) outageOf(s *step, now int64) time.Duration {
 	if s.closed {
 		return s.worst
@@ -38,7 +39,7 @@ func (r *Recorder) outageOf(s *step, now int64) time.Duration {
 	return s.outage(validate.LiveTimeline(r.traffic.Acks()), next, now)
 }
 
-// closeOutages settles what can be settled, and forgets what no step needs.
+// closeOutages finalizes what can be finalized, and drops unneeded data.
 func (r *Recorder) closeOutages(now int64) {
 	before, still := now, r.unclosed[:0]
 	for i, s := range r.unclosed {

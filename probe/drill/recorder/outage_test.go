@@ -61,7 +61,7 @@ func played(rng *rand.Rand) *history.History {
 	return h
 }
 
-// known is what the recorder knows of a run at a moment.
+// known is the recorder's knowledge of a run at a moment.
 func known(h *history.History, now int64) *validate.Timeline {
 	acks, newest := make([][]int64, 2), int64(0)
 	for _, o := range h.Streams[0].Orders {
@@ -75,8 +75,8 @@ func known(h *history.History, now int64) *validate.Timeline {
 	return validate.LiveTimeline(map[wire.PartitionID][][]int64{0: acks}, newest)
 }
 
-// TestOutageIsTheCertificates: what a step shows when it is closed, or at the end, is what the certificate says, and while it is
-// under way a silence that goes on is shown.
+// TestOutageIsTheCertificates: the reported outage of a step, when it is closed or at the end, is
+// the certificate's, and during it the present silence is included.
 func TestOutageIsTheCertificates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 17))
 	closed, unserved, lasting := 0, 0, 0
@@ -105,7 +105,7 @@ func TestOutageIsTheCertificates(t *testing.T) {
 				timeline := known(h, now)
 				shown = s.outage(timeline, next, now)
 				if silent := timeline.Silence(rep.Partitions, min(now, timeline.Until(0))); !s.over && shown < silent {
-					t.Fatalf("round %d, step %d: %s is shown, and a session has been silent for %s", round, i, shown, silent)
+					t.Fatalf("round %d, step %d: %s is reported, and a session has been silent for %s", round, i, shown, silent)
 				}
 				if s.closed {
 					closed++
@@ -113,7 +113,7 @@ func TestOutageIsTheCertificates(t *testing.T) {
 				}
 			}
 			if want := c.Steps[i].Outage; shown != want {
-				t.Errorf("round %d, step %d: shown as an outage of %s, certified as one of %s: %+v", round, i, shown, want, *rep)
+				t.Errorf("round %d, step %d: reported as an outage of %s, certified as one of %s: %+v", round, i, shown, want, *rep)
 			}
 			if rep.Served == 0 {
 				unserved++
@@ -124,6 +124,6 @@ func TestOutageIsTheCertificates(t *testing.T) {
 		}
 	}
 	if closed < 400 || unserved < 50 || lasting < 200 {
-		t.Errorf("of 800 steps %d were closed, %d never served, %d lasted: too few to show anything", closed, unserved, lasting)
+		t.Errorf("of 800 steps %d were closed, %d never served, %d lasted: too few to prove anything", closed, unserved, lasting)
 	}
 }

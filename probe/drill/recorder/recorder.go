@@ -29,7 +29,7 @@ type Recorder struct {
 	before        host.Sample
 	nodeHTTP      *nodes
 
-	finish chan struct{} // closed when the end was asked for
+	finish chan struct{} // closed when the end was requested
 
 	mu       sync.Mutex // guards all that follows
 	phase    api.Phase
@@ -40,7 +40,7 @@ type Recorder struct {
 	asked    *api.Finish
 	steps    []*step // in the order in which they began
 	open     []*step // of these, those under way
-	unclosed []*step // whose outage may change still
+	unclosed []*step // whose outage may still change
 	view     view
 	gaps     gaps
 	recent   recent
@@ -55,7 +55,7 @@ func New(cfg Config) (*Recorder, error) {
 	if cfg.Say == nil {
 		cfg.Say = func(string, ...any) {}
 	}
-	// A session that has an order every second is not without service in between.
+	// A session with one order per second is not without service in between.
 	cfg.GapLimit = max(cfg.GapLimit, 4*time.Duration(cfg.Sessions)*time.Second/time.Duration(cfg.Rate))
 	r := &Recorder{cfg: cfg, maxOrders: cfg.MaxOrders, finish: make(chan struct{}), phase: api.Preparing, nodeHTTP: newNodes(cfg)}
 	limit, of := memoryLimit()
@@ -71,9 +71,9 @@ func New(cfg Config) (*Recorder, error) {
 	return r, nil
 }
 
-// Run records until the end is asked for or ctx ends, then judges. It returns nil
-// when there is a certificate, whatever its verdict. What ctx interrupts is judged
-// all the same, as a drill that was ended early.
+// Run records until the end is requested or ctx ends, then judges. It returns nil when there is a
+// certificate, whatever its verdict. A run interrupted by ctx is still judged, as a drill that was
+// ended early.
 func (r *Recorder) Run(ctx context.Context) error {
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
@@ -133,7 +133,7 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	if r.watch, err = dial("drill-watch"); err != nil {
 		return err
 	}
-	var parts []wire.PartitionID // r's own fields are asked for by others already
+	var parts []wire.PartitionID // r's own fields are already used concurrently
 	for _, p := range r.sender.Table() {
 		parts = append(parts, p.ID)
 	}
@@ -170,8 +170,8 @@ var errStop = errors.New("stop")
 // bases finds where each log ends before the first order.
 func (r *Recorder) bases(ctx context.Context, parts []wire.PartitionID) (out []history.Base, err error) {
 	for _, p := range parts {
-		// The first chunk says where the log ends; nothing of it is looked at, and its
-		// beginning may be freed.
+		// The first chunk has the end of the log; its entries are ignored, and its beginning may be
+		// freed.
 		reader := r.watch.NewLogReader(p, "")
 		if _, err := reader.Next(ctx, func(client.LogEntry) error { return errStop }); err != nil && !errors.Is(err, errStop) {
 			return nil, fmt.Errorf("where the log of %s ends: %w", p, err)
@@ -186,7 +186,7 @@ func (r *Recorder) bases(ctx context.Context, parts []wire.PartitionID) (out []h
 	return out, nil
 }
 
-// all partitions of the grid, or those of the names.
+// all partitions of the grid, or those named.
 func (r *Recorder) named(names []string) ([]wire.PartitionID, error) {
 	if len(names) == 0 {
 		return slices.Clone(r.parts), nil

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
-// State tells how the recorder is.
+// State returns the state of the recorder.
 func (r *Recorder) State() api.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,11 +35,11 @@ func (r *Recorder) State() api.State {
 	return s
 }
 
-// recently is how old what State says of the last moments may be.
+// recently is the period that State reports as recent.
 const recently = 10 * time.Second
 
-// calmSince is since when the grid has been redundant and no session without an
-// acknowledgement for long; 0: it is not so.
+// calmSince is when the grid last became stable, redundant and without long gaps of a session; 0 if
+// it is not.
 func (r *Recorder) calmSince() int64 {
 	if r.view.since == 0 || r.gaps.last == 0 || r.traffic.Gap(r.parts) > r.cfg.GapLimit {
 		return 0
@@ -53,7 +53,7 @@ func countsOf(c, before traffic.Counts) api.Counts {
 	return out
 }
 
-// record is what is known of a step.
+// record is the data of a step.
 func (r *Recorder) record(s *step) *api.Record {
 	now := clock.Now()
 	latencies := r.traffic.Latencies()
@@ -64,7 +64,7 @@ func (r *Recorder) record(s *step) *api.Record {
 	return out
 }
 
-// wall is a time of the recorder's clock as one of the wall; 0 is none.
+// wall converts a time of the recorder's clock to wall time; 0 is none.
 func wall(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}

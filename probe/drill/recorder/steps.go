@@ -27,28 +27,27 @@ type step struct {
 	closed  bool           // worst is final
 	counts  traffic.Counts // when it began
 	latency traffic.Latencies
-	// changes of configuration that nodes told of, see changes.go.
+	// changes of configuration reported by nodes, see changes.go.
 	changes map[changeKey]history.Change
 }
 
-// Bounds of what a step may say.
+// Bounds of a step's fields.
 const (
 	maxSteps = 1 << 16
 	maxOpen  = 16 // at once
 	maxText  = 4096
 	maxPods  = 4096
-	// longestCalm is how much of the calm time before a fault is compared with it.
+	// longestCalm bounds the calm time before a fault that is compared with it.
 	longestCalm = int64(30 * time.Second)
 )
 
-// errors of steps, which become statuses of HTTP.
+// errors of steps, which become HTTP statuses.
 var (
 	errUnknownStep = errors.New("no step of this index was begun")
 	errConflict    = errors.New("conflict")
 )
 
-// each calls f for the steps that are under way: one fault may begin while another
-// goes on.
+// each calls f for the steps under way: one fault may begin during another.
 func (r *Recorder) each(f func(*step)) {
 	still := r.open[:0]
 	for _, s := range r.open {
@@ -63,7 +62,7 @@ func (r *Recorder) each(f func(*step)) {
 	r.open = still
 }
 
-// underWay says whether there is a step that is not over.
+// underWay reports whether there is a step that is not over.
 func (r *Recorder) underWay() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +128,7 @@ func (r *Recorder) Begin(index int, asked api.Step) (*api.Record, error) {
 	return r.record(s), nil
 }
 
-// lastOver is when the step before was over: its after is not this one's before.
+// lastOver is when the previous step was over: its time after is not this one's time before.
 func (r *Recorder) lastOver() int64 {
 	if n := len(r.steps); n > 0 {
 		return r.steps[n-1].end()
@@ -137,7 +136,7 @@ func (r *Recorder) lastOver() int64 {
 	return 0
 }
 
-// end is when the last thing that a step waits for came.
+// end is when the last condition of a step was met.
 func (s *step) end() int64 { return max(s.rep.Redundant, s.rep.Served, s.rep.Healed, s.rep.To) }
 
 func checkStep(index int, s *api.Step) error {
@@ -165,8 +164,7 @@ func checkStep(index int, s *api.Step) error {
 	return nil
 }
 
-// members are the ids of the pods' members in all partitions; of all pods if none
-// is named.
+// members are the ids of the pods' members in all partitions; of all pods if none is named.
 func members(rows []row, pods []string) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range rows {
@@ -184,7 +182,7 @@ func members(rows []row, pods []string) map[string]bool {
 	return out
 }
 
-// Tell takes an event of a step.
+// Tell handles an event of a step.
 func (r *Recorder) Tell(index int, e api.Event, n api.Note) (*api.Record, error) {
 	if len(n.Message) > maxText || len(n.Witness.Message) > maxText {
 		return nil, fmt.Errorf("message: %d bytes, witness.message: %d bytes, must be at most %d", len(n.Message), len(n.Witness.Message), maxText)
@@ -208,11 +206,11 @@ func (r *Recorder) Tell(index int, e api.Event, n api.Note) (*api.Record, error)
 	case api.Injected:
 		s.rep.To = cmp.Or(s.rep.To, now)
 	case api.Recovered:
-		s.rep.To = cmp.Or(s.rep.To, now) // a provider that says both at once
+		s.rep.To = cmp.Or(s.rep.To, now) // a provider that reports both at once
 		s.rep.Healed = cmp.Or(s.rep.Healed, now)
 	case api.Abandoned:
 		if !s.over {
-			s.abandon(cmp.Or(n.Message, "abandoned, and nobody said why"), now)
+			s.abandon(cmp.Or(n.Message, "abandoned without a reason"), now)
 		}
 	default:
 		return nil, fmt.Errorf("event %.40q: must be %s, %s or %s", e, api.Injected, api.Recovered, api.Abandoned)
@@ -227,7 +225,7 @@ func (r *Recorder) Tell(index int, e api.Event, n api.Note) (*api.Record, error)
 	return r.record(s), nil
 }
 
-// Step tells of a step.
+// Step returns the state of a step.
 func (r *Recorder) Step(index int) (*api.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,13 +238,13 @@ func (r *Recorder) Step(index int) (*api.Record, error) {
 
 func (s *step) lacks(missing string) { s.since, s.missing = 0, missing }
 
-// waits says what a step waits for.
+// waits returns what a step waits for.
 func (s *step) waits() string {
 	switch {
 	case s.rep.To == 0:
 		return "the fault was not injected"
 	case s.rep.Healed == 0:
-		return "the fault was not taken back"
+		return "the fault was not recovered"
 	case s.rep.Served == 0:
 		return "a session was still without service"
 	}
@@ -260,7 +258,7 @@ func (s *step) abandon(why string, now int64) {
 	s.over, s.rep.Failed = true, why
 }
 
-// look sees whether service and redundancy are back.
+// look checks whether service and redundancy are back.
 func (s *step) look(r *Recorder, now int64) {
 	if s.over || s.rep.To == 0 {
 		return

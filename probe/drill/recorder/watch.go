@@ -11,25 +11,25 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
-// How often the grid is asked who is what: while a step is under way, and else.
+// Polling intervals of the grid's roles: during a step, and otherwise.
 const (
 	pollStep = 20 * time.Millisecond
 	pollCalm = 100 * time.Millisecond
 	askLimit = 2 * time.Second
 )
 
-// row is a partition as the nodes themselves see it.
+// row is a partition as reported by the nodes.
 type row = client.PartitionInfo
 
-// view is what the grid last said of itself.
+// view is the last report of the grid.
 type view struct {
 	rows     []row
 	since    int64                    // redundant since; 0: it is not
 	missing  string                   // what redundancy lacks
-	degraded map[wire.PartitionID]int // place in h.Degraded of the time that goes on
+	degraded map[wire.PartitionID]int // index in h.Degraded of the present period
 }
 
-// watchTable asks the grid until ctx ends.
+// watchTable polls the grid until ctx ends.
 func (r *Recorder) watchTable(ctx context.Context) {
 	for ctx.Err() == nil {
 		ask, cancel := context.WithTimeout(ctx, askLimit)
@@ -53,14 +53,14 @@ func (r *Recorder) watchTable(ctx context.Context) {
 	}
 }
 
-// see takes what the grid said; err: it said nothing.
+// see handles a report of the grid; err: there was none.
 func (r *Recorder) see(rows []row, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := clock.Now()
 	v := &r.view
 	if err != nil {
-		v.since, v.missing = 0, "nobody says who is what: "+err.Error()
+		v.since, v.missing = 0, "no node reports roles: "+err.Error()
 		r.each(func(s *step) { s.lacks(v.missing) })
 		return
 	}
@@ -82,8 +82,7 @@ func (r *Recorder) see(rows []row, err error) {
 	})
 }
 
-// noteDegraded keeps the times in which the grid says that a partition has too few
-// copies.
+// noteDegraded records the times in which the grid reports that a partition has too few copies.
 func (r *Recorder) noteDegraded(now int64) {
 	if r.view.degraded == nil {
 		r.view.degraded = map[wire.PartitionID]int{}
@@ -105,7 +104,7 @@ func (r *Recorder) noteDegraded(now int64) {
 	}
 }
 
-// maxDegraded bounds the record of a grid that never comes to rest.
+// maxDegraded bounds the record of a grid that never becomes stable.
 const maxDegraded = 1 << 18
 
 func inSync(r row) (n int) {
@@ -125,8 +124,8 @@ func podOf(member string) string {
 	return pod
 }
 
-// lacks says what redundancy lacks: every partition has a primary and all its copies
-// in sync, none of them one of gone. "" is nothing.
+// lacks returns what redundancy lacks: every partition has a primary and all its copies in sync,
+// none of them one of gone. "" is nothing.
 func lacks(rows []row, parts []wire.PartitionID, replicas int, gone map[string]bool) string {
 	if len(rows) < len(parts) {
 		return fmt.Sprintf("%d of %d partitions are known", len(rows), len(parts))
@@ -158,9 +157,9 @@ func (g *gaps) worst() (worst time.Duration) {
 	return worst
 }
 
-// watchGaps looks every second at the longest gap of it.
+// watchGaps checks the longest gap every second.
 func (r *Recorder) watchGaps(ctx context.Context) {
-	for r.traffic.Served(r.probed()) == 0 { // every session has to have begun
+	for r.traffic.Served(r.probed()) == 0 { // every session must have begun
 		if sleep(ctx, 50*time.Millisecond) != nil {
 			return
 		}
@@ -187,5 +186,5 @@ func (r *Recorder) watchGaps(ctx context.Context) {
 	}
 }
 
-// probed are the partitions that have a probe.
+// probed are the partitions with a probe.
 func (r *Recorder) probed() []wire.PartitionID { return r.parts[:min(len(r.parts), r.cfg.Probes)] }

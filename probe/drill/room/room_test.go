@@ -15,7 +15,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestMemory: what is asked for so many orders has room for them, and for few more.
+// TestMemory: the memory for a number of orders has room for them, and for few more.
 func TestMemory(t *testing.T) {
 	for _, replicas := range []int{1, 2, 3} {
 		for _, orders := range []int64{0, 1, 6000, 999_999, 2_640_000, 1e9, most} {
@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 			t.Errorf("-1 orders take %d bytes, none %d", a, b)
 		}
 		if Memory(1<<63-1, replicas) != Memory(most, replicas) {
-			t.Error("more than can be said is not bounded")
+			t.Error("overflow is not bounded")
 		}
 	}
 }

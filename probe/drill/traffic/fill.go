@@ -14,15 +14,15 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// EntryBytes is what one order of Fill takes in a log.
+// EntryBytes is the size of one order of Fill in a log.
 const EntryBytes = (order.HeaderSize + fixorder.Size + 7) &^ 7
 
 // fillSessions keep a partition busy whatever the round trip.
 const fillSessions = 4
 
-// Fill puts orders into a partition as fast as it takes them, as ballast: they are
-// in the copies and in the sinks, and belong to no stream of a history. It
-// returns when all are acknowledged, and with the first that is not.
+// Fill submits orders to a partition as fast as it accepts them, as ballast: they are in the copies
+// and in the sinks, and belong to no stream of a history. It returns when all are acknowledged, or
+// with the first error.
 func Fill(ctx context.Context, c *client.Client, p wire.PartitionID, orders int64) error {
 	id := fixorder.ID{Run: fixorder.NewRun()}
 	var next atomic.Int64

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sixteen buckets for every power of two: a quantile is at most a sixteenth too
-// high. This is for those who watch; judges use the records.
+// Sixteen buckets for every power of two: a quantile is at most a sixteenth too high. This is for
+// display; judges use the records.
 const (
 	perOctave = 16
 	buckets   = 40 * perOctave // up to a quarter of an hour
@@ -45,7 +45,7 @@ func (l *latencies) read() (out Latencies) {
 	return out
 }
 
-// Since is what was counted after before was read.
+// Since is the difference to an earlier reading.
 func (l *Latencies) Since(before *Latencies) (out Latencies) {
 	for i := range l {
 		out[i] = l[i] - before[i]
@@ -53,7 +53,7 @@ func (l *Latencies) Since(before *Latencies) (out Latencies) {
 	return out
 }
 
-// Quantile is at least the q-quantile and at most a sixteenth more; 0 of nothing.
+// Quantile is at least the q-quantile and at most a sixteenth more; 0 without observations.
 func (l *Latencies) Quantile(q float64) time.Duration {
 	all := int64(0)
 	for _, n := range l {

@@ -38,6 +38,6 @@ func TestLatencyQuantile(t *testing.T) {
 		t.Errorf("the one since has p50 %s", d.Quantile(0.5))
 	}
 	if (&Latencies{}).Quantile(0.99) != 0 {
-		t.Error("of nothing: not 0")
+		t.Error("without observations: not 0")
 	}
 }

@@ -48,12 +48,12 @@ func (r *records) at(index int64) *load.Order {
 	return &r.blocks[index/blockSize][index%blockSize]
 }
 
-// noteAcked makes the order one that readers ask for.
+// noteAcked makes the order a candidate for reads.
 func (r *records) noteAcked(index int64) {
 	r.recent[uint64(r.acked.Add(1))%uint64(len(r.recent))].Store(index + 1)
 }
 
-// pick is an order worth reading: one acknowledged lately, or one under way.
+// pick returns an order to read: one acknowledged lately, or one in flight.
 func (r *records) pick(rng *rand.Rand) (int64, bool) {
 	created := r.created.Load()
 	if created == 0 {
@@ -67,7 +67,7 @@ func (r *records) pick(rng *rand.Rand) (int64, bool) {
 	return max(0, at-1), true
 }
 
-// stream copies the records. Nobody may add or change one any more.
+// stream copies the records, which must not change any more.
 func (r *records) stream() history.Stream {
 	s := history.Stream{ID: r.id, Partition: r.partition, Node: r.node, Sessions: r.sessions}
 	n := r.created.Load()

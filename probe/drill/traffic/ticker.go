@@ -8,9 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
-// ticker is a thread that does nothing but wake up every now and then. When it
-// is late, the machine kept this process from running, and what looks like an
-// outage of the grid may be one of ours.
+// ticker is a thread that only wakes up periodically. When it is late, the machine delayed this
+// process, and an apparent outage of the grid may be caused by that.
 type ticker struct {
 	stopping atomic.Bool
 	done     chan struct{}
@@ -20,9 +19,9 @@ type ticker struct {
 
 const (
 	tick = int64(2 * time.Millisecond)
-	// late is what is worth noting.
+	// late is the least delay to record.
 	late = int64(2 * time.Millisecond)
-	// maxStalls bounds the record on a machine that is hopeless.
+	// maxStalls bounds the record on an overloaded machine.
 	maxStalls = 1 << 20
 )
 

@@ -1,11 +1,10 @@
 // Package traffic puts load on a grid and records every order and every read
 // with the time it was asked and the time it was answered.
 //
-// Orders are created by a clock, whatever the grid does (an open loop), and go
-// to all partitions in turn, each over several sessions of the Go client, which
-// finds a new primary by itself. Beside it, an insider at every node asks that
-// node alone, confirmed reads and a few orders, and takes no hint: a node that
-// believes to be primary and is not would answer one.
+// Orders are created on a fixed schedule, independent of the grid (an open loop), and go to all
+// partitions in turn, each over several sessions of the Go client, which finds a new primary by
+// itself. In addition, a direct prober at every node sends confirmed reads and a few orders to that
+// node alone, and follows no hint: a node that wrongly believes to be primary would answer one.
 package traffic
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
-// Config of the traffic. Client is the caller's, and stays so.
+// Config of the traffic. Client stays owned by the caller.
 type Config struct {
 	Client     *client.Client
 	Grid       string
@@ -41,11 +40,11 @@ type Config struct {
 	// stream for each of Partitions. Rate is that of all of them.
 	Probes []wire.PartitionID
 	FIX    fixorder.Version // "": 4.2
-	// MaxOrders and MaxReads bound the record; 0: not. The traffic ends with the last
-	// order there is room for.
+	// MaxOrders and MaxReads bound the record; 0: not. The traffic ends with the last order there
+	// is room for.
 	MaxOrders, MaxReads int64
-	// Giving is how long Stop waits, first for orders that were never sent for want of
-	// room in their session's window, then for answers; 0: as long as its context.
+	// Giving is how long Stop waits, first for orders that were never sent for lack of room in
+	// their session's window, then for answers; 0: as long as its context.
 	Giving time.Duration
 }
 
@@ -67,22 +66,22 @@ type Traffic struct {
 	tally   tally
 	ticker  *ticker
 
-	reads   atomic.Int64 // asked by insiders
+	reads   atomic.Int64 // sent by direct probers
 	stopped atomic.Bool
 	created chan struct{} // closed when the creator has ended
 	err     error         // of the creator
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 
-	mu       sync.Mutex
-	nodes    []history.Node
-	insiders map[string]*insider // by address
-	extra    []*records          // streams of insiders
+	mu      sync.Mutex
+	nodes   []history.Node
+	probers map[string]*prober // by address
+	extra   []*records         // streams of direct probers
 }
 
 // Start opens the sessions and begins to create orders.
 func Start(ctx context.Context, cfg Config) (*Traffic, error) {
-	t := &Traffic{cfg: cfg, run: fixorder.NewRun(), created: make(chan struct{}), insiders: map[string]*insider{}}
+	t := &Traffic{cfg: cfg, run: fixorder.NewRun(), created: make(chan struct{}), probers: map[string]*prober{}}
 	for i, p := range cfg.probes() {
 		r := &records{id: fixorder.ID{Run: t.run, Probe: i}, partition: p, node: -1, sessions: cfg.Sessions}
 		t.streams = append(t.streams, r)
@@ -98,8 +97,8 @@ func Start(ctx context.Context, cfg Config) (*Traffic, error) {
 			t.writers = append(t.writers, w)
 		}
 	}
-	// The creator and the ticker sleep in system calls that keep their scheduler
-	// slot; everything else needs slots of its own.
+	// The creator and the ticker sleep in system calls that keep their scheduler slot; everything
+	// else needs slots of its own.
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), runtime.NumCPU()+2))
 	steady, err := pacer.NewSteady(cfg.Rate, 0)
 	if err != nil {
@@ -132,36 +131,35 @@ func (t *Traffic) create(steady pacer.Schedule) {
 	})
 }
 
-// maxInsideStreams bounds what the judges have to look at: each of them makes one
-// more pass over its partition's log.
-const maxInsideStreams = 256
+// maxProberStreams bounds the work of the judges: each stream needs one more pass over its
+// partition's log.
+const maxProberStreams = 256
 
-// Watch makes sure that there is an insider at each of the nodes. Insiders at
-// nodes that are not named any more stay.
+// Watch ensures that there is a direct prober at each of the nodes. Those at nodes that are no
+// longer named stay.
 func (t *Traffic) Watch(nodes ...history.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, n := range nodes {
-		if t.insiders[n.Address] != nil || n.Address == "" || len(t.extra) >= maxInsideStreams {
+		if t.probers[n.Address] != nil || n.Address == "" || len(t.extra) >= maxProberStreams {
 			continue
 		}
 		number := len(t.nodes)
 		t.nodes = append(t.nodes, n)
-		in := newInsider(t, number, n)
-		t.insiders[n.Address] = in
+		in := newProber(t, number, n)
+		t.probers[n.Address] = in
 		t.extra = append(t.extra, in.streams...)
 		in.start()
 	}
 }
 
-// streamOf is the first stream of a partition, by its place; -1: it has none.
+// streamOf is the first stream of a partition, by its index; -1: it has none.
 func (t *Traffic) streamOf(p wire.PartitionID) int {
 	return slices.IndexFunc(t.streams, func(r *records) bool { return r.partition == p })
 }
 
-// Served is the creation time of the youngest order that the slowest session of
-// the partitions has had acknowledged: everything of it older than that has gone
-// through.
+// Served is the creation time of the youngest acknowledged order of the slowest session of the
+// partitions: all its older orders have been acknowledged.
 func (t *Traffic) Served(partitions []wire.PartitionID) int64 {
 	oldest := clock.Now()
 	t.each(partitions, func(w *writer) { oldest = min(oldest, w.served.Load()) })
@@ -176,15 +174,16 @@ func (t *Traffic) Gap(partitions []wire.PartitionID) time.Duration {
 	return time.Duration(longest)
 }
 
-// ResetGap begins anew for Gap.
+// ResetGap restarts Gap.
 func (t *Traffic) ResetGap() {
 	for _, w := range t.writers {
 		w.gap.Store(0)
 	}
 }
 
-// Acks are the times of the acknowledgements of every session of a partition since Forget, and the last one before that; and
-// when the youngest order was created. They are what the record will have, and may be read while orders flow.
+// Acks are the times of the acknowledgements of every session of a partition since Forget, and the
+// last one before that; and when the youngest order was created. They are the same as in the
+// record, and may be read while orders flow.
 func (t *Traffic) Acks() (sessions map[wire.PartitionID][][]int64, newest int64) {
 	sessions, newest = map[wire.PartitionID][][]int64{}, t.tally.newest.Load()
 	for _, w := range t.writers {
@@ -195,7 +194,7 @@ func (t *Traffic) Acks() (sessions map[wire.PartitionID][][]int64, newest int64)
 	return sessions, newest
 }
 
-// Forget drops the acknowledgements before a time, but for the last one of each session.
+// Forget drops the acknowledgements before a time, except the last one of each session.
 func (t *Traffic) Forget(before int64) {
 	for _, w := range t.writers {
 		w.forget(before)
@@ -216,19 +215,19 @@ func (t *Traffic) each(partitions []wire.PartitionID, f func(*writer)) {
 // one copy.
 type Counts struct{ Created, Acked, Rejected, Unknown, OneCopy int64 }
 
-// Counts of the sessions; insiders not included.
+// Counts of the sessions; direct probers not included.
 func (t *Traffic) Counts() Counts {
 	return Counts{t.tally.created.Load(), t.tally.acked.Load(), t.tally.rejected.Load(), t.tally.unknown.Load(), t.tally.oneCopy.Load()}
 }
 
-// Refusal is the error of the order that was refused last, and when that was; nil: none was.
+// Refusal is the error of the last refused order, and its time; nil: none was refused.
 func (t *Traffic) Refusal() (at int64, err error) {
 	t.tally.mu.Lock()
 	defer t.tally.mu.Unlock()
 	return t.tally.refusedAt, t.tally.refusal
 }
 
-// Ended says that no more orders are created, for want of room.
+// Ended reports that no more orders are created, for lack of room.
 func (t *Traffic) Ended() bool {
 	select {
 	case <-t.created:
@@ -246,8 +245,8 @@ func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
 	t.stopped.Store(true)
 	<-t.created
 	err := t.err
-	// What waits in a backlog goes out as answers make room; an order has the
-	// client's RequestTimeout from there.
+	// The backlog is sent as answers make room; an order has the client's RequestTimeout from
+	// there.
 	give := time.Now().Add(cmp.Or(t.cfg.Giving, 24*time.Hour))
 	for _, w := range t.writers {
 		for w.waiting.Load() > 0 && ctx.Err() == nil && time.Now().Before(give) {
@@ -255,8 +254,7 @@ func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
 		}
 		w.giveUp()
 	}
-	// A session whose partition has nobody left waits for ever; its orders have had
-	// their time.
+	// A session of a partition without processes waits for ever; its orders have had their time.
 	draining, cancel := ctx, context.CancelFunc(func() {})
 	if t.cfg.Giving > 0 {
 		draining, cancel = context.WithTimeout(ctx, t.cfg.Giving)
@@ -275,7 +273,7 @@ func (t *Traffic) Stop(ctx context.Context, h *history.History) error {
 	h.Stalls, h.Host.Ticks = t.ticker.stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, in := range t.insiders {
+	for _, in := range t.probers {
 		in.stop()
 		h.Reads = append(h.Reads, in.reads...)
 		h.Refused += in.refused

@@ -15,9 +15,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// writer sends the orders of one session of a stream. Orders that the session's
-// window has no room for wait here: the traffic is an open loop, so an outage of
-// the grid must not hold up the creation of orders.
+// writer sends the orders of one session of a stream. Orders beyond the session's window wait here:
+// the traffic is an open loop, so an outage of the grid must not delay the creation of orders.
 type writer struct {
 	rec    *records
 	s      *client.Session
@@ -31,7 +30,7 @@ type writer struct {
 	waiting atomic.Int64 // len(backlog), for callbacks
 	wake    chan struct{}
 
-	// What repetitions watch while the traffic runs. Times of clock.Now.
+	// Observed by repetitions while the traffic runs. Times of clock.Now.
 	lastAck atomic.Int64 // when the last acknowledgement came
 	served  atomic.Int64 // when the youngest order acknowledged so far was created
 	gap     atomic.Int64 // longest time between two acknowledgements since Reset
@@ -66,7 +65,7 @@ func (t *tally) refuse(err error, now int64) {
 	t.refusal, t.refusedAt = err, now
 }
 
-// put takes an order that was just created.
+// put adds an order that was just created.
 func (w *writer) put(index int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +75,7 @@ func (w *writer) put(index int64) {
 	}
 }
 
-// send hands one order to the session; false: there is no room in its window.
+// send submits one order to the session; false: there is no room in its window.
 func (w *writer) send(index int64) bool {
 	o := w.rec.at(index)
 	w.msgSeq = w.msgSeq%fixorder.MaxSeqNum + 1
@@ -134,16 +133,16 @@ func (w *writer) done(index int64, o *load.Order, r client.Receipt, err error) {
 	}
 }
 
-// forget drops the acknowledgements before a time, but for the last of them.
+// forget drops the acknowledgements before a time, except the last of them.
 func (w *writer) forget(before int64) {
 	w.acksMu.Lock()
 	defer w.acksMu.Unlock()
 	if n := sort.Search(len(w.acks), func(i int) bool { return w.acks[i] >= before }); n > 1 {
-		w.acks = slices.Clone(w.acks[n-1:]) // others may be reading what was there
+		w.acks = slices.Clone(w.acks[n-1:]) // others may be reading the old slice
 	}
 }
 
-// giveUp forgets what waits: those orders were never sent.
+// giveUp drops the backlog: those orders were never sent.
 func (w *writer) giveUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +150,7 @@ func (w *writer) giveUp() {
 	w.waiting.Store(0)
 }
 
-// drain sends what waits whenever answers have made room, until ctx ends.
+// drain sends the backlog whenever answers have made room, until ctx ends.
 func (w *writer) drain(ctx context.Context) {
 	for {
 		select {

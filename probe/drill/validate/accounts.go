@@ -6,45 +6,44 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// Accounts say, order by order, where everything is that was sent. They are worked
-// out from the entries alone, by other means than the ledger of Check, so that
-// the two can be held against each other.
+// Accounts are the places of every order that was sent. They are computed from the entries alone,
+// independently of the ledger of Check, so that the two can be compared.
 type Accounts struct {
 	Places int // copies that were compared, all partitions together
-	// Unjudged orders were acknowledged in a partition of which no copy in sync could be
-	// read, and it is not known that there is none.
+	// Unjudged orders were acknowledged in a partition of which no copy in sync could be read, and
+	// it is not known that there is none.
 	Unjudged int64
-	Sinks    int // partitions of which something downstream was compared
+	Sinks    int // partitions with something downstream to compare
 
 	Downstream int64 // orders of ours downstream
 	// Lost orders were acknowledged and are in no copy that is in sync, and not
 	// downstream.
 	Lost []Order
-	// MissingInCopies were acknowledged and are not lost, but not in every copy that
-	// is in sync; MissingDownstream are in a copy and not downstream, though something
-	// downstream could be read.
+	// MissingInCopies were acknowledged and are not lost, but not in every copy that is in sync;
+	// MissingDownstream are in a copy and not downstream, though something downstream could be
+	// read.
 	MissingInCopies, MissingDownstream int64
 	// Duplicated orders are at two places of one copy, or of what is downstream, or in
 	// their own partition and in another one.
 	Duplicated int64
-	// Gaps are sequence numbers that nothing has though higher ones are there, in
-	// the copy, or downstream, that has most of them.
+	// Gaps are missing sequence numbers below existing ones, in the copy, or downstream, that has
+	// most of them.
 	Gaps int64
-	// OutOfOrder counts orders of a session that stand before one the session sent
-	// earlier, and entries whose epoch is lower than that of the one before.
+	// OutOfOrder counts orders of a session that precede one the session sent earlier, and entries
+	// whose epoch is lower than that of the previous one.
 	OutOfOrder int64
-	// UnknownFound had no answer and are there; UnknownAbsent are not.
+	// UnknownFound had no answer and are found; UnknownAbsent are not.
 	UnknownFound, UnknownAbsent int64
-	// RefusedFound were refused, or never sent, and are there; Misplaced are not where
-	// their receipt says; Corrupt are not what was sent; Repeated receipts named the
-	// place of another order.
+	// RefusedFound were refused, or never sent, and are found; Misplaced are not at the place in
+	// their receipt; Corrupt differ from what was sent; Repeated receipts named the place of
+	// another order.
 	RefusedFound, Misplaced, Corrupt, RepeatedReceipts int64
 
 	astray map[Order]bool // seen in another partition than they were sent to
 }
 
-// astray finds orders in the logs of other partitions than their stream's: with the
-// same ClOrdID, taken again after the number of partitions had changed.
+// astray finds orders in the logs of other partitions than their stream's: with the same ClOrdID,
+// accepted again after the number of partitions had changed.
 func astray(h *history.History) map[Order]bool {
 	found := map[Order]bool{}
 	for i := range h.Logs {
@@ -66,16 +65,16 @@ type Order struct {
 	Index  int64
 }
 
-// edit changes the logs before they are looked at, for the negative control.
+// edit changes the logs before they are judged, for the negative control.
 type edit struct {
 	drop, repeat map[Order]bool
 }
 
-// Take works out the accounts of h.
+// Take computes the accounts of h.
 func Take(h *history.History) *Accounts { return take(h, edit{}) }
 
-// take works them out of logs that were changed by e: orders of drop are left out of
-// every copy and every sink, orders of repeat are there once more at the end.
+// take computes them from logs changed by e: orders of drop are removed from every copy and every
+// sink, orders of repeat are repeated at the end.
 func take(h *history.History, e edit) *Accounts {
 	a := &Accounts{astray: astray(h)}
 	for _, p := range h.Partitions {
@@ -90,9 +89,9 @@ const (
 	lacking               // not in every one of these
 	sunk                  // downstream
 	doubled               // at two places
-	here                  // in the copy in hand
+	here                  // in the present copy
 	wrong                 // misplaced or corrupt somewhere: counted
-	elsewhere             // in a copy that is not in sync: there, but not to be relied on
+	elsewhere             // in a copy that is not in sync: found, but not reliable
 )
 
 // marks of the streams of one partition, by stream and index.
@@ -139,7 +138,7 @@ func (a *Accounts) unjudged(h *history.History, m marks) {
 	}
 }
 
-// copy goes through one copy of a log and returns the gaps in it.
+// copy processes one copy of a log and returns its gaps.
 func (a *Accounts) copy(h *history.History, l *history.Log, m marks, e edit) (gaps int64) {
 	next, epoch := h.Base(l.Partition).Seq+1, uint64(0)
 	order := newSequence(h, m)
@@ -155,7 +154,7 @@ func (a *Accounts) copy(h *history.History, l *history.Log, m marks, e edit) (ga
 			a.OutOfOrder += order.see(x)
 			a.mark(h, m, x, here)
 		} else if x.Stream >= 0 && m[x.Stream] != nil {
-			a.RefusedFound++ // of a stream of ours, and never created
+			a.RefusedFound++ // of one of our streams, and never created
 		}
 	}
 	e.each(l.Entries, see)
@@ -167,7 +166,7 @@ func (a *Accounts) copy(h *history.History, l *history.Log, m marks, e edit) (ga
 	return gaps
 }
 
-// left takes down what the copy in hand had of an order.
+// left records what the present copy had of an order.
 func (a *Accounts) left(h *history.History, s, i int, mark *uint8, inSync bool) {
 	was := *mark&here != 0
 	*mark &^= here
@@ -181,7 +180,7 @@ func (a *Accounts) left(h *history.History, s, i int, mark *uint8, inSync bool) 
 	}
 }
 
-// own says that an entry is an order of this partition's streams that was created.
+// own reports whether an entry is an order of this partition's streams that was created.
 func own(_ *history.History, m marks, e *history.Entry) bool {
 	return e.Stream >= 0 && e.Index < int64(len(m[e.Stream]))
 }
@@ -208,7 +207,7 @@ func (a *Accounts) mark(h *history.History, m marks, e *history.Entry, bit uint8
 	*mark |= wrong
 }
 
-// each calls see for the entries as e leaves them.
+// each calls see for the entries as modified by e.
 func (e edit) each(entries []history.Entry, see func(*history.Entry)) {
 	if len(e.drop)+len(e.repeat) == 0 {
 		for i := range entries {
@@ -233,9 +232,9 @@ func (e edit) each(entries []history.Entry, see func(*history.Entry)) {
 	}
 }
 
-// downstream puts the files of the sinks of a partition together. Equal entries at
-// one place are one: they were written again around a failover. files is 0 where
-// one of them could not be read: what is missing may stand in it.
+// downstream merges the files of the sinks of a partition. Equal entries at one place are one: they
+// were written again around a failover. files is 0 where one of them could not be read: what is
+// missing may be in it.
 func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e edit) (gaps int64, files int) {
 	base := h.Base(p).Seq
 	at := map[int][]uint64{} // of orders, where they are
@@ -254,7 +253,7 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 		last := uint64(0)
 		e.each(f.Entries, func(x *history.Entry) {
 			there.set(x.Seq - base - 1)
-			again := x.Seq <= last // a line that is there twice
+			again := x.Seq <= last // a repeated line
 			last = x.Seq
 			if !own(h, m, x) {
 				return
@@ -272,9 +271,9 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 	return there.holes(), files
 }
 
-// settle adds up what was seen.
+// settle computes the totals.
 func (a *Accounts) settle(h *history.History, m marks, copies, files bool) {
-	for s := range h.Streams { // in the order of the history: results are the same every time
+	for s := range h.Streams { // in the order of the history: results are deterministic
 		for i, mark := range m[s] {
 			found := mark&(inSome|sunk|elsewhere) != 0
 			if mark&sunk != 0 {

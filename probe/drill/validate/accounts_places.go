@@ -8,8 +8,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// sequence sees whether the orders of each session stand in the order in which
-// they were sent. Insiders send each order for itself.
+// sequence checks whether the orders of each session are in the order in which they were sent.
+// Direct probers send each order independently.
 type sequence struct {
 	h    *history.History
 	last map[int][]int64 // by stream and session: the youngest order seen
@@ -39,14 +39,14 @@ func (q *sequence) see(e *history.Entry) int64 {
 	return 0
 }
 
-// maxPlace bounds what a damaged sink can make a judge allocate: 2^36 entries.
+// maxPlace bounds the memory that a damaged sink can make a judge allocate: 2^36 entries.
 const maxPlace = 1 << 36
 
 // places are sequence numbers that are taken, from 0.
 type places struct{ words []uint64 }
 
 func (b *places) set(i uint64) {
-	if i >= maxPlace || i/64 > uint64(len(b.words))+1<<20 { // nobody is that far ahead: the order is misplaced, and counts as that
+	if i >= maxPlace || i/64 > uint64(len(b.words))+1<<20 { // far beyond the log: the order is misplaced, and counts as that
 		return
 	}
 	for i/64 >= uint64(len(b.words)) {
@@ -68,8 +68,8 @@ func (b *places) holes() int64 {
 	return int64(n*64-bits.LeadingZeros64(b.words[n-1])) - int64(taken)
 }
 
-// repeatedReceipts counts acknowledged orders of a partition whose receipt names the
-// place that another order's names.
+// repeatedReceipts counts acknowledged orders of a partition whose receipt names the place of
+// another order.
 func repeatedReceipts(h *history.History, m marks) (n int64) {
 	var seqs []uint64
 	for s := range m {

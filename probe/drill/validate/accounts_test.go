@@ -31,10 +31,10 @@ func TestAccounts(t *testing.T) {
 			without(&h.Logs[1], 9)
 			without(&h.Sinks[1], 5)
 		}, "lost 1, not in all copies 0, not downstream 0, duplicated 0, gaps 0"},
-		"downstream only":             {func(h *history.History) { without(&h.Logs[0], 9); without(&h.Logs[1], 9) }, "lost 0, not in all copies 1, not downstream 0, duplicated 0, gaps 0"},
-		"one copy lacks it":           {func(h *history.History) { without(&h.Logs[1], 4) }, "lost 0, not in all copies 1, not downstream 0, duplicated 0, gaps 1"},
-		"a copy that learns lacks it": {func(h *history.History) { h.Logs[1].InSync = false; without(&h.Logs[1], 9) }, clean},
-		"only a copy that learns has it": {func(h *history.History) {
+		"downstream only":                 {func(h *history.History) { without(&h.Logs[0], 9); without(&h.Logs[1], 9) }, "lost 0, not in all copies 1, not downstream 0, duplicated 0, gaps 0"},
+		"one copy lacks it":               {func(h *history.History) { without(&h.Logs[1], 4) }, "lost 0, not in all copies 1, not downstream 0, duplicated 0, gaps 1"},
+		"a copy that catches up lacks it": {func(h *history.History) { h.Logs[1].InSync = false; without(&h.Logs[1], 9) }, clean},
+		"only a copy that catches up has it": {func(h *history.History) {
 			h.Logs[1].InSync = false
 			without(&h.Logs[0], 9)
 			without(&h.Sinks[1], 5)
@@ -71,7 +71,7 @@ func TestAccounts(t *testing.T) {
 		"a receipt twice":      {func(h *history.History) { h.Streams[0].Orders[3].Seq = 5 }, "receipts 1"},
 		"nothing could be read": {func(h *history.History) { h.Logs[0].Error, h.Logs[1].Error = "x", "x" },
 			"lost 0, not in all copies 0, not downstream 0, duplicated 0, gaps 0, out of order 0, unknown found 0, absent 0, refused 0, misplaced 0, corrupt 0, receipts 0, unjudged 10"},
-		"nobody holds the log": {func(h *history.History) {
+		"no process holds the log": {func(h *history.History) {
 			h.Logs[0].Error, h.Logs[1].Error = "x", "x"
 			h.Drill = &history.Drill{NoHolder: map[string]string{"p0": "the only process is new"}}
 			without(&h.Sinks[1], 5)
@@ -89,7 +89,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// What was in the log before the run is not looked at, and gaps count from there.
+// Entries from before the run are ignored, and gaps count from there.
 func TestAccountsBehindABase(t *testing.T) {
 	h := good()
 	for _, logs := range [][]history.Log{h.Logs, h.Sinks} {
@@ -120,7 +120,7 @@ func TestAccountsBehindABase(t *testing.T) {
 	}
 	h.Bases[0] = history.Base{Seq: 500, Hash: 98, Known: true}
 	if r := Check(h); r.OK() {
-		t.Error("the first entry does not follow from what was there before, and nobody said so")
+		t.Error("the first entry does not follow the earlier log, which was not reported")
 	}
 }
 
@@ -140,7 +140,7 @@ func many(n int) *history.History {
 	return h
 }
 
-// The control finds exactly what was done, whatever else is wrong with the logs.
+// The control finds exactly the modifications, whatever else is wrong with the logs.
 func TestNegativeControl(t *testing.T) {
 	for name, change := range map[string]func(*history.History){
 		"good":     func(*history.History) {},
@@ -166,11 +166,11 @@ func TestNegativeControl(t *testing.T) {
 	h := many(1000)
 	h.Logs[0].Entries, h.Logs[1].Entries, h.Sinks = nil, nil, nil
 	if c := NegativeControl(h, Take(h), 17, 5, 1); c.OK() {
-		t.Errorf("nothing to take out, and the control is content: %+v", c)
+		t.Errorf("nothing to remove, but the control passes: %+v", c)
 	}
 }
 
-// A judge that is blind to something is found out.
+// A judge that misses something is detected.
 func TestControlSeesABlindJudge(t *testing.T) {
 	for _, c := range []Control{{}, {Dropped: 3, Repeated: 1, Lost: 2, Duplicated: 1, Gaps: 3}, {Dropped: 3, Repeated: 1, Lost: 3, Gaps: 3}, {Dropped: 3, Lost: 3, Duplicated: 1, Gaps: 3}, {Dropped: 3, Repeated: 1, Lost: 3, Duplicated: 1}} {
 		if c.OK() {

@@ -10,26 +10,26 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// Control is the negative control of Accounts: the same logs and sinks, with
-// Dropped orders taken out of all of them and Repeated ones put in once more, are
-// judged the same way. A judge that does not find exactly these proves nothing.
+// Control is the negative control of Accounts: the same logs and sinks, with Dropped orders removed
+// from all of them and Repeated ones duplicated, are judged the same way. A judge that does not
+// find exactly these proves nothing.
 type Control struct {
 	Dropped, Repeated int64 // done to the logs
-	Lost, Duplicated  int64 // found on top of what is found without
+	Lost, Duplicated  int64 // found in addition to the original findings
 	Gaps              int64
 }
 
-// OK says that the judge saw what was done, and nothing else.
+// OK reports whether the judge found the modifications, and nothing else.
 func (c Control) OK() bool {
 	return c.Dropped > 0 && c.Lost == c.Dropped && c.Duplicated == c.Repeated && c.Gaps == c.Dropped
 }
 
 func (c Control) String() string {
-	return fmt.Sprintf("with %d orders taken out of every copy and sink and %d put in twice, %d more were found lost and %d duplicated", c.Dropped, c.Repeated, c.Lost, c.Duplicated)
+	return fmt.Sprintf("with %d orders removed from every copy and sink and %d duplicated, %d more were found lost and %d duplicated", c.Dropped, c.Repeated, c.Lost, c.Duplicated)
 }
 
-// NegativeControl takes up to k orders out and repeats up to m others, chosen by the
-// seed among those acknowledged that are everywhere, once and at their place.
+// NegativeControl removes up to k orders and repeats up to m others, chosen by the seed among the
+// acknowledged ones that are in all places, once.
 func NegativeControl(h *history.History, real *Accounts, k, m int, seed uint64) Control {
 	chosen := candidates(h, k+m, rand.New(rand.NewPCG(seed, 0x6e656761)))
 	if len(chosen) < k+m { // a short history
@@ -48,7 +48,7 @@ func NegativeControl(h *history.History, real *Accounts, k, m int, seed uint64) 
 		Duplicated: got.Duplicated - real.Duplicated, Gaps: got.Gaps - real.Gaps}
 }
 
-// candidates draws n orders, fewer if there are not so many.
+// candidates draws n orders, fewer if there are not enough.
 func candidates(h *history.History, n int, rng *rand.Rand) (out []Order) {
 	usable := everywhereOnce(h)
 	total := 0
@@ -59,7 +59,7 @@ func candidates(h *history.History, n int, rng *rand.Rand) (out []Order) {
 			}
 		}
 	}
-	// One pass, each order with the probability that fills what is left to fill.
+	// One pass, each order with the probability that fills the remainder.
 	left := min(n, total)
 	for s := range usable {
 		for i, ok := range usable[s] {
@@ -76,9 +76,9 @@ func candidates(h *history.History, n int, rng *rand.Rand) (out []Order) {
 	return out
 }
 
-// once counts, for every order of the history, the copies that have it at its place;
-// never stands for an order that is twice somewhere, or at another place. The first
-// and the last entry of a log are left alone, so that an order taken out leaves a gap.
+// once counts, for every order of the history, the copies that have it at its place; never is an
+// order that is duplicated or misplaced anywhere. The first and the last entry of a log are
+// excluded, so that a removed order leaves a gap.
 const never = 1 << 15
 
 func once(h *history.History) (have [][]uint16, copies map[wire.PartitionID]uint16) {
@@ -127,7 +127,7 @@ func everywhereOnce(h *history.History) [][]bool {
 		out[s] = make([]bool, len(stream.Orders))
 		for i := range stream.Orders {
 			o := &stream.Orders[i]
-			// Where nobody holds anything of the log any more, what is downstream is all there is.
+			// Where no process holds the log any more, only the downstream orders are left.
 			out[s][i] = o.Fate == load.Acked && judged[stream.Partition] && (n > 0 || down) && have[s][i] == n && (!down || sunk[s][i] && o.Seq < highest[stream.Partition])
 		}
 	}

@@ -21,24 +21,24 @@ func SpreadOf(values []time.Duration) Spread {
 	return Spread{N: len(values), P50: Quantile(values, 0.5), P99: Quantile(values, 0.99), Max: Quantile(values, 1)}
 }
 
-// TooBusy is the part of all cores in use, per cent, from which on what is
-// measured is the queue for a core.
+// TooBusy is the utilization of all cores, in per cent, above which the measurement is dominated by
+// queueing for a core.
 const TooBusy = 92
 
-// tooDisturbed is the part of repetitions, one of so many, in which the recording
-// process itself may have been kept from running before figures mean nothing.
+// tooDisturbed is the part of repetitions, one of that many, in which the recording process itself
+// may have been delayed before figures are meaningless.
 const tooDisturbed = 5
 
-// Excuse is how things were where an outage was longer than it may be: an outage is
-// one only beyond what the same run shows without any fault.
+// Excuse is the context of an outage that exceeds its limit: it counts only beyond the gaps of the
+// same run without a fault.
 type Excuse struct {
-	Disturbed, Of int     // repetitions in which the recording process itself did not run, of all
+	Disturbed, Of int     // repetitions in which the recording process itself was delayed, of all
 	Busy          float64 // per cent of all cores
 	Noise         time.Duration
 	Limit         time.Duration // that was exceeded
 }
 
-// String says why the figure is not the grid's alone; empty: it is.
+// String returns why the figure is not the grid's alone; empty: it is.
 func (e Excuse) String() string {
 	switch {
 	case e.Disturbed*tooDisturbed > e.Of:
@@ -51,7 +51,7 @@ func (e Excuse) String() string {
 	return ""
 }
 
-// Millis are milliseconds for people, with three digits that count.
+// Millis formats milliseconds with three significant digits.
 func Millis(d time.Duration) string {
 	v := float64(d) / 1e6
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/ledger"
 )
 
-// partition holds the copies of a log against each other, against the sinks, and
-// all of them against the ledger of what was acknowledged.
+// partition compares the copies of a log with each other, with the sinks, and all of them with the
+// ledger of acknowledged orders.
 func (r *Result) partition(h *history.History, p wire.PartitionID) Partition {
 	out := Partition{ID: p, Control: true}
 	var longest *history.Log
@@ -36,7 +36,7 @@ func (r *Result) partition(h *history.History, p wire.PartitionID) Partition {
 		}
 	}
 	if longest == nil && h.NoHolder(p) {
-		longest = &history.Log{Partition: p, Where: "nobody", InSync: true}
+		longest = &history.Log{Partition: p, Where: "no process", InSync: true}
 		r.say(fmt.Sprintf("%s: no process of the grid holds its log: %s", p, h.Drill.NoHolder[p.String()]))
 		c := r.ledger(h, p, longest.Where, nil, true)
 		out.Lost = c.Lost
@@ -71,8 +71,8 @@ type counts struct {
 	control bool
 }
 
-// ledger holds one copy against what was acknowledged, stream by stream. A copy
-// that is not in sync may end early: it is held against the log only.
+// ledger compares one copy with the acknowledged orders, stream by stream. A copy that is not in
+// sync may end early: it is compared with the log only.
 func (r *Result) ledger(h *history.History, p wire.PartitionID, where string, entries []history.Entry, whole bool) counts {
 	sum, base := counts{control: true}, h.Base(p)
 	for s := range h.Streams {
@@ -120,8 +120,8 @@ func firstStream(h *history.History, p wire.PartitionID) int {
 	return -1
 }
 
-// entryOf is the entry as the ledger wants it. Whether the message is the one
-// that was sent was looked at when it was read; it is made again here.
+// entryOf converts an entry for the ledger. The message was compared with the sent one when it was
+// read; it is regenerated here.
 func entryOf(e *history.Entry, s int, stream *history.Stream, maker *fixorder.Maker) ledger.Entry {
 	out := ledger.Entry{Seq: e.Seq, PrevHash: e.Prev, Hash: e.Hash, IsOrder: e.Stream == s}
 	if out.IsOrder {
@@ -137,7 +137,7 @@ func entryOf(e *history.Entry, s int, stream *history.Stream, maker *fixorder.Ma
 func epochsRise(p wire.PartitionID, l *history.Log) (out []string) {
 	for i := 1; i < len(l.Entries); i++ {
 		if a, b := l.Entries[i-1], l.Entries[i]; b.Epoch < a.Epoch {
-			out = append(out, fmt.Sprintf("%s: %s: entry %d of epoch %d stands behind one of epoch %d", p, l.Where, b.Seq, b.Epoch, a.Epoch))
+			out = append(out, fmt.Sprintf("%s: %s: entry %d of epoch %d follows one of epoch %d", p, l.Where, b.Seq, b.Epoch, a.Epoch))
 		}
 	}
 	return out
@@ -148,7 +148,7 @@ func differ(p wire.PartitionID, longest, l *history.Log) (out []string) {
 	for i := range l.Entries {
 		if a, b := longest.Entries[i], l.Entries[i]; a.Seq != b.Seq || a.Hash != b.Hash {
 			out = append(out, fmt.Sprintf("%s: entry %d differs: %s has hash %016x, %s has entry %d with %016x", p, a.Seq, longest.Where, a.Hash, l.Where, b.Seq, b.Hash))
-			break // the chain makes all that follow differ too
+			break // the chain makes all following entries differ too
 		}
 	}
 	return out

@@ -13,10 +13,9 @@ import (
 
 // Outage of one repetition as clients saw it.
 type Outage struct {
-	// Worst is the longest time that a session of the partitions concerned was
-	// without an acknowledgement, from the last before to the first after; First
-	// is the same for a partition as a whole, so that it ends with the first
-	// acknowledgement anybody got.
+	// Worst is the longest time that a session of the affected partitions was without an
+	// acknowledgement, from the last before to the first after; First is the same for a partition
+	// as a whole, so it ends with the first acknowledgement of any session.
 	Worst, First time.Duration
 	// Rejoin is the longest such time of a session after service was back, until
 	// all copies were in sync.
@@ -25,16 +24,16 @@ type Outage struct {
 	Redundant time.Duration
 	// Stall is the longest sleep of the recording process itself in the outage.
 	Stall time.Duration
-	// Failed are orders created from the fault on, until redundancy was back, that
-	// were not acknowledged.
+	// Failed are orders created from the fault on, until redundancy was back, that were not
+	// acknowledged.
 	Failed                int64
 	Before, During, After Latency
-	// Gap is what Worst is the length of.
+	// Gap is the period of Worst.
 	Gap history.Span `json:"-"`
 }
 
-// Disturbed says that the recording process was itself kept from running for a
-// good part of the outage: the figure is not the grid's alone.
+// Disturbed: the recording process was itself delayed for a good part of the outage: the figure is
+// not the grid's alone.
 func (o *Outage) Disturbed() bool {
 	return o.Stall > 5*time.Millisecond && o.Stall > o.Worst/4
 }
@@ -45,7 +44,7 @@ type Latency struct {
 	P50, P99, Max time.Duration
 }
 
-// Timeline answers questions about acknowledgements by time.
+// Timeline indexes acknowledgements by time.
 type Timeline struct {
 	h *history.History
 	// By partition: acknowledgement times of every session, sorted; and of all.
@@ -83,8 +82,8 @@ func NewTimeline(h *history.History) *Timeline {
 	return t
 }
 
-// LiveTimeline is that of a run that goes on: of every session the acknowledgements that there are, sorted, and when the last
-// order was created. It answers what acknowledgements alone answer.
+// LiveTimeline is that of a run in progress: of every session the present acknowledgements, sorted,
+// and when the last order was created. It supports the queries that need only acknowledgements.
 func LiveTimeline(sessions map[wire.PartitionID][][]int64, end int64) *Timeline {
 	return &Timeline{h: &history.History{}, sessions: sessions, end: end}
 }
@@ -126,10 +125,10 @@ func (t *Timeline) Silence(partitions []wire.PartitionID, at int64) (longest tim
 	return longest
 }
 
-// Unserved is how long sessions were without an acknowledgement because of a repetition: what a drill shows while it runs, and
-// what its certificate says. lasts: the fault goes on until it is healed, and may interrupt service at any time of it, and at its
-// end. After one from which service never came back it is what it was at least: up to the next repetition, which begins at next
-// (0: there is none), or the last order.
+// Unserved is how long sessions were without an acknowledgement because of a repetition, as
+// reported during a drill and in its certificate. lasts: the fault lasts until it is healed, and
+// may interrupt service at any time until then. If service never came back it is a lower bound: up
+// to the next repetition, which begins at next (0: there is none), or the last order.
 func (t *Timeline) Unserved(rep *history.Rep, lasts bool, next int64) time.Duration {
 	fault, end := spans(rep)
 	worst := length(t.Worst(rep.Partitions, fault))
@@ -142,8 +141,9 @@ func (t *Timeline) Unserved(rep *history.Rep, lasts bool, next int64) time.Durat
 	return worst
 }
 
-// Passed reports whether every session of the partitions has had an acknowledgement after the time in which a gap is the
-// repetition's: what Unserved says of it does not change any more, unless service never came back.
+// Passed reports whether every session of the partitions has had an acknowledgement after the time
+// in which a gap is the repetition's: the result of Unserved is then final, unless service never
+// came back.
 func (t *Timeline) Passed(rep *history.Rep) bool {
 	fault, _ := spans(rep)
 	for _, p := range rep.Partitions {
@@ -156,7 +156,8 @@ func (t *Timeline) Passed(rep *history.Rep) bool {
 	return true
 }
 
-// Until is when a repetition from which service never came back was looked at last; the next one began at next, 0: there is none.
+// Until is the end of observation of a repetition from which service never came back; the next one
+// began at next, 0: there is none.
 func (t *Timeline) Until(next int64) int64 {
 	if next != 0 {
 		return min(t.end, next)
@@ -236,8 +237,8 @@ func (t *Timeline) Latency(span history.Span) (Latency, int64) {
 	return Latency{N: len(all), P50: quantile(all, 0.5), P99: quantile(all, 0.99), Max: quantile(all, 1)}, failed
 }
 
-// Noise is the longest gap of any session in each calm span: what an outage has
-// to exceed to be one.
+// Noise is the longest gap of any session in each calm span: the least that an outage has to
+// exceed.
 func (t *Timeline) Noise() (out []time.Duration) {
 	for _, s := range t.h.Calm {
 		out = append(out, t.inside(t.h.Partitions, s))

@@ -7,13 +7,12 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
-// sinks puts the files of a partition together as a reader downstream does, by
-// sequence number, and holds the result against the log and the ledger. Every
-// pod that was primary has a file; around a failover two files have the same
-// entries.
+// sinks merges the files of a partition like a downstream reader, by sequence number, and compares
+// the result with the log and the ledger. Every pod that was primary has a file; around a failover
+// two files have the same entries.
 func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log, out *Partition) {
 	merged, base := make([]history.Entry, len(log.Entries)), h.Base(p).Seq
-	files, unread, gone := 0, false, h.NoHolder(p) // with no log left there is nothing to be ahead of
+	files, unread, gone := 0, false, h.NoHolder(p) // without a log no sink can be ahead of it
 	for i := range h.Sinks {
 		f := &h.Sinks[i]
 		if f.Partition != p {
@@ -48,7 +47,7 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 		r.found(wrong)
 	}
 	if gone || unread {
-		return // Accounts has what is downstream only; what stands in a file that was not read may be there
+		return // Accounts has the downstream orders only; the unread file may have them
 	}
 	if files == 0 {
 		if len(h.Sinks) > 0 {

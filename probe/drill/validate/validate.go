@@ -1,6 +1,6 @@
-// Package validate judges a history: is everything that was acknowledged there,
-// once, in order, in every copy and downstream; can what clients saw be
-// explained; and how long was there no service. It needs no grid.
+// Package validate judges a history: whether all acknowledged orders are there, once, in order, in
+// every copy and downstream; whether the clients' observations can be explained; and the length of
+// outages. It needs no grid.
 package validate
 
 import (
@@ -18,15 +18,14 @@ type Result struct {
 	Orders     Orders
 	Partitions []Partition
 	Model      model.Result
-	// Violations are broken promises, in words; the first of each kind.
+	// Violations are violated guarantees, in words; the first of each kind.
 	Violations []string
-	// Unread are copies and files that could not be looked at. With one of them,
-	// nothing is proved.
+	// Unread are copies and files that could not be read. With one of them, nothing is proved.
 	Unread  []string
 	Example []linear.Op // for a picture
 }
 
-// Orders by fate, of the sessions and of the insiders.
+// Orders by fate, of the sessions and of the direct probers.
 type Orders struct {
 	Created, Acked, Refused, Unknown, Unsent int64
 	Insiders, InsidersAcked                  int64
@@ -35,23 +34,23 @@ type Orders struct {
 // Failed are the orders of the sessions that were not acknowledged.
 func (o Orders) Failed() int64 { return o.Created - o.Acked }
 
-// Partition is what was found in one partition.
+// Partition is the result for one partition.
 type Partition struct {
 	ID         wire.PartitionID
 	Epoch      uint64 // of the last entry
 	Entries    uint64 // of the longest committed log
 	Copies     int    // logs compared
 	Lost       int64  // acknowledged and not in a log
-	Duplicates int64  // orders or sequence numbers that are there twice
+	Duplicates int64  // duplicated orders or sequence numbers
 	Gaps       int64
 	Downstream int64 // orders in the sinks
 	LostSunk   int64 // acknowledged and in no sink
 	Repeats    int64 // entries that several sink files hold, equal: written again around a failover
 	Found      int64 // orders without an answer that are in the log
-	Control    bool  // the negative control saw what was done to it
+	Control    bool  // the negative control found its modifications
 }
 
-// OK says that no promise was broken and everything could be looked at.
+// OK reports whether no guarantee was violated and everything could be read.
 func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Unread) == 0 }
 
 // maxPerKind bounds how many violations of a kind are put in words.
@@ -69,7 +68,7 @@ func Check(h *history.History) *Result {
 	return r
 }
 
-// findings of one kind: the first in words, however many a broken grid makes.
+// findings of one kind: the first in words, however many a broken grid has.
 type findings struct {
 	words []string
 	more  int

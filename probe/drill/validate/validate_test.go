@@ -14,9 +14,9 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// good is ten orders of one stream, one every 10 ms, acknowledged after 1 ms, in
-// the logs of two copies and in the files of two pods, of which the second took
-// over with entry 6, and one confirmed read of each.
+// good is ten orders of one stream, one every 10 ms, acknowledged after 1 ms, in the logs of two
+// copies and in the files of two pods, of which the second took over with entry 6, and one
+// confirmed read of each.
 func good() *history.History {
 	h := &history.History{Scenario: "kill-primary", Partitions: []wire.PartitionID{0}, Nodes: []history.Node{{Pod: "a"}, {Pod: "b"}}}
 	s := history.Stream{ID: fixorder.ID{Run: 5}, Node: -1, Sessions: 1}
@@ -51,13 +51,13 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// Each row breaks one promise in an otherwise good history. The judge has to see
-// it: this is the proof that PASS means something.
+// Each row violates one guarantee in an otherwise good history. The judge has to find it: this
+// proves that PASS is meaningful.
 func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 	drop := func(l *history.Log, i int) { l.Entries = append(l.Entries[:i:i], l.Entries[i+1:]...) }
 	for name, c := range map[string]struct {
 		change func(*history.History)
-		want   string // in a violation, or in what could not be read
+		want   string // in a violation, or in an unread item
 	}{
 		"the last acknowledged order is in no copy": {func(h *history.History) {
 			for i := range h.Logs {
@@ -74,7 +74,7 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 		"the message was changed":               {func(h *history.History) { h.Logs[0].Entries[2].Corrupt = true }, "corrupt 1"},
 		"acknowledged elsewhere":                {func(h *history.History) { h.Streams[0].Orders[3].Seq = 40 }, "misplaced 1"},
 		"two orders acknowledged at one place":  {func(h *history.History) { h.Streams[0].Orders[3].Seq = 5 }, "duplicates"},
-		"an epoch falls in the log":             {func(h *history.History) { h.Logs[0].Entries[8].Epoch = 2 }, "stands behind one of epoch"},
+		"an epoch falls in the log":             {func(h *history.History) { h.Logs[0].Entries[8].Epoch = 2 }, "follows one of epoch"},
 		"downstream lacks the last":             {func(h *history.History) { drop(&h.Sinks[1], 5) }, "downstream, stream 0: lost 1"},
 		"downstream lacks one in the middle":    {func(h *history.History) { h.Sinks[0].Entries = h.Sinks[0].Entries[:3] }, "downstream, stream 0: lost 1"},
 		"a sink skips a line":                   {func(h *history.History) { drop(&h.Sinks[0], 2) }, "seq 4} follows"},
@@ -128,7 +128,7 @@ func swap(h *history.History) {
 	h.Reads[3].Seq, h.Reads[4].Seq, h.Reads[3].CommitSeq = 5, 4, 5
 }
 
-// What is allowed must not be called broken.
+// Allowed histories must not be reported as violations.
 func TestAllowed(t *testing.T) {
 	for name, change := range map[string]func(*history.History){
 		"an order without an answer, not there": func(h *history.History) {
@@ -138,11 +138,11 @@ func TestAllowed(t *testing.T) {
 			o := &h.Streams[0].Orders[9]
 			o.Fate, o.Seq, o.Epoch = load.Unknown, 0, 0
 		},
-		"a copy that still learns": func(h *history.History) { h.Logs[0].InSync, h.Logs[0].Entries = false, h.Logs[0].Entries[:4] },
+		"a copy that still catches up": func(h *history.History) { h.Logs[0].InSync, h.Logs[0].Entries = false, h.Logs[0].Entries[:4] },
 		"a refused order, not there": func(h *history.History) {
 			h.Streams[0].Orders = append(h.Streams[0].Orders, load.Order{Fate: load.Rejected})
 		},
-		"an order of somebody else": func(h *history.History) {
+		"a foreign order": func(h *history.History) {
 			for _, l := range []*history.Log{&h.Logs[0], &h.Logs[1], &h.Sinks[1]} {
 				n := len(l.Entries)
 				l.Entries = append(l.Entries, history.Entry{Seq: 11, Epoch: 3, Lineage: 1, Prev: l.Entries[n-1].Hash, Hash: 7000, Stream: history.Foreign})
@@ -179,7 +179,7 @@ func TestOutage(t *testing.T) {
 	}
 	h.Calm = []history.Span{{From: 100 * ms, To: 145 * ms}}
 	if n := NewTimeline(h).Noise(); len(n) != 1 || n[0] != 10*time.Millisecond {
-		t.Errorf("noise %v, want 10 ms: the gap that the fault made is not noise", n)
+		t.Errorf("noise %v, want 10 ms: the gap of the fault is not noise", n)
 	}
 }
 
@@ -197,6 +197,6 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 	if Quantile([]int64(nil), 0.5) != 0 {
-		t.Error("of nothing: not 0")
+		t.Error("without values: not 0")
 	}
 }

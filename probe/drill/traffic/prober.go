@@ -18,11 +18,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// insider sends confirmed reads and a few orders to one node, whoever is
-// primary, without waiting for answers: a node that stands still has many of
-// them in its socket when it wakes up. It never sends anything twice, so what it
-// is told is the word of that node alone.
-type insider struct {
+// prober sends confirmed reads and a few orders to one node, primary or
+// not, without waiting for answers: a stopped node has many of them in its socket when it resumes.
+// It never sends anything twice, so its answers are of that node alone.
+type prober struct {
 	t       *Traffic
 	number  int // in history.Nodes
 	node    history.Node
@@ -37,39 +36,39 @@ type insider struct {
 	refused int64
 }
 
-// insideLink is one connection.
-type insideLink struct {
+// proberLink is one connection.
+type proberLink struct {
 	c        net.Conn
 	reqID    uint64
 	reads    map[uint64]history.Read // unanswered, by request
-	sessions []insideSession         // by partition, as streams
-	orders   []map[insideOrder]int64 // unanswered, by partition: their index
+	sessions []proberSession         // by partition, as streams
+	orders   []map[proberOrder]int64 // unanswered, by partition: their index
 	opening  map[uint64]int          // OpenSession requests, to the partition's place
 }
 
-// insideSession is a session on the link.
-type insideSession struct {
+// proberSession is a session on the link.
+type proberSession struct {
 	open      bool
 	askedAt   int64
 	slot, gen uint32
 	next      uint64
 }
 
-// insideOrder is what an answer to an order carries. A session that was given
-// up may still be answered for, and such an answer matters most.
-type insideOrder struct {
+// proberOrder is an order to match answers with. A session that was given up may still be answered
+// for, and such an answer matters most.
+type proberOrder struct {
 	slot uint32
 	n    uint64
 }
 
 const (
-	insideRetry = 200 * time.Millisecond
-	// maxUnanswered bounds what a node that stands still is sent.
+	reconnectDelay = 200 * time.Millisecond
+	// maxUnanswered bounds the requests to a stopped node.
 	maxUnanswered = 8192
 )
 
-func newInsider(t *Traffic, number int, n history.Node) *insider {
-	in := &insider{t: t, number: number, node: n, done: make(chan struct{}),
+func newProber(t *Traffic, number int, n history.Node) *prober {
+	in := &prober{t: t, number: number, node: n, done: make(chan struct{}),
 		rng: rand.New(rand.NewPCG(t.cfg.Seed, uint64(number)))}
 	run := fixorder.NewRun()
 	for i, p := range t.cfg.Partitions {
@@ -84,7 +83,7 @@ func newInsider(t *Traffic, number int, n history.Node) *insider {
 	return in
 }
 
-func (in *insider) start() {
+func (in *prober) start() {
 	var ctx context.Context
 	ctx, in.cancel = context.WithCancel(context.Background())
 	go func() {
@@ -93,26 +92,26 @@ func (in *insider) start() {
 			in.visit(ctx)
 			select {
 			case <-ctx.Done():
-			case <-time.After(insideRetry):
+			case <-time.After(reconnectDelay):
 			}
 		}
 	}()
 }
 
-func (in *insider) stop() {
+func (in *prober) stop() {
 	in.cancel()
 	<-in.done
 }
 
-// visit holds one connection for as long as it lasts.
-func (in *insider) visit(ctx context.Context) {
+// visit serves one connection until it ends.
+func (in *prober) visit(ctx context.Context) {
 	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", in.node.Address)
 	if err != nil {
 		return
 	}
-	l := &insideLink{c: c, reads: map[uint64]history.Read{}, sessions: make([]insideSession, len(in.streams)), opening: map[uint64]int{}}
+	l := &proberLink{c: c, reads: map[uint64]history.Read{}, sessions: make([]proberSession, len(in.streams)), opening: map[uint64]int{}}
 	for range in.streams {
-		l.orders = append(l.orders, map[insideOrder]int64{})
+		l.orders = append(l.orders, map[proberOrder]int64{})
 	}
 	defer func() { _ = c.Close() }()
 	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient,
@@ -131,9 +130,8 @@ func (in *insider) visit(ctx context.Context) {
 	in.lost(l)
 }
 
-// lost ends what is unanswered on a link: orders have an unknown fate, reads say
-// nothing.
-func (in *insider) lost(l *insideLink) {
+// lost ends unanswered requests of a link: orders have an unknown fate, reads are ignored.
+func (in *prober) lost(l *proberLink) {
 	for p := range l.orders {
 		for _, index := range l.orders[p] {
 			o := in.streams[p].at(index)
@@ -142,7 +140,7 @@ func (in *insider) lost(l *insideLink) {
 	}
 }
 
-func (in *insider) send(ctx context.Context, l *insideLink, received <-chan struct{}) {
+func (in *prober) send(ctx context.Context, l *proberLink, received <-chan struct{}) {
 	rate := max(1, in.t.cfg.Reads+in.t.cfg.Orders)
 	pace := time.NewTicker(time.Second / time.Duration(rate))
 	defer pace.Stop()
@@ -156,7 +154,7 @@ func (in *insider) send(ctx context.Context, l *insideLink, received <-chan stru
 		case <-pace.C:
 		}
 		if in.t.stopped.Load() {
-			// What is on its way may still be answered; nothing new is asked.
+			// Requests in flight may still be answered; no new ones are sent.
 			continue
 		}
 		p := in.rng.IntN(len(in.streams))
@@ -170,7 +168,7 @@ func (in *insider) send(ctx context.Context, l *insideLink, received <-chan stru
 		if len(buf) == 0 {
 			continue
 		}
-		// A full socket of a node that stands still: ask later.
+		// The socket of a stopped node is full: retry later.
 		_ = l.c.SetWriteDeadline(time.Now().Add(20 * time.Second))
 		if _, err := l.c.Write(buf); err != nil {
 			return
@@ -178,7 +176,7 @@ func (in *insider) send(ctx context.Context, l *insideLink, received <-chan stru
 	}
 }
 
-func (in *insider) appendRead(dst []byte, l *insideLink, p int) []byte {
+func (in *prober) appendRead(dst []byte, l *proberLink, p int) []byte {
 	stream := in.t.streamOf(in.streams[p].partition)
 	if stream < 0 || len(l.reads) >= maxUnanswered || in.t.cfg.MaxReads > 0 && in.t.reads.Load() >= in.t.cfg.MaxReads {
 		return dst
@@ -195,10 +193,10 @@ func (in *insider) appendRead(dst []byte, l *insideLink, p int) []byte {
 }
 
 // appendOrder submits, or opens a session first.
-func (in *insider) appendOrder(dst []byte, l *insideLink, p int) []byte {
+func (in *prober) appendOrder(dst []byte, l *proberLink, p int) []byte {
 	s, now := &l.sessions[p], clock.Now()
 	if !s.open {
-		if now-s.askedAt < int64(insideRetry) {
+		if now-s.askedAt < int64(reconnectDelay) {
 			return dst
 		}
 		s.askedAt = now
@@ -212,13 +210,13 @@ func (in *insider) appendOrder(dst []byte, l *insideLink, p int) []byte {
 	index, o := in.streams[p].add()
 	o.T1, o.T2 = now, now
 	fix := in.makers[p].Make(index, index+1, clock.Wall(now), clock.Wall(now))
-	l.orders[p][insideOrder{s.slot, s.next}] = index
+	l.orders[p][proberOrder{s.slot, s.next}] = index
 	dst = wire.AppendSubmit(dst, in.streams[p].partition, &wire.Submit{Slot: s.slot, Generation: s.gen, ClientSeq: s.next, Payload: fix})
 	s.next++
 	return dst
 }
 
-func (in *insider) receive(l *insideLink) {
+func (in *prober) receive(l *proberLink) {
 	buf, have := make([]byte, 64<<10), 0
 	for {
 		n, err := l.c.Read(buf[have:])
@@ -255,7 +253,7 @@ func (in *insider) receive(l *insideLink) {
 
 var errGoaway = errors.New("the node says goodbye")
 
-func (in *insider) frame(l *insideLink, f []byte, now int64) error {
+func (in *prober) frame(l *proberLink, f []byte, now int64) error {
 	switch wire.FrameType(f) {
 	case wire.TypeGetReply:
 		var m wire.GetReply
@@ -280,7 +278,7 @@ func (in *insider) frame(l *insideLink, f []byte, now int64) error {
 		if p, ok := l.opening[m.ReqID]; ok {
 			delete(l.opening, m.ReqID)
 			in.slotReused(l, p, m.Slot)
-			l.sessions[p] = insideSession{open: true, slot: m.Slot, gen: m.Generation, next: m.LastClientSeq + 1}
+			l.sessions[p] = proberSession{open: true, slot: m.Slot, gen: m.Generation, next: m.LastClientSeq + 1}
 		}
 	case wire.TypeNotPrimary:
 		var m wire.NotPrimary
@@ -300,9 +298,8 @@ func (in *insider) frame(l *insideLink, f []byte, now int64) error {
 	return nil
 }
 
-// slotReused gives up the orders of an earlier session in the slot: answers could
-// not be told apart any more.
-func (in *insider) slotReused(l *insideLink, p int, slot uint32) {
+// slotReused gives up the orders of an earlier session in the slot: answers would be ambiguous.
+func (in *prober) slotReused(l *proberLink, p int, slot uint32) {
 	for key, index := range l.orders[p] {
 		if key.slot == slot {
 			o := in.streams[p].at(index)
@@ -312,15 +309,15 @@ func (in *insider) slotReused(l *insideLink, p int, slot uint32) {
 	}
 }
 
-// refusal of a request. NotPrimary does not say what became of an order: it may
-// have been prepared, and the next primary may hold it.
-func (in *insider) refusal(l *insideLink, f []byte, forType wire.Type, slot uint32, id uint64, fate load.Fate, now int64) {
+// refusal of a request. NotPrimary does not decide the fate of an order: it may have been prepared,
+// and the next primary may hold it.
+func (in *prober) refusal(l *proberLink, f []byte, forType wire.Type, slot uint32, id uint64, fate load.Fate, now int64) {
 	switch forType {
 	case wire.TypeSubmit:
 		if o := in.answered(l, f, slot, id); o != nil {
 			o.T3, o.Fate = now, fate
 			if s := &l.sessions[in.place(f)]; s.slot == slot {
-				s.open = false // its numbers have a hole now
+				s.open = false // its numbers have a gap now
 			}
 		}
 	case wire.TypeOpenSession:
@@ -333,7 +330,7 @@ func (in *insider) refusal(l *insideLink, f []byte, forType wire.Type, slot uint
 	}
 }
 
-func (in *insider) place(f []byte) int {
+func (in *prober) place(f []byte) int {
 	for i, s := range in.streams {
 		if s.partition == wire.FramePartition(f) {
 			return i
@@ -342,9 +339,9 @@ func (in *insider) place(f []byte) int {
 	return 0
 }
 
-// answered finds the order that an answer is for.
-func (in *insider) answered(l *insideLink, f []byte, slot uint32, clientSeq uint64) *load.Order {
-	p, key := in.place(f), insideOrder{slot, clientSeq}
+// answered finds the order of an answer.
+func (in *prober) answered(l *proberLink, f []byte, slot uint32, clientSeq uint64) *load.Order {
+	p, key := in.place(f), proberOrder{slot, clientSeq}
 	index, ok := l.orders[p][key]
 	if !ok {
 		return nil
@@ -353,10 +350,10 @@ func (in *insider) answered(l *insideLink, f []byte, slot uint32, clientSeq uint
 	return in.streams[p].at(index)
 }
 
-func (in *insider) readAnswered(l *insideLink, m *wire.GetReply, now int64) error {
+func (in *prober) readAnswered(l *proberLink, m *wire.GetReply, now int64) error {
 	r, ok := l.reads[m.ReqID]
 	if !ok {
-		return fmt.Errorf("answer to read %d, which was not asked", m.ReqID)
+		return fmt.Errorf("answer to read %d, which was not sent", m.ReqID)
 	}
 	delete(l.reads, m.ReqID)
 	r.Return, r.Epoch, r.CommitSeq = now, m.Epoch, m.CommitSeq

@@ -14,9 +14,9 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// scene is traffic with one order to ask for and no client.
+// scene is traffic with one order to read and no client.
 func scene() *Traffic {
-	t := &Traffic{cfg: Config{Grid: "g", Partitions: []wire.PartitionID{0}, Reads: 500, Orders: 500, Seed: 1}, run: 7, insiders: map[string]*insider{}}
+	t := &Traffic{cfg: Config{Grid: "g", Partitions: []wire.PartitionID{0}, Reads: 500, Orders: 500, Seed: 1}, run: 7, probers: map[string]*prober{}}
 	r := &records{id: fixorder.ID{Run: 7}, node: -1}
 	r.add()
 	r.noteAcked(0)
@@ -24,7 +24,7 @@ func scene() *Traffic {
 	return t
 }
 
-// node listens and hands every connection to serve.
+// node listens and passes every connection to serve.
 func node(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func node(t *testing.T, serve func(net.Conn)) string {
 	return ln.Addr().String()
 }
 
-// frames calls answer for every frame of a connection; what it returns is written.
+// frames calls answer for every frame of a connection; its result is written.
 func frames(c net.Conn, answer func(f []byte) []byte) {
 	buf := []byte{}
 	chunk := make([]byte, 64<<10)
@@ -70,10 +70,10 @@ func frames(c net.Conn, answer func(f []byte) []byte) {
 	}
 }
 
-func watch(t *testing.T, tr *Traffic, address string) *insider {
+func watch(t *testing.T, tr *Traffic, address string) *prober {
 	t.Helper()
 	tr.Watch(history.Node{Pod: "p", Address: address})
-	return tr.insiders[address]
+	return tr.probers[address]
 }
 
 // until polls; the limit only turns a hang into a failure.
@@ -85,12 +85,12 @@ func until(t *testing.T, what string, done func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("20 s passed and still not: %s", what)
+	t.Fatalf("not after 20 s: %s", what)
 }
 
-// What a node says is recorded as it says it: an acknowledgement that comes long
-// after the node stood still counts as one.
-func TestInsiderRecordsWhatItIsTold(t *testing.T) {
+// Answers of a node are recorded as they are: an acknowledgement that comes long after the node was
+// stopped still counts as one.
+func TestProberRecords(t *testing.T) {
 	const openBy, submits = 9, 4
 	late := make(chan struct{})
 	var submitted atomic.Int64
@@ -101,13 +101,13 @@ func TestInsiderRecordsWhatItIsTold(t *testing.T) {
 			case wire.TypeOpenSession:
 				var m wire.OpenSession
 				if wire.DecodeOpenSession(f, &m) != nil {
-					t.Error("no OpenSession that a node takes")
+					t.Error("no valid OpenSession")
 				}
 				return wire.AppendSessionOpened(nil, 0, &wire.SessionOpened{ReqID: m.ReqID, Slot: openBy, Generation: 1, Window: 512, Epoch: 3})
 			case wire.TypeSubmit:
 				var m wire.Submit
 				if wire.DecodeSubmit(f, &m) != nil || fixorder.Check(m.Payload) != nil {
-					t.Error("no order that a node takes")
+					t.Error("no valid order")
 				}
 				switch submitted.Add(1) {
 				case 1:
@@ -121,7 +121,7 @@ func TestInsiderRecordsWhatItIsTold(t *testing.T) {
 			case wire.TypeGet:
 				var m wire.Get
 				if wire.DecodeGet(f, &m) != nil || m.Mode != wire.ModeConfirmed {
-					t.Error("no confirmed read that a node takes")
+					t.Error("no valid confirmed read")
 				}
 				if m.ReqID%2 == 0 {
 					return wire.AppendNotPrimary(nil, 0, &wire.NotPrimary{RequestID: m.ReqID, ForType: wire.TypeGet})
@@ -151,14 +151,14 @@ func TestInsiderRecordsWhatItIsTold(t *testing.T) {
 	}
 }
 
-// A node that talks nonsense ends its connection and nothing else.
-func TestInsiderAndHostileNodes(t *testing.T) {
+// Invalid answers of a node end its connection and nothing else.
+func TestProberAndHostileNodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 4096)
 	for i := range noise {
 		noise[i] = byte(rng.Uint32())
 	}
-	for name, said := range map[string][]byte{
+	for name, answer := range map[string][]byte{
 		"nothing":             nil,
 		"noise":               noise,
 		"endless frame":       {0xff, 0xff, 0x0f, 0x00, 1, 0, 0, 0},
@@ -177,7 +177,7 @@ func TestInsiderAndHostileNodes(t *testing.T) {
 			heard := make(chan struct{}, 16)
 			in := watch(t, tr, node(t, func(c net.Conn) {
 				_, _ = io.ReadAtLeast(c, make([]byte, 64), 64)
-				_, _ = c.Write(said)
+				_, _ = c.Write(answer)
 				select {
 				case heard <- struct{}{}:
 				default:
@@ -189,7 +189,7 @@ func TestInsiderAndHostileNodes(t *testing.T) {
 			}))
 			<-heard
 			if name != "nothing" {
-				<-heard // it came again
+				<-heard // it reconnected
 			}
 			in.stop()
 			for i, o := range in.streams[0].stream().Orders {
