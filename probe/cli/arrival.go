@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// arrivalFlags say how orders arrive and what they are.
+// arrivalFlags select the orders and how they arrive.
 type arrivalFlags struct {
 	arrival, orders, replay, format, speeds string
 	branching, maxMessages                  int
@@ -25,15 +25,15 @@ type arrivalFlags struct {
 func (f *arrivalFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.arrival, "arrival", "", "how orders arrive: steady, hawkes (bursts), day (a trading day, compressed) or replay (default: the scenario's)")
 	set.StringVar(&f.orders, "orders", "", "uniform, the 305-byte order of the published tests, or varied: new, cancel and replace of many symbols (default: uniform when steady)")
-	set.IntVar(&f.branching, "branching", 0, fmt.Sprintf("with hawkes: of 100 orders, how many answer to one before them, %d to %d (default %d)", flow.MinBranching, flow.MaxBranching, flow.DefaultBranching))
-	set.Uint64Var(&f.seed, "seed", 0, fmt.Sprintf("of everything that is drawn: the same seed gives the same orders (default %d)", flow.DefaultSeed))
+	set.IntVar(&f.branching, "branching", 0, fmt.Sprintf("with hawkes: of 100 orders, how many are triggered by an earlier one, %d to %d (default %d)", flow.MinBranching, flow.MaxBranching, flow.DefaultBranching))
+	set.Uint64Var(&f.seed, "seed", 0, fmt.Sprintf("of all random choices: the same seed gives the same orders (default %d)", flow.DefaultSeed))
 	set.StringVar(&f.replay, "replay", "", "with replay: the recording, a LOBSTER message file or a log of FIX messages")
 	set.StringVar(&f.format, "replay-format", "", "lobster or fix (default: lobster for a file whose name ends in .csv, else fix)")
 	set.StringVar(&f.speeds, "speeds", "", fmt.Sprintf("with replay: how many times as fast as recorded, such as 1,4; each %d to %d", flow.MinSpeed, flow.MaxSpeed))
 	set.IntVar(&f.maxMessages, "max-messages", 0, fmt.Sprintf("with replay: messages read from the recording, at most (default %d)", flow.DefaultMaxMessages))
 }
 
-// options adds what was said to the options of a scenario.
+// options adds the flags to the options of a scenario.
 func (f *arrivalFlags) options(set *pflag.FlagSet, name string, o *scenario.Options) error {
 	a := flow.Arrival{Branching: f.branching, Seed: f.seed, MaxMessages: f.maxMessages}
 	for flag, zero := range map[string]bool{"branching": f.branching == 0, "seed": f.seed == 0, "max-messages": f.maxMessages == 0} {
@@ -109,13 +109,13 @@ func (f *arrivalFlags) read(most int) error {
 	return nil
 }
 
-// about says what was read, in words.
+// about describes what was read.
 func (f *arrivalFlags) about() string {
 	r := f.recording
 	if r == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%s: %d messages over %v; %d lines are no message of a client", r.Name, r.Messages(), r.Span(), r.Skipped)
+	text := fmt.Sprintf("%s: %d messages over %v; %d lines are not client messages", r.Name, r.Messages(), r.Span(), r.Skipped)
 	if r.Orphans > 0 {
 		text += fmt.Sprintf(", %d are about orders older than the recording and are left out", r.Orphans)
 	}

@@ -16,8 +16,8 @@ func certifyCommand() *cobra.Command {
 		Use:   "certify HISTORY|DIR",
 		Short: "Judge the saved history of a drill again, without a cluster, and compare with its certificate",
 		Long: `Judge the saved history of a FailoverDrill again, without a cluster. With the
-certificate and SHA256SUMS beside it, say whether they all agree: a history or a
-certificate that was changed by a byte does not.
+certificate and SHA256SUMS beside it, check that they all agree: a modified
+history or certificate does not.
 
 Exit codes: 0 Pass, 1 Violated, 3 Invalid, 5 Missed; 2 wrong command line; 4 the history
 cannot be judged, or it, its certificate and its check sums do not agree.`,
@@ -47,11 +47,11 @@ cannot be judged, or it, its certificate and its check sums do not agree.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table, json or html")
-	cmd.Flags().StringVar(&out, "out", "", "directory to write the certificate made anew to")
+	cmd.Flags().StringVar(&out, "out", "", "directory to write the new certificate to")
 	return cmd
 }
 
-// agreement says whether everything fits together, and ends with the verdict.
+// agreement compares history, certificate and check sums, and ends with the verdict.
 func agreement(cmd *cobra.Command, path string, k *certificate.Check) error {
 	say := cmd.ErrOrStderr()
 	switch {

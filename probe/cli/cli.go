@@ -43,7 +43,7 @@ func (e *codeError) Unwrap() error { return e.err }
 
 func usage(err error) error { return &codeError{ExitUsage, err} }
 
-// outcome is how a command that made a report ends.
+// outcome is the result of a command that made a report.
 func outcome(r *report.Report) error {
 	switch r.Verdict {
 	case report.ReportIncorrect:
@@ -98,15 +98,15 @@ func Main(args []string, stdout, stderr io.Writer) int {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "order-probe",
-		Short: "Put a steady stream of FIX orders on a grid and say, believably, what it did with them",
-		Long: `Put a stream of FIX orders on a grid, steady as in the published tests, in bursts or
+		Short: "Send a steady stream of FIX orders to a grid and measure it reliably",
+		Long: `Send a stream of FIX orders to a grid, steady as in the published tests, in bursts or
 replayed from a recording, measure every order from when it
-was intended, created and sent, read the grid's logs back to see that nothing
+was intended, created and sent, read the grid's logs back to verify that nothing
 acknowledged was lost, and print published figures beside those measured here.
 
 Exit codes: 0 valid and correct, 1 orders lost, duplicated or out of sequence,
 2 wrong command line, 3 correct but the machine disturbed the figures, 4 could not run,
-5 correct and valid, but not what the scenario asks for (SHAPE, SLO, LAB, LAB-ABS).`,
+5 correct and valid, but not within the limits of the scenario (SHAPE, SLO, LAB, LAB-ABS).`,
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -102,7 +102,7 @@ func TestWorseOutcome(t *testing.T) {
 	incorrect, invalid := &codeError{code: ExitIncorrect}, &codeError{code: ExitInvalid}
 	judged := &codeError{code: ExitJudged}
 	if codeOf(worse(judged, invalid)) != ExitInvalid || codeOf(worse(judged, nil)) != ExitJudged {
-		t.Error("a figure that means nothing is worse than one that is too high")
+		t.Error("an invalid figure is worse than one that is too high")
 	}
 	for _, c := range []struct {
 		rep  report.Report

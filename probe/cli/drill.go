@@ -36,17 +36,17 @@ func drillCommand() *cobra.Command {
 	f := drillFlags{}
 	cmd := &cobra.Command{
 		Use:   "drill --endpoint HOST:PORT --replicas N",
-		Short: "Be the recorder of a FailoverDrill: orders, ledger, certificate (started by the operator)",
-		Long: `Be the recorder of a FailoverDrill. Puts orders on a grid, keeps a ledger of what
-it was told of each, sees when service and redundancy are gone and back, and is
-told by HTTP (see docs/drills.md) when a fault begins and ends. When told to finish,
+		Short: "Run the recorder of a FailoverDrill: orders, ledger, certificate (started by the operator)",
+		Long: `Run the recorder of a FailoverDrill. Sends orders to a grid, keeps a ledger of
+the answers, observes when service and redundancy are lost and restored, and is
+notified over HTTP (see docs/drills.md) when a fault begins and ends. When requested,
 or stopped by SIGTERM or Ctrl-C, it reads every copy of every log and the sinks,
 judges, and keeps history and certificate in --dir. It injects nothing.
 
-The HTTP interface asks for the token in $` + api.TokenVariable + `, and listens on this machine only
+The HTTP interface requires the token in $` + api.TokenVariable + `, and listens on this machine only
 unless it has a certificate.
 
-Exit codes: 0 there is a certificate, whatever its verdict (order-probe certify tells
+Exit codes: 0 there is a certificate, whatever its verdict (order-probe certify shows
 it), 2 wrong command line, 4 there is none.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -54,9 +54,9 @@ it), 2 wrong command line, 4 there is none.`,
 	set, c := cmd.Flags(), &f.cfg
 	set.StringSliceVar(&c.Endpoints, "endpoint", nil, "host:port of the grid's client service, or of one or more nodes")
 	set.StringVar(&c.Grid, "grid", "", "name of the grid; empty takes the one that answers")
-	f.tls.Register(set, "the grid is talked to by TLS")
+	f.tls.Register(set, "TLS is used for the grid")
 	f.tls.RegisterToken(set)
-	set.IntVar(&c.Replicas, "replicas", 2, "copies of every order that the grid is to hold")
+	set.IntVar(&c.Replicas, "replicas", 2, "configured copies of every order")
 	set.IntVar(&c.Probes, "probes", 2, "probes, each bound to a partition, in turn")
 	set.IntVar(&c.Rate, "rate", 1000, "orders per second of each probe")
 	set.IntVar(&c.Sessions, "sessions", 4, "client sessions of each probe")
@@ -64,16 +64,16 @@ it), 2 wrong command line, 4 there is none.`,
 	set.IntVar(&c.Orders, "insider-orders", 20, "orders per second at every node, beside the probes")
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
 	set.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
-	set.Int64Var(&f.seed, "seed", 0, "of what the recorder itself chooses; 0 draws one")
+	set.Int64Var(&f.seed, "seed", 0, "of the recorder's random choices; 0: random")
 	set.DurationVar(&c.Patience, "patience", time.Minute, "how long connecting, and reading a copy or sink at the end, may take")
 	set.DurationVar(&c.GapLimit, "gap-limit", 250*time.Millisecond, "longest time a session may be without an acknowledgement in a calm time; at least four times that between two orders of a session")
 	set.Int64Var(&c.MaxOrders, "max-orders", 0, "orders the ledger has room for (default: what the memory limit allows)")
-	set.IntVar(&c.NodePort, "node-port", 9400, "HTTP port of grid nodes, which tell of changes of their configuration there; 0: not asked")
+	set.IntVar(&c.NodePort, "node-port", 9400, "HTTP port of grid nodes, to query changes of their configuration; 0: not queried")
 	set.StringSliceVar(&c.NodeHTTP, "node-http", nil, "host:port of the nodes' HTTP ports, where each has its own")
-	set.StringVar(&c.NoSink, "no-sink", "", "why nothing downstream is to be compared, for the certificate (default: the nodes are asked for the files of their sinks)")
+	set.StringVar(&c.NoSink, "no-sink", "", "why nothing downstream is compared, for the certificate (default: the nodes are queried for the files of their sinks)")
 	set.StringVar(&c.Dir, "dir", "drill", "directory for history and certificate")
 	set.DurationVar(&c.TTL, "ttl", time.Hour, "how long to serve them after the end")
-	set.StringVar(&f.http, "http", fmt.Sprintf("127.0.0.1:%d", api.Port), "address to serve at; one that others reach takes a certificate")
+	set.StringVar(&f.http, "http", fmt.Sprintf("127.0.0.1:%d", api.Port), "address to serve at; a non-local one requires a certificate")
 	set.StringVar(&f.secure.cert, "http-cert", "", "file with the certificate to serve with, in PEM (default: plain HTTP)")
 	set.StringVar(&f.secure.key, "http-key", "", "file with its private key, in PEM")
 	set.StringVar(&f.secure.ca, "http-ca", "", "file with the authority, in PEM, whose certificate "+api.MetricsReader+" may get /metrics (default: the token alone)")
@@ -84,7 +84,7 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	c := &f.cfg
 	c.FIX, c.Token = fixorder.Version(f.fix), os.Getenv(api.TokenVariable)
 	if c.Token == "" {
-		return usage(fmt.Errorf("$%s is empty: set the token that whoever drives the drill sends", api.TokenVariable))
+		return usage(fmt.Errorf("$%s is empty: set the token of the drill's requests", api.TokenVariable))
 	}
 	var err error
 	c.GridToken = f.tls.Token()
@@ -115,7 +115,7 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	defer func() { _ = server.Close(); <-served }()
 	out.say("listening at %s", l.Addr())
 	if err := r.Run(cmd.Context()); err != nil {
-		f.linger(cmd.Context(), failedTTL) // so that whoever asks is told why
+		f.linger(cmd.Context(), failedTTL) // so that clients can read the reason
 		return err
 	}
 	out.say("verdict %s; history and certificate are in %s and served for %s", r.State().Verdict, c.Dir, c.TTL)
@@ -123,7 +123,7 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// listen by TLS, or on this machine only: requests carry the drill's token.
+// listen with TLS, or on this machine only: requests carry the drill's token.
 func (f *drillFlags) listen(ctx context.Context) (net.Listener, error) {
 	secure, err := f.identity()
 	if err != nil {
@@ -137,12 +137,12 @@ func (f *drillFlags) listen(ctx context.Context) (net.Listener, error) {
 		return tls.NewListener(l, secure), nil
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("--http %s is reached from elsewhere, and the token would be sent in the clear: give --http-cert and --http-key, or an address such as 127.0.0.1:%d", f.http, api.Port), l.Close())
+		return nil, errors.Join(fmt.Errorf("--http %s is reachable from other machines, and the token would be sent in the clear: give --http-cert and --http-key, or an address such as 127.0.0.1:%d", f.http, api.Port), l.Close())
 	}
 	return l, nil
 }
 
-// identity is what the recorder serves with; nil is plain HTTP.
+// identity is the recorder's certificate; nil is plain HTTP.
 func (f *drillFlags) identity() (*tls.Config, error) {
 	s := &f.secure
 	if s.cert == "" && s.key == "" && s.ca == "" {
@@ -167,10 +167,10 @@ func (f *drillFlags) identity() (*tls.Config, error) {
 	return secure, nil
 }
 
-// failedTTL is how long a recorder that has no certificate says so.
+// failedTTL is how long a recorder without a certificate serves its error.
 const failedTTL = time.Minute
 
-// linger waits, unless the process is told to stop.
+// linger waits, unless the process is stopped.
 func (f *drillFlags) linger(ctx context.Context, ttl time.Duration) {
 	select {
 	case <-ctx.Done():

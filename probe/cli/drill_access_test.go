@@ -29,7 +29,7 @@ func newAuthority(t *testing.T) *pki.Authority {
 	return a
 }
 
-// secureFlags are those by which a recorder shows a certificate of an authority.
+// secureFlags are the flags of a recorder with a certificate of an authority.
 func secureFlags(t *testing.T, a *pki.Authority) []string {
 	t.Helper()
 	f, err := a.Save(t.TempDir(), "recorder", pki.Identity{User: api.ServerName, Names: []string{api.ServerName, api.ServerNameOf(drillUID)}})
@@ -48,7 +48,8 @@ func trusting(t *testing.T, a *pki.Authority, uid string) *tls.Config {
 	return secure
 }
 
-// get asks as a program other than the operator does: with a certificate of an authority under a name, or without.
+// get requests like a program other than the operator: with a certificate of an authority under a
+// name, or without.
 func get(t *testing.T, url, token, name string, signed, trusted *pki.Authority) (status int, page string) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -63,7 +64,7 @@ func get(t *testing.T, url, token, name string, signed, trusted *pki.Authority) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Whatever authorities the server says it takes: who is hostile does not ask.
+		// Regardless of the authorities the server accepts: a hostile client ignores them.
 		secure.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -84,8 +85,8 @@ func get(t *testing.T, url, token, name string, signed, trusted *pki.Authority) 
 	return resp.StatusCode, string(text)
 }
 
-// TestRecorderAccess: the recorder speaks TLS, commands take the token, metrics the token or the certificate of Prometheus,
-// and a client knows the recorder of its drill from any other.
+// TestRecorderAccess: the recorder uses TLS, commands require the token, metrics the token or the
+// certificate of Prometheus, and a client distinguishes the recorder of its drill from any other.
 func TestRecorderAccess(t *testing.T) {
 	ours, other := newAuthority(t), newAuthority(t)
 	cmd := drillCommand()
@@ -136,7 +137,7 @@ func TestRecorderAccess(t *testing.T) {
 	}{
 		{"Prometheus", "/metrics", "", api.MetricsReader, ours, ours, 200, phase},
 		{"the token", "/metrics", "secret", "", nil, ours, 200, phase},
-		{"nobody", "/metrics", "", "", nil, ours, 401, "are for the certificate " + api.MetricsReader},
+		{"no account", "/metrics", "", "", nil, ours, 401, "are for the certificate " + api.MetricsReader},
 		{"another token", "/metrics", "secre", "", nil, ours, 401, "are for the certificate"},
 		{"another recorder", "/metrics", "", api.ServerName, ours, ours, 401, "are for the certificate"},
 		{"the name, by another authority", "/metrics", "", api.MetricsReader, other, ours, 0, "tls: "},
@@ -149,7 +150,8 @@ func TestRecorderAccess(t *testing.T) {
 	}
 }
 
-// TestRecorderListens: without a certificate on this machine only, and what is wrong with one is said.
+// TestRecorderListens: without a certificate on this machine only; an invalid certificate is
+// reported.
 func TestRecorderListens(t *testing.T) {
 	dir := t.TempDir()
 	if err := pki.WriteFile(filepath.Join(dir, "empty"), nil, 0o600); err != nil {
@@ -160,7 +162,7 @@ func TestRecorderListens(t *testing.T) {
 		{"127.0.0.1:0", "", "", "", ""},
 		{"[::1]:0", "", "", "", ""},
 		{":0", good[1], good[3], "", ""},
-		{":0", "", "", "", "--http :0 is reached from elsewhere"},
+		{":0", "", "", "", "--http :0 is reachable from other machines"},
 		{"0.0.0.0:0", "", "", "", "give --http-cert and --http-key"},
 		{":0", good[1], "", "", `--http-key ""`},
 		{":0", "", "", good[5], `--http-cert ""`},

@@ -34,7 +34,7 @@ func TestDrillUsage(t *testing.T) {
 	}
 }
 
-// A grid that is not there: the program says so and ends with 4.
+// A grid that does not exist: the program reports it and ends with 4.
 func TestDrillWithoutAGrid(t *testing.T) {
 	t.Setenv(api.TokenVariable, "secret")
 	code, _, stderr := call("drill", "--endpoint", "127.0.0.1:1", "--patience", "1s", "--ttl", "0s", "--http", "127.0.0.1:0", "--dir", t.TempDir())
@@ -43,8 +43,8 @@ func TestDrillWithoutAGrid(t *testing.T) {
 	}
 }
 
-// order-probe drill on a real grid, driven over HTTP as the operator does it; then
-// order-probe certify on what it kept, as it is and tampered with.
+// order-probe drill on a real grid, driven over HTTP like the operator; then order-probe certify on
+// its files, unmodified and tampered with.
 func TestDrillAndCertify(t *testing.T) {
 	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 128})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestDrillAndCertify(t *testing.T) {
 	if _, err := c.Tell(t.Context(), 0, api.Recovered, seen); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Tell(t.Context(), 0, api.Injected, api.Note{Witness: api.Witness{State: api.NotSeen}}); err != nil { // what was seen stays seen
+	if _, err := c.Tell(t.Context(), 0, api.Injected, api.Note{Witness: api.Witness{State: api.NotSeen}}); err != nil { // a witness that was seen stays seen
 		t.Fatal(err)
 	}
 	for range 600 {
@@ -84,8 +84,8 @@ func TestDrillAndCertify(t *testing.T) {
 	if err := c.Finish(t.Context(), api.Finish{Context: api.Context{Drill: "ns/x", StepsAsked: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if said := <-ended; said[0] != '0' || !strings.Contains(said, "verdict Pass") {
-		t.Fatal(said)
+	if output := <-ended; output[0] != '0' || !strings.Contains(output, "verdict Pass") {
+		t.Fatal(output)
 	}
 	certify(t, dir)
 }
@@ -122,7 +122,7 @@ func certify(t *testing.T, dir string) {
 		first, err1 := os.ReadFile(filepath.Join(dir, name))
 		made, err2 := os.ReadFile(filepath.Join(again, name))
 		if err1 != nil || err2 != nil || string(first) != string(made) {
-			t.Errorf("%s made anew differs: %v, %v", name, err1, err2)
+			t.Errorf("%s regenerated differs: %v, %v", name, err1, err2)
 		}
 	}
 	if code, out, _ := call("certify", "--format", "html", dir); code != ExitOK || !strings.HasPrefix(out, "<!doctype html>") || strings.Contains(out, "src=") || strings.Contains(out, "href=") {

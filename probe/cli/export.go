@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// exportFlags say which files are made of reports besides what is printed.
+// exportFlags select the files made of reports besides the printed output.
 type exportFlags struct{ html, svg, png string }
 
 func (f *exportFlags) register(set *pflag.FlagSet) {
@@ -42,7 +42,7 @@ func (f *exportFlags) write(reports []*report.Report, cost []report.Cost) error 
 		if kind.dir == "" {
 			continue
 		}
-		if err := os.MkdirAll(kind.dir, 0o755); err != nil { //nolint:gosec // results are for everyone
+		if err := os.MkdirAll(kind.dir, 0o755); err != nil { //nolint:gosec // results are public
 			return fmt.Errorf("--%s: %w", kind.flag, err)
 		}
 		for _, rep := range reports {

@@ -32,7 +32,7 @@ func (f *planFlags) register(set *pflag.FlagSet) {
 	f.set = set
 	set.BoolVar(&f.exact, "exact", false, "the parameters of the published run (hours)")
 	set.BoolVar(&f.scaled, "scaled", false, "parameters for a machine with two cores (the default)")
-	set.BoolVar(&f.quick, "quick", false, "a look within a minute: fewer rates, measured shorter")
+	set.BoolVar(&f.quick, "quick", false, "a result within a minute: fewer rates, measured shorter")
 	set.StringVar(&f.rates, "rates", "", "orders per second of each probe, such as 100,250")
 	set.DurationVar(&f.warmup, "warmup", 0, "time at each rate before measuring")
 	set.DurationVar(&f.measure, "measure", 0, "time measured at each rate")
@@ -70,7 +70,7 @@ func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) 
 	if f.set.Changed("warmup") {
 		o.Warmup = &f.warmup
 	}
-	// Zero means "as the mode says", so a zero that was written is refused here.
+	// Zero means "the mode's default", so an explicit zero is refused here.
 	for name, zero := range map[string]bool{"measure": f.measure == 0, "repeats": f.repeats == 0, "threads": f.threads == 0, "probes": f.probes == 0, "replicas": f.replicas == 0} {
 		if f.set.Changed(name) && zero {
 			return scenario.Plan{}, fmt.Errorf("--%s 0: must be more than 0; leave it out for the scenario's own", name)
@@ -86,7 +86,7 @@ func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) 
 	return scenario.New(d, name, o)
 }
 
-// gridFlags say how to reach a grid.
+// gridFlags select a grid.
 type gridFlags struct {
 	endpoint, metrics []string
 	grid, fix         string
@@ -99,7 +99,7 @@ func (f *gridFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the one that answers")
 	set.StringSliceVar(&f.metrics, "metrics", nil, "base URLs of the nodes' metrics, such as http://10.0.0.1:9400 (default: the nodes' port 9400 when their data port is 7400)")
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
-	f.tls.Register(set, "the grid is talked to by TLS")
+	f.tls.Register(set, "TLS is used for the grid")
 	f.tls.RegisterToken(set)
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
 }
@@ -120,7 +120,7 @@ func (f *gridFlags) check() error {
 	return err
 }
 
-// flagWords are the flags a person set, for the manifest.
+// flagWords are the flags that were set, for the manifest.
 func flagWords(set *pflag.FlagSet) (words []string) {
 	set.Visit(func(f *pflag.Flag) { words = append(words, "--"+f.Name+"="+f.Value.String()) })
 	return words

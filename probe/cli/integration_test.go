@@ -53,10 +53,9 @@ func program(t *testing.T) string {
 	return p
 }
 
-// checkCounts asserts what must hold on any machine: every order created was
-// acknowledged, and every copy of the log that is left has it once. Latencies
-// are the machine's business; so is a copy that a starved machine costs the
-// grid, but then the guard must have seen it.
+// checkCounts asserts what must hold on any machine: every order created was acknowledged, and
+// every remaining copy of the log has it once. Latencies depend on the machine; so does a copy that
+// a starved machine costs the grid, but then the guard must have seen it.
 func checkCounts(t *testing.T, rep *report.Report, steps int, copies int) {
 	t.Helper()
 	if len(rep.Checks) != steps {
@@ -126,7 +125,7 @@ func TestRunAgainstARealGrid(t *testing.T) {
 	}
 }
 
-// checkPlots makes the page and its plots anew: the page is the same, byte for byte.
+// checkPlots regenerates the page and its plots: the page is the same, byte for byte.
 func checkPlots(t *testing.T, dir string) {
 	t.Helper()
 	out := t.TempDir()
@@ -137,7 +136,7 @@ func checkPlots(t *testing.T, dir string) {
 	first, err1 := os.ReadFile(filepath.Join(dir, "report.html"))
 	again, err2 := os.ReadFile(page)
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(first, again) {
-		t.Errorf("the page made anew has %d bytes, the first %d: %v", len(again), len(first), err)
+		t.Errorf("the regenerated page has %d bytes, the first %d: %v", len(again), len(first), err)
 	}
 	for _, name := range []string{"histograms", "percentiles", "stages", "first-seconds", "whole-run", "cpu"} {
 		for kind, begin := range map[string]string{"svg": "<svg ", "png": "\x89PNG"} {
@@ -153,7 +152,7 @@ func checkPlots(t *testing.T, dir string) {
 	}
 }
 
-// checkCannotWrite names the flag and the place when a file cannot be made.
+// checkCannotWrite: the error names the flag and the path when a file cannot be created.
 func checkCannotWrite(t *testing.T, dir string) {
 	t.Helper()
 	for flag, place := range map[string]string{"--html": "/nonexistent/a.html", "--svg": "/dev/null/plots", "--png": "/dev/null/plots"} {
@@ -163,7 +162,7 @@ func checkCannotWrite(t *testing.T, dir string) {
 	}
 }
 
-// checkFiles holds the files of --out against the report.
+// checkFiles compares the files of --out with the report.
 func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 	t.Helper()
 	for _, name := range []string{"report.html", "table.txt", "results.csv", "results.json"} {
@@ -177,7 +176,7 @@ func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 		t.Fatalf("report: code %d, %v, %s", code, err, stderr)
 	}
 	if again.Verdict != rep.Verdict || len(again.Rows) != len(rep.Rows) {
-		t.Errorf("made anew: %s with %d rows, first %s with %d", again.Verdict, len(again.Rows), rep.Verdict, len(rep.Rows))
+		t.Errorf("regenerated: %s with %d rows, first %s with %d", again.Verdict, len(again.Rows), rep.Verdict, len(rep.Rows))
 	}
 	checkPlots(t, dir)
 	checkCannotWrite(t, dir)
@@ -247,9 +246,8 @@ func jsonInt(n int) string {
 	return string(b)
 }
 
-// Two pods and an operator: the pods meet at startAt, their results merge into
-// one report. The API server is a stand-in for two ConfigMaps; the suites in
-// e2e use the real one.
+// Two pods and an operator: the pods meet at startAt, their results merge into one report. The API
+// server is a stand-in for two ConfigMaps; the suites in e2e use the real one.
 func TestPodsMeetAndMerge(t *testing.T) {
 	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 128})
 	if err != nil {
@@ -305,7 +303,7 @@ func TestPodsMeetAndMerge(t *testing.T) {
 	}
 }
 
-// A pod that cannot run says why in its ConfigMap.
+// A pod that cannot run writes the reason to its ConfigMap.
 func TestPodReportsFailure(t *testing.T) {
 	api := &configMaps{data: map[string]map[string]string{}}
 	srv := httptest.NewServer(api)

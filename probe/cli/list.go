@@ -13,7 +13,7 @@ import (
 func listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the scenarios and what each needs",
+		Short: "List the scenarios and their requirements",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := published.Load()

@@ -23,8 +23,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// What is scraped and what is reported are the same figures: counts exactly,
-// quantiles within the width of a native histogram's bucket.
+// Scraped and reported figures are the same: counts exactly, quantiles within the width of a native
+// histogram's bucket.
 func TestScrapedFiguresAreTheReports(t *testing.T) {
 	plan := smallPlan(t)
 	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 256})
@@ -74,8 +74,8 @@ func smallPlan(t *testing.T) scenario.Plan {
 	return plan
 }
 
-// watch scrapes until the function returned is called, which says how many
-// different values the counter of orders had.
+// watch scrapes until the returned function is called, which returns how many different values the
+// counter of orders had.
 func watch(t *testing.T, url string) (values func() int) {
 	seen, end, done := map[float64]bool{}, make(chan struct{}), make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func watch(t *testing.T, url string) (values func() int) {
 	return func() int { close(end); <-done; return len(seen) }
 }
 
-// scrape reads metrics as Prometheus does when it wants native histograms.
+// scrape reads metrics like Prometheus with native histograms.
 func scrape(t *testing.T, url string) map[string]*dto.MetricFamily {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {

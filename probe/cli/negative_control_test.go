@@ -13,10 +13,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// TestNegativeControl is the control of the whole chain, from the node to the
-// exit code: a grid that acknowledges every 50th order and throws it away. The
-// grid's own arithmetic says how many that are; the ledger has to find exactly
-// those, on the primary and on the backup, and the run has to be Incorrect.
+// TestNegativeControl is the control of the whole chain, from the node to the exit code: a grid
+// that acknowledges every 50th order and drops it. The number follows from the grid's
+// configuration; the ledger has to find exactly those, on the primary and on the backup, and the
+// run has to be Incorrect.
 func TestNegativeControl(t *testing.T) {
 	const every = 50
 	faulty := filepath.Join(t.TempDir(), "grid-node")
@@ -24,7 +24,7 @@ func TestNegativeControl(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	bad := exec.Command(faulty, "serve")
-	bad.Env = []string{"ORDERGRID_FAULTY_DROP_EVERY=often"} // in a pod it is the only way to say it
+	bad.Env = []string{"ORDERGRID_FAULTY_DROP_EVERY=often"} // in a pod it is the only way to set it
 	if out, err := bad.CombinedOutput(); err == nil || !strings.Contains(string(out), `$ORDERGRID_FAULTY_DROP_EVERY: value "often", allowed: a number`) {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -55,32 +55,31 @@ func TestNegativeControl(t *testing.T) {
 	}
 	lost := int64(0)
 	for _, p := range rep.Result.Probes {
-		before := int64(0) // orders of earlier steps: the grid goes on counting
+		before := int64(0) // orders of earlier steps: the grid's count continues
 		for _, s := range p.Steps {
 			want := (before+s.Acked)/every - before/every
 			if s.Acked != s.Created || want == 0 || s.Ledger.Lost != want || s.Backups.Lost != want {
-				t.Errorf("probe %s step %d: %d orders acknowledged, %d of them thrown away; the ledger sees %d lost by the primary's log, %d by the backup's",
+				t.Errorf("probe %s step %d: %d orders acknowledged, %d of them dropped; the ledger sees %d lost by the primary's log, %d by the backup's",
 					p.Name, s.Step, s.Acked, want, s.Ledger.Lost, s.Backups.Lost)
 			}
-			// Each was given the receipt of another order; nothing else is wrong.
+			// Each got the receipt of another order; nothing else is wrong.
 			if s.Ledger.Duplicates != want || s.Ledger.Gaps+s.Ledger.Misplaced+s.Ledger.Refused+s.Ledger.Corrupt+s.Ledger.ChainBreaks != 0 {
 				t.Errorf("probe %s step %d: %+v", p.Name, s.Step, s.Ledger)
 			}
-			t.Logf("probe %s step %d: %d acknowledged, %d thrown away, %d seen lost", p.Name, s.Step, s.Acked, want, s.Ledger.Lost)
+			t.Logf("probe %s step %d: %d acknowledged, %d dropped, %d found lost", p.Name, s.Step, s.Acked, want, s.Ledger.Lost)
 			before += s.Acked
 			lost += s.Ledger.Lost
 		}
 	}
 	if n := dropped(); n != lost || lost == 0 {
-		t.Errorf("the nodes say that they threw %d orders away, the ledger sees %d lost", n, lost)
+		t.Errorf("the nodes report %d dropped orders, the ledger finds %d lost", n, lost)
 	}
 	if rep.Verdict != report.ReportIncorrect || rep.Judgements[0].Name != "CORRECT" || rep.Judgements[0].Status != report.Fail {
 		t.Errorf("%s: %s; %+v", rep.Verdict, rep.Reason, rep.Judgements[0])
 	}
 }
 
-// TestReleaseCannotLoseOrders: what the tests build is built like a release, and
-// does not know the switch.
+// TestReleaseCannotLoseOrders: the tests use a release build, which does not have the switch.
 func TestReleaseCannotLoseOrders(t *testing.T) {
 	out, err := exec.Command(program(t), "serve", "--faulty-drop-every", "50").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "unknown flag: --faulty-drop-every") {

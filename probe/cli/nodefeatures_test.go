@@ -24,19 +24,19 @@ func TestNodeFeatures(t *testing.T) {
 	}
 	words, err := os.ReadFile(log)
 	if err != nil || string(words)+"\n" != stdout {
-		t.Errorf("last words are %q, %v; printed was %q", words, err, stdout)
+		t.Errorf("termination message %q, %v; output %q", words, err, stdout)
 	}
 	var r nodefeatures.Report
 	if err := json.Unmarshal(words, &r); err != nil || r.Node != "n7" || len(r.Features) != len(nodefeatures.Names()) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// Outside of Kubernetes there is no such file, and none is made.
+	// Outside of Kubernetes there is no such file, and none is created.
 	missing := log + ".none"
 	if code, _, stderr := call("node-features", "--termination-log", missing); code != ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if _, err := os.Stat(missing); err == nil {
-		t.Error("a termination log was made")
+		t.Error("a termination log was created")
 	}
 	if code, _, _ := call("node-features", "n7"); code != ExitUsage {
 		t.Errorf("an argument: exit code %d", code)

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// printFlags say how a report is printed.
+// printFlags select how a report is printed.
 type printFlags struct {
 	format          string
 	noColor, perRun bool
@@ -50,7 +50,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// costOf is what replication costs, when there are reports of both kinds.
+// costOf is the cost of replication, when there are reports of both kinds.
 func costOf(reports map[string]*report.Report) []report.Cost {
 	single, pair := reports["stac-single"], reports["stac-pair"]
 	if single == nil || pair == nil {

@@ -34,8 +34,8 @@ func podCommand() *cobra.Command {
 	f := podFlags{}
 	cmd := &cobra.Command{
 		Use:   "pod --probe NAME --index I --scenario NAME --endpoint HOST:PORT",
-		Short: "Be one probe of an OrderProbe's Job (started by the operator)",
-		Long: `Be one probe of an OrderProbe's Job. Connects, writes key "ready" of ConfigMap
+		Short: "Run one probe of an OrderProbe's Job (started by the operator)",
+		Long: `Run one probe of an OrderProbe's Job. Connects, writes key "ready" of ConfigMap
 <probe>-<index>, waits for key "startAt" of ConfigMap <probe>-run, runs its share of
 every step of the scenario's timetable and writes key "result.json".`,
 		Args: cobra.NoArgs,
@@ -51,7 +51,7 @@ every step of the scenario's timetable and writes key "result.json".`,
 	set.StringVar(&f.ns, "namespace", os.Getenv("POD_NAMESPACE"), "namespace (default $POD_NAMESPACE, then the service account's)")
 	set.StringVar(&f.runID, "run-id", "", "8 characters common to all probes of the run (default: random)")
 	set.DurationVar(&f.startWait, "start-wait", 10*time.Minute, "how long to wait for startAt")
-	set.BoolVar(&f.shared, "shared-cores", false, "say that grid pods run on the same cores as probes")
+	set.BoolVar(&f.shared, "shared-cores", false, "declare that grid pods run on the same cores as probes")
 	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", pod.HTTPPort), "address to serve /metrics at while the run goes on; empty switches it off")
 	set.StringVar(&f.server, "api-server", "", "URL of the API server")
 	set.StringVar(&f.account, "account-dir", "", "directory of the service account's token, namespace and ca.crt")
@@ -113,7 +113,7 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	}
 	res, err := f.execute(ctx, channel, cfg)
 	if err != nil {
-		// Tell the operator even if this pod is being stopped.
+		// Report to the operator even if this pod is being stopped.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
 		return errors.Join(err, channel.Failed(ctx, err))
@@ -122,8 +122,8 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	// The guards see the other probes' results only after merging; what this
-	// pod can say is whether its own orders are all there.
+	// The guards see the other probes' results only after merging; this pod reports whether its own
+	// orders are all there.
 	if rep.Verdict == report.ReportIncorrect {
 		return &codeError{code: ExitIncorrect}
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// progress shows how far a run is: a bar on a terminal, a line a step
-// elsewhere.
+// progress shows the progress of a run: a bar on a terminal, a line per step elsewhere.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -50,7 +49,7 @@ func (p *progress) Begin(s scenario.Step, left time.Duration) {
 	}
 }
 
-// steps there are, of a search at most.
+// steps in total, of a search at most.
 func (p *progress) steps() int {
 	if p.plan.Search != nil {
 		return p.plan.Search.MaxSteps
@@ -82,7 +81,7 @@ func (p *progress) Say(text string) {
 	fmt.Fprintf(p.w, "%s: %s\n", p.plan.Scenario, text)
 }
 
-// close takes the bar away.
+// close removes the bar.
 func (p *progress) close() {
 	p.mu.Lock()
 	if p.done != nil {
@@ -103,7 +102,7 @@ func (p *progress) wipe() {
 	}
 }
 
-// draw repaints the bar twice a second: seldom enough not to be measured.
+// draw repaints the bar twice a second: seldom enough not to affect the measurement.
 func (p *progress) draw() {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

@@ -18,7 +18,7 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
 		Short: "Print the reports of earlier runs again, from their results.json or result.json",
-		Long: `Print the reports of earlier runs again, made anew from what was measured. Results of
+		Long: `Print the reports of earlier runs again, regenerated from the measurements. Results of
 several probes of one run (result.json of its pods) are merged.`,
 		Example: `  order-probe report results                                   the tables
   order-probe report --html report.html results                one HTML file with tables and plots
@@ -94,7 +94,7 @@ func readResult(path string) (*report.Result, error) {
 	return nil, fmt.Errorf("%s: no results.json or result.json: %w", path, fs.ErrNotExist)
 }
 
-// joinRuns merges results that are probes of one run.
+// joinRuns merges results of the probes of one run.
 func joinRuns(results []*report.Result) (joined []*report.Result) {
 	for _, r := range results {
 		merged := false

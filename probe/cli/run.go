@@ -64,7 +64,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below, and report.html here has all")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
 	set.StringVar(&f.http, "http", "", "address to serve /metrics at while the run goes on, such as :9401 (default: none)")
-	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: say that the grid runs on this machine's cores")
+	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: declare that the grid runs on this machine's cores")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			end = worse(end, outcome(rep))
 		}
 		if err != nil {
-			// An order that was lost matters more than why the run ended.
+			// A lost order is more important than the reason the run ended.
 			fmt.Fprintln(cmd.ErrOrStderr(), "order-probe:", err)
 			return worse(end, &codeError{code: ExitFailed})
 		}
@@ -115,7 +115,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return end
 }
 
-// serveMetrics shows runs to Prometheus at an address, "" for not at all.
+// serveMetrics serves metrics of runs at an address, "" for not at all.
 func serveMetrics(address string, say io.Writer) (*live.Metrics, func(), error) {
 	if address == "" {
 		return nil, func() {}, nil
@@ -152,7 +152,7 @@ func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
 			return nil, err
 		}
 		if n := len(plan.Grids()); !f.dev && n > 1 {
-			return nil, fmt.Errorf("--replicas: scenario %s compares %d grids, and --endpoint is one: say which, 1 (without replication) or 2; or use --dev", name, n)
+			return nil, fmt.Errorf("--replicas: scenario %s compares %d grids, and --endpoint is one: set which, 1 (without replication) or 2; or use --dev", name, n)
 		}
 		plans = append(plans, plan)
 	}
@@ -208,9 +208,9 @@ func (f *runFlags) one(cmd *cobra.Command, d *published.Data, plan scenario.Plan
 	return rep, errors.Join(err, save(dir, rep))
 }
 
-// onGrid runs the part of a plan that is about one grid; with --dev it starts that
-// grid and stops it. Files go into dir, or where the plan has several grids into a
-// directory below for each; none if dir is "".
+// onGrid runs the part of a plan for one grid; with --dev it starts that grid and stops it. Files
+// go into dir, or where the plan has several grids into a directory below for each; none if dir is
+// "".
 func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint64, dir string) (res *report.Result, err error) {
 	ctx := cmd.Context()
 	show := newProgress(cmd.ErrOrStderr(), part)
@@ -256,8 +256,8 @@ func execute(ctx context.Context, cfg runner.Config, startAt time.Time) (_ *repo
 	return r.Run(ctx, startAt)
 }
 
-// bytesPerOrder is what an order takes in a node: the message, its entry header
-// and its share of the indexes, with room for growth.
+// bytesPerOrder is the memory of an order in a node: the message, its entry header and its share of
+// the indexes, with room for growth.
 const bytesPerOrder = (fixorder.Size + store.PerOrder) * 3 / 2
 
 func (f *runFlags) nodeMemory(p scenario.Plan) int64 {
@@ -281,7 +281,7 @@ func (f *runFlags) outDir(name string) (string, error) {
 }
 
 func makeDir(dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everyone
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are public
 		return "", fmt.Errorf("--out: %w", err)
 	}
 	return dir, nil

@@ -8,13 +8,13 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// searchFlags change what stac-knee looks for.
+// searchFlags configure stac-knee.
 type searchFlags struct {
 	objective      string
 	from, to, goal int
 }
 
-// searchNames are the flags, which another scenario refuses.
+// searchNames are the flags, which other scenarios refuse.
 var searchNames = []string{"objective", "from", "to", "goal"}
 
 func (f *searchFlags) register(set *pflag.FlagSet) {

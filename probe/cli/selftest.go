@@ -18,11 +18,11 @@ func selftestCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Measure a server whose latency is known, and compare with what was computed",
+		Short: "Measure a server whose latency is known, and compare with the computed figures",
 		Long: `Measure a server whose latency is known, with the probe as it is: the same creator,
 sessions, records, statistics and ledger. The server answers after 200 us and stalls for
-50 ms once a second; then it is offered more orders than it answers. Every figure stands
-beside what it has to be. Run it on an idle machine.
+50 ms once a second; then it is offered more orders than it answers. Every figure is printed
+beside its expected value. Run it on an idle machine.
 
 Exit codes: 0 every figure is within its tolerance, 3 one is not, 4 could not run.`,
 		Args: cobra.NoArgs,
@@ -45,13 +45,13 @@ Exit codes: 0 every figure is within its tolerance, 3 one is not, 4 could not ru
 				err = out.Text(cmd.OutOrStdout())
 			}
 			if err == nil && !out.OK() {
-				return &codeError{ExitInvalid, errors.New("self-test: a figure is not what it has to be; is the machine busy?")}
+				return &codeError{ExitInvalid, errors.New("self-test: a figure differs from its expected value; is the machine busy?")}
 			}
 			return err
 		},
 	}
 	cmd.Flags().DurationVar(&measure, "measure", 10*time.Second, "how long each of the two parts is measured, whole seconds")
-	cmd.Flags().Float64Var(&overload, "overload", 0.01, "by how much the offered rate exceeds what the server answers")
+	cmd.Flags().Float64Var(&overload, "overload", 0.01, "by how much the offered rate exceeds the server's rate")
 	cmd.Flags().StringVar(&format, "format", "table", "table or json")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// Two real grids one after the other, joined in one report.
+// Two real grids one after the other, merged into one report.
 func TestWritesAgainstRealGrids(t *testing.T) {
 	dir := t.TempDir()
 	code, out, stderr := call("run", "--dev", "--grid-node", program(t), "--scenario", "gs-write", "--rates", "300",
@@ -48,11 +48,11 @@ func TestWritesAgainstRealGrids(t *testing.T) {
 		}
 	}
 	if code, again, stderr := call("report", "--format", "json", dir); code == ExitFailed || again != out {
-		t.Errorf("made anew it differs: code %d, %s", code, stderr)
+		t.Errorf("the regenerated report differs: code %d, %s", code, stderr)
 	}
 }
 
-// A grid that is given is one half.
+// An existing grid is one half.
 func TestWritesAgainstAGivenGrid(t *testing.T) {
 	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 1, MemoryMiB: 128})
 	if err != nil {

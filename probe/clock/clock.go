@@ -1,9 +1,8 @@
-// Package clock is the one clock of a probe: monotonic nanoseconds for every
-// latency, tied once to wall time for display, and a sleep that wakes when it
-// was asked to.
+// Package clock is the one clock of a probe: monotonic nanoseconds for every latency, tied once to
+// wall time for display, and a precise sleep.
 //
-// All timestamps of a run come from one process on one machine, so no clock is
-// ever compared with another machine's.
+// All timestamps of a run come from one process on one machine, so clocks of different machines are
+// never compared.
 package clock
 
 import (
@@ -52,10 +51,9 @@ func measureOffset() int64 {
 	return offset
 }
 
-// Thread makes the calling goroutine fit to keep time: it is locked to its
-// thread, whose timer slack becomes 1 ns (the default 50 µs lets the kernel
-// wake it that much late). The goroutine must end without unlocking; the
-// thread then ends with it and its slack goes nowhere else.
+// Thread prepares the calling goroutine for timing: it is locked to its thread, whose timer slack
+// becomes 1 ns (the default of 50 µs lets the kernel wake it that much late). The goroutine must
+// end without unlocking; the thread then ends with it, and its slack is not inherited.
 func Thread() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
@@ -68,10 +66,9 @@ func Thread() error {
 // that has passed. It sleeps on the absolute time, so neither preemption before
 // the call nor a signal during it makes it late.
 //
-// The raw system call keeps the scheduler's processor while it sleeps: giving
-// it back and winning it again costs tens of microseconds on a busy machine.
-// The price is a processor per sleeping thread, which the caller provides with
-// GOMAXPROCS. A stop-the-world still gets through: the runtime's preemption
+// The raw system call keeps the scheduler's processor while it sleeps: releasing and reacquiring it
+// costs tens of microseconds on a busy machine. The price is a processor per sleeping thread, which
+// the caller provides with GOMAXPROCS. A stop-the-world still works: the runtime's preemption
 // signal ends the sleep with EINTR and the loop reaches a safe point.
 func SleepUntil(ns int64) {
 	ts := unix.NsecToTimespec(ns + kernelOffset)
@@ -79,7 +76,7 @@ func SleepUntil(ns int64) {
 		_, _, errno := syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP,
 			unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 		if errno != 0 && errno != unix.EINTR {
-			panic(fmt.Sprintf("clock_nanosleep: %v", errno)) // arguments are ours alone
+			panic(fmt.Sprintf("clock_nanosleep: %v", errno)) // the arguments are valid
 		}
 	}
 }

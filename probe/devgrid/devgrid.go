@@ -74,8 +74,8 @@ func Find(program string) (string, error) {
 	return path, nil
 }
 
-// attempts to start a grid: on a machine that is busy with something else a
-// node can miss its lease before the grid is complete, and the grid then ends.
+// attempts to start a grid: on a busy machine a node can miss its lease before the grid is
+// complete, and the grid then ends.
 const attempts = 3
 
 // Start returns when the grid accepts orders. The grid also ends with this
@@ -102,8 +102,7 @@ func start(ctx context.Context, program string, o Options) (*Grid, error) {
 	if o.Log != nil {
 		cmd.Stderr = io.MultiWriter(&trouble, o.Log)
 	}
-	// Ctrl-C on the terminal must reach the probe only, which then stops the
-	// grid in order.
+	// Ctrl-C on the terminal must reach the probe only, which then stops the grid in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -156,7 +155,7 @@ func startHeld(cmd *exec.Cmd) (exited chan struct{}, release func(), err error) 
 	}
 	exited = make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ended does not matter to anyone
+		_ = cmd.Wait() // its exit status is not used
 		close(exited)
 	}()
 	return exited, release, nil
@@ -165,7 +164,7 @@ func startHeld(cmd *exec.Cmd) (exited chan struct{}, release func(), err error) 
 func stop(cmd *exec.Cmd, exited chan struct{}) error {
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	select {
-	case <-exited: // its status says nothing: it was told to stop
+	case <-exited: // its status is not used: it was asked to stop
 		return nil
 	case <-time.After(stopLimit):
 	}
@@ -180,10 +179,10 @@ func stop(cmd *exec.Cmd, exited chan struct{}) error {
 // Stop ends all processes of the grid.
 func (g *Grid) Stop() error { return g.stop() }
 
-// Log is the end of what the processes wrote to standard error.
+// Log is the end of the processes' standard error.
 func (g *Grid) Log() string { return g.log() }
 
-// errEnded: the program ended without a word on its standard output.
+// errEnded: the program ended without output.
 var errEnded = errors.New("ended before it was ready")
 
 // parse reads the line that grid-node dev --json prints when ready.

@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A grid that does not come up says what it wrote, and leaves nothing behind.
+// A grid that does not come up returns its output, and leaves nothing behind.
 func TestStartReportsTrouble(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "grid-node")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'port 7400 is taken' >&2\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a test program
@@ -31,6 +31,6 @@ func TestStartReportsTrouble(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Start(context.Background(), Options{Program: filepath.Join(t.TempDir(), "absent")}); err == nil {
-		t.Error("an absent program was started")
+		t.Error("a missing program was started")
 	}
 }

@@ -9,7 +9,7 @@ import (
 // of probe, 9 digits of index.
 const IDSize = 20
 
-// MaxProbes is how many probes one run can tell apart.
+// MaxProbes is the largest number of probes of one run.
 const MaxProbes = 256
 
 // MaxIndex is the largest order index.
@@ -22,15 +22,14 @@ const (
 	MaxRun = 1<<(5*runChars) - 1
 )
 
-// ID says whose orders they are. With the index it makes a ClOrdID that is
-// unique over runs (40 random bits), probes and publishing threads: threads of
-// a probe share its index, which no two of them ever draw alike.
+// ID identifies the source of orders. With the index it makes a ClOrdID that is unique over runs
+// (40 random bits), probes and publishing threads: threads of a probe share its index.
 type ID struct {
 	Run   uint64 // 0..MaxRun
 	Probe int    // 0..MaxProbes-1
 }
 
-// NewRun draws a run number at random.
+// NewRun returns a random run number.
 func NewRun() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
@@ -51,7 +50,7 @@ func (id ID) check() error {
 	return nil
 }
 
-// RunText is the run as it stands in a ClOrdID.
+// RunText is the run as in a ClOrdID.
 func RunText(run uint64) string {
 	var b [runChars]byte
 	putBase32(b[:], run)
@@ -73,7 +72,7 @@ func (id ID) put(b []byte, index int64) {
 	putDigits(b[3+runChars:IDSize], uint64(index))
 }
 
-// ParseID takes a ClOrdID apart. ok is false for one this package did not make.
+// ParseID parses a ClOrdID. ok is false for one not made by this package.
 func ParseID(b []byte) (id ID, index int64, ok bool) {
 	if len(b) != IDSize || b[0] != 'P' {
 		return ID{}, 0, false

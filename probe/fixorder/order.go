@@ -1,7 +1,6 @@
-// Package fixorder makes the 305-byte FIX NewOrderSingle of the published
-// tests. The message is a template patched in place: the fields that differ
-// from order to order have a fixed width, so every order has the same length
-// and making one allocates nothing.
+// Package fixorder makes the 305-byte FIX NewOrderSingle of the published tests. The message is a
+// template patched in place: the fields that vary have a fixed width, so every order has the same
+// length and making one allocates nothing.
 package fixorder
 
 import (
@@ -60,7 +59,7 @@ const MaxSeqNum = 999_999_999
 // probe.
 func NewMaker(v Version, id ID) (*Maker, error) { return NewRecordMaker(v, "", id) }
 
-// NewRecordMaker returns a maker of orders that carry what the record says.
+// NewRecordMaker returns a maker of orders with the content of the record.
 func NewRecordMaker(v Version, r Record, id ID) (*Maker, error) {
 	m := &Maker{id: id}
 	if err := id.check(); err != nil {
@@ -159,7 +158,7 @@ func putDigits(b []byte, n uint64) {
 // stampSize is the length of a FIX UTCTimestamp with milliseconds.
 const stampSize = len("20060102-15:04:05.000")
 
-// stamp writes UTC timestamps, working the date out once a second only.
+// stamp writes UTC timestamps, computing the date only once a second.
 type stamp struct {
 	second int64
 	text   [stampSize]byte

@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// Record says what the orders of one maker carry.
+// Record is the content of a maker's orders.
 type Record string
 
 // Records. The zero value is the 305-byte order of the published tests.
 const (
-	// Empty has the fields that no order can do without, in the shortest form
-	// that still lets every order be found again: a ClOrdID of IDSize bytes, and
-	// numbers and times of a fixed width.
+	// Empty has only the mandatory fields, in the shortest form that still lets every order be
+	// found again: a ClOrdID of IDSize bytes, and numbers and times of a fixed width.
 	Empty Record = "empty"
 	// EightFields is Empty and eight fields more: four strings, two long and two
 	// short numbers.
@@ -54,8 +53,7 @@ func recordTemplate(v Version, r Record) ([]byte, error) {
 	return fmt.Appendf(b, "10=%03d\x01", sumBytes(b)%256), nil
 }
 
-// RecordSize is the length of every order of a record, in bytes; 0 if there is
-// none of that version.
+// RecordSize is the length of every order of a record, in bytes; 0 for an unknown version.
 func RecordSize(v Version, r Record) int {
 	if r == "" {
 		return Size
@@ -67,9 +65,8 @@ func RecordSize(v Version, r Record) int {
 	return len(b)
 }
 
-// Check verifies that fix is order number index, byte by byte but for the
-// MsgSeqNum and the times, which it takes from the order itself. It writes into
-// the buffer that Make returns.
+// Check verifies that fix is order number index, byte by byte except the MsgSeqNum and the times,
+// which it takes from the order itself. It writes into the buffer that Make returns.
 func (m *Maker) Check(index int64, fix []byte) error {
 	if len(fix) != len(m.buf) {
 		return fmt.Errorf("order is %d bytes, want %d", len(fix), len(m.buf))
@@ -86,17 +83,17 @@ func (m *Maker) Check(index int64, fix []byte) error {
 	return differ(fix, m.buf)
 }
 
-// checkStamp refuses what neither a number nor a time can hold.
+// checkStamp refuses characters of neither a number nor a time.
 func checkStamp(v []byte) error {
 	for _, c := range v {
 		if (c < '0' || c > '9') && c != '-' && c != ':' && c != '.' {
-			return fmt.Errorf("%q in the place of a time or number", v)
+			return fmt.Errorf("%q instead of a time or number", v)
 		}
 	}
 	return nil
 }
 
-// differ says where an order is not the one that was sent; nil if it is.
+// differ reports where an order differs from the one that was sent; nil if it does not.
 func differ(fix, want []byte) error {
 	if bytes.Equal(fix, want) {
 		return nil

@@ -21,8 +21,8 @@ func recordMaker(t testing.TB, v Version, r Record) *Maker {
 // grid-node/order/smallest_test.go.
 var smallest = map[Version]int{FIX42: 114, FIX44: 109}
 
-// The empty record is the shortest order there is and what tells it from others; it
-// can leave no field out. The other one has exactly eight more.
+// The empty record is the shortest valid order plus its identification; no field can be left out.
+// The other one has exactly eight more.
 func TestRecordsAreOrders(t *testing.T) {
 	for _, v := range []Version{FIX42, FIX44} {
 		count := map[Record]int{}
@@ -37,7 +37,7 @@ func TestRecordsAreOrders(t *testing.T) {
 				t.Errorf("FIX %s %s: ClOrdID %s", v, r, got)
 			}
 			if len(fix) != RecordSize(v, r) {
-				t.Errorf("FIX %s %s: %d bytes, RecordSize says %d", v, r, len(fix), RecordSize(v, r))
+				t.Errorf("FIX %s %s: %d bytes, RecordSize is %d", v, r, len(fix), RecordSize(v, r))
 			}
 			count[r] = bytes.Count(fix, []byte{1})
 		}
@@ -50,7 +50,7 @@ func TestRecordsAreOrders(t *testing.T) {
 		}
 	}
 	if RecordSize(FIX42, "") != Size || RecordSize("5.0", Empty) != 0 || RecordSize(FIX42, "other") != 0 {
-		t.Error("sizes of what is no record")
+		t.Error("sizes of invalid records")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestRecordMakerRefuses(t *testing.T) {
 	}
 }
 
-// Check sees every byte that is not the one that was sent, in every record.
+// Check detects every changed byte, in every record.
 func TestMakerCheckSeesEveryByte(t *testing.T) {
 	for _, r := range append(Records(), "") {
 		fix := bytes.Clone(recordMaker(t, FIX42, r).Make(1003, 7, someTime, someTime))
@@ -72,21 +72,21 @@ func TestMakerCheckSeesEveryByte(t *testing.T) {
 			bad := bytes.Clone(fix)
 			bad[i] ^= 1
 			if checker.Check(1003, bad) == nil {
-				t.Errorf("%s: byte %d (%q) changed and not seen", r, i, fix[i])
+				t.Errorf("%s: byte %d (%q) changed and not detected", r, i, fix[i])
 			}
 		}
 		for name, bad := range map[string][]byte{"nothing": nil, "cut": fix[:len(fix)-1], "longer": append(bytes.Clone(fix), 1)} {
 			if checker.Check(1003, bad) == nil {
-				t.Errorf("%s: %s is taken", r, name)
+				t.Errorf("%s: %s is accepted", r, name)
 			}
 		}
 		if checker.Check(1004, fix) == nil {
-			t.Errorf("%s: another order is taken", r)
+			t.Errorf("%s: another order is accepted", r)
 		}
 	}
 	empty := recordMaker(t, FIX42, Empty).Make(1, 1, someTime, someTime)
 	if recordMaker(t, FIX42, EightFields).Check(1, empty) == nil {
-		t.Error("an empty record is taken for one of eight fields")
+		t.Error("an empty record is accepted as one of eight fields")
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/flow"
 )
 
-// Varied makes the messages of a flow: new orders, cancels and replaces of any
-// symbol, quantity and price. Everything but MsgSeqNum and the two times follows
-// from the identity, the index and what the flow says, so that the bytes can be
-// made again to be checked. It is not safe for use by several goroutines.
+// Varied makes the messages of a flow: new orders, cancels and replaces of any symbol, quantity and
+// price. Everything but MsgSeqNum and the two times follows from the identity, the index and the
+// flow, so that the bytes can be regenerated to be checked. It is not safe for use by several
+// goroutines.
 type Varied struct {
 	id      ID
 	first   int64
@@ -43,12 +43,11 @@ func NewVaried(v Version, id ID) (*Varied, error) {
 	return &Varied{id: id, head: []byte("8=FIX." + string(v) + "\x019="), hasHandlInst: v == FIX42, hasParty: v == FIX44}, nil
 }
 
-// Use makes the maker speak of the messages of a step, whose first has the given
-// index within the run.
+// Use selects the messages of a step, whose first has the given index within the run.
 func (m *Varied) Use(first int64, content *flow.Messages) { m.first, m.content = first, content }
 
-// The fields that differ each time an order is sent stand at fixed places of the
-// body, right behind the MsgType.
+// The fields that differ each time an order is sent are at fixed places of the body, right after
+// the MsgType.
 const (
 	bodyType     = len("35=")
 	bodySeqNum   = bodyType + len("D\x0149=ORDERPROBE01\x0156=ORDERGRID\x0134=")
@@ -70,7 +69,7 @@ func (m *Varied) Make(index, seqNum int64, created, sent time.Time) []byte {
 	return m.finish(m.fields(b, index))
 }
 
-// fields appends what the flow says about the message.
+// fields appends the flow's fields of the message.
 func (m *Varied) fields(b []byte, index int64) []byte {
 	o := &m.message
 	m.content.Message(index-m.first, o)
@@ -126,8 +125,8 @@ func (m *Varied) finish(body []byte) []byte {
 	return b
 }
 
-// Check verifies that fix is message number index, byte by byte but for the
-// MsgSeqNum and the times, which it takes from the message itself.
+// Check verifies that fix is message number index, byte by byte except the MsgSeqNum and the times,
+// which it takes from the message itself.
 func (m *Varied) Check(index int64, fix []byte) error {
 	i := index - m.first
 	if m.content == nil || i < 0 || i >= m.content.Len() {
@@ -135,7 +134,7 @@ func (m *Varied) Check(index int64, fix []byte) error {
 	}
 	start := bytes.Index(fix, []byte("\x0135="))
 	if start < 0 || len(fix) < start+1+len(fixedBody) {
-		return fmt.Errorf("%d bytes are no order", len(fix))
+		return fmt.Errorf("%d bytes are not an order", len(fix))
 	}
 	body := append(m.scratch[:0], fixedBody...)
 	for _, f := range [...]struct{ off, size int }{{bodySeqNum, seqNumSize}, {bodySending, stampSize}, {bodyTransact, stampSize}} {

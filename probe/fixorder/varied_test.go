@@ -26,8 +26,8 @@ func variedOf(t testing.TB, v Version) (*Varied, *flow.Messages) {
 
 var someTime = time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
 
-// Every message is one that the grid takes, names the order it is about, and
-// passes the check of another maker, which has never seen it.
+// Every message is valid for the grid, names the order it refers to, and passes the check of
+// another maker, which has never seen it.
 func TestVariedMessagesAreOrders(t *testing.T) {
 	for _, v := range []Version{FIX42, FIX44} {
 		m, content := variedOf(t, v)
@@ -49,7 +49,7 @@ func TestVariedMessagesAreOrders(t *testing.T) {
 			var c flow.Message
 			content.Message(i, &c)
 			if off, n, ok := order.Find(fix, 41); ok != (c.Kind != flow.NewOrder) || ok && string(fix[off:off+n]) != (ID{Run: 42, Probe: 1}).ClOrdID(1000+c.Target) {
-				t.Fatalf("message %d (%c) is about %q, want %d", index, c.Kind, fix[off:off+n], 1000+c.Target)
+				t.Fatalf("message %d (%c) refers to %q, want %d", index, c.Kind, fix[off:off+n], 1000+c.Target)
 			}
 			if err := checker.Check(index, fix); err != nil {
 				t.Fatalf("message %d: %v", index, err)
@@ -75,25 +75,25 @@ func TestVariedDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Check sees every byte that is not the one that was sent.
+// Check detects every changed byte.
 func TestVariedCheckSeesEveryByte(t *testing.T) {
 	m, _ := variedOf(t, FIX42)
 	checker, _ := variedOf(t, FIX42)
 	fix := bytes.Clone(m.Make(1003, 7, someTime, someTime))
-	free := bytes.Index(fix, []byte("\x0134=")) // MsgSeqNum and times are taken as they are, if the sum fits
+	free := bytes.Index(fix, []byte("\x0134=")) // MsgSeqNum and times are accepted as they are, if the sum fits
 	end := bytes.Index(fix, []byte("\x0111="))
 	for i := range fix {
 		bad := bytes.Clone(fix)
 		bad[i] ^= 1
 		if err := checker.Check(1003, bad); err == nil {
-			t.Errorf("byte %d (%q) changed and not seen", i, fix[i])
+			t.Errorf("byte %d (%q) changed and not detected", i, fix[i])
 		}
 		if i > free && i < end {
 			continue
 		}
-		order.Seal(bad) // a change that comes with the right sum
+		order.Seal(bad) // a change with a correct checksum
 		if err := checker.Check(1003, bad); err == nil && !bytes.Equal(bad, fix) {
-			t.Errorf("byte %d (%q) changed with the sum and not seen", i, fix[i])
+			t.Errorf("byte %d (%q) changed with the sum and not detected", i, fix[i])
 		}
 	}
 	for name, c := range map[string]struct {
@@ -104,8 +104,8 @@ func TestVariedCheckSeesEveryByte(t *testing.T) {
 		"another order":   {1004, fix, "differs from what was sent"},
 		"before the step": {999, fix, "no message 999"},
 		"behind the step": {1 << 40, fix, "no message"},
-		"nothing":         {1003, nil, "0 bytes are no order"},
-		"cut":             {1003, fix[:100], "100 bytes are no order"},
+		"nothing":         {1003, nil, "0 bytes are not an order"},
+		"cut":             {1003, fix[:100], "100 bytes are not an order"},
 		"longer":          {1003, append(bytes.Clone(fix), 'x'), "differs"},
 	} {
 		if err := checker.Check(c.index, c.fix); err == nil || !strings.Contains(err.Error(), c.want) {

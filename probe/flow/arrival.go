@@ -13,7 +13,7 @@ type Type string
 // Types.
 const (
 	Steady Type = "steady" // evenly spaced, as in the published tests
-	Hawkes Type = "hawkes" // bursts that breed bursts
+	Hawkes Type = "hawkes" // self-exciting bursts
 	Day    Type = "day"    // the curve of a trading day, compressed
 	Replay Type = "replay" // as in a recording
 )
@@ -24,10 +24,9 @@ func Types() []Type { return []Type{Steady, Hawkes, Day, Replay} }
 // Arrival is how orders of a step arrive. The zero value is steady.
 type Arrival struct {
 	Type Type `json:"type"`
-	// Branching of Hawkes: of 100 orders, how many answer to one before them.
+	// Branching of Hawkes: of 100 orders, how many are triggered by an earlier one.
 	Branching int `json:"branching,omitempty"`
-	// Seed of everything that is drawn. Steps, repeats and probes differ all the
-	// same.
+	// Seed of all random choices. Steps, repeats and probes differ regardless.
 	Seed uint64 `json:"seed,omitempty"`
 	// Recording is the name of what Replay plays; MaxMessages bounds how many of
 	// its messages a step plays.
@@ -57,7 +56,7 @@ func ParseType(s string) (Type, error) {
 // IsSteady is also true of the zero value.
 func (a Arrival) IsSteady() bool { return a.Type == "" || a.Type == Steady }
 
-// Defaulted fills in what was left out.
+// Defaulted sets the defaults.
 func (a Arrival) Defaulted() Arrival {
 	if a.Type == "" {
 		a.Type = Steady
@@ -74,7 +73,7 @@ func (a Arrival) Defaulted() Arrival {
 	return a
 }
 
-// Check says what is wrong with an Arrival after defaulting.
+// Check validates an Arrival after defaulting.
 func (a Arrival) Check() error {
 	var errs []error
 	if _, err := ParseType(string(a.Type)); err != nil {
@@ -89,7 +88,7 @@ func (a Arrival) Check() error {
 	only(Replay, a.MaxMessages != 0, "max-messages")
 	only(Replay, a.Recording != "", "replay")
 	if a.Type == Hawkes && (a.Branching < MinBranching || a.Branching > MaxBranching) {
-		errs = append(errs, fmt.Errorf("branching %d: must be %d to %d, of 100 orders how many answer to one before them", a.Branching, MinBranching, MaxBranching))
+		errs = append(errs, fmt.Errorf("branching %d: must be %d to %d, of 100 orders how many are triggered by an earlier one", a.Branching, MinBranching, MaxBranching))
 	}
 	if a.Type == Replay && (a.MaxMessages < 1 || a.MaxMessages > MaxMessages) {
 		errs = append(errs, fmt.Errorf("max-messages %d: must be 1 to %d", a.MaxMessages, MaxMessages))
@@ -97,7 +96,7 @@ func (a Arrival) Check() error {
 	return errors.Join(errs...)
 }
 
-// String says it in a few words, for the head of a report.
+// String is a short description for the head of a report.
 func (a Arrival) String() string {
 	switch a.Type {
 	case Hawkes:

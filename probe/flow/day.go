@@ -8,8 +8,8 @@ import (
 // DayMinutes is the length of a trading day, 09:30 to 16:00.
 const DayMinutes = 390
 
-// The day's curve, as intensity over its mean before normalising: a level, what
-// the opening and the close add, and the closing auction. Lengths in days.
+// The day's curve, as intensity over its mean before normalising: a level, the additions of the
+// opening and the close, and the closing auction. Lengths in days.
 const (
 	dayLevel       = 0.55
 	dayOpen        = 2.6

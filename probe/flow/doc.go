@@ -1,9 +1,8 @@
-// Package flow says when the orders of a step are intended and what each of
-// them is: evenly spaced, in bursts (a Hawkes process), along a trading day, or
-// as in a recording; all alike, or varied with cancels and replaces.
+// Package flow schedules the orders of a step and generates their content: evenly spaced, in bursts
+// (a Hawkes process), along a trading day, or as in a recording; all alike, or varied with cancels
+// and replaces.
 //
-// It is pure: no clock, no file of its own, and from the same words and seed
-// the same orders come out on every machine. That is what lets every pod of a
-// run, and the check of the log afterwards, make an order's content again
-// instead of keeping it.
+// It is pure: no clock, no file of its own, and the same parameters and seed give the same orders
+// on every machine. That lets every pod of a run, and the check of the log afterwards, regenerate
+// an order's content instead of storing it.
 package flow

@@ -11,7 +11,7 @@ import (
 // cluster again. Times must not fall.
 type Fano struct {
 	window    int64
-	end       int64 // of the window under way
+	end       int64 // of the present window
 	count     int64
 	n         int64 // whole windows
 	sum, sum2 float64
@@ -23,7 +23,7 @@ func NewFano(from int64, window time.Duration) Fano {
 	return Fano{window: int64(window), end: from + int64(window)}
 }
 
-// Add takes the time of the next event; one before the start is left out.
+// Add adds the time of the next event; one before the start is ignored.
 func (f *Fano) Add(at int64) {
 	if at < f.end-f.window {
 		return
@@ -44,7 +44,7 @@ func (f *Fano) Close(to int64) {
 	}
 }
 
-// minWindows are needed for a factor that says something.
+// minWindows is the least number for a meaningful factor.
 const minWindows = 20
 
 // Value is the factor over all whole windows; false with fewer than 20.

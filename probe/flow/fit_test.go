@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// orderflow is what was measured on a public record of order events, and what a
-// Hawkes process with the kernel fitted to it gave elsewhere.
+// orderflow is the measurement of a public record of order events, and the reference simulation of
+// a Hawkes process with the kernel fitted to it.
 type orderflow struct {
 	MeanRate float64 `json:"mean_rate_per_s"`
 	Mix      struct {
@@ -118,8 +118,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// At the record's own rate the factors are the same: nothing in the process
-// depends on how many events a second there are.
+// At the record's own rate the factors are the same: nothing in the process depends on the number
+// of events per second.
 func TestFanoDoesNotDependOnTheRate(t *testing.T) {
 	o := reference(t)
 	got, _ := simulate(o.MeanRate, 10_000, 2)

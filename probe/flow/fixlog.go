@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// fixFields are the fields of a message that a replay uses. Everything else,
-// accounts and names above all, is not looked at.
+// fixFields are the fields of a message that a replay uses. Everything else, accounts and names
+// above all, is ignored.
 type fixFields struct {
 	msgType, sending, transact, clOrdID, origClOrdID, symbol, side, ordType, qty, price string
 }
 
-// maxBack is how much earlier a message may be than the one above it: a log of
-// several sessions is not quite in order. It then counts as sent at the same
-// time.
+// maxBack is how much earlier a message may be than the previous one: a log of several sessions is
+// not quite in order. It then counts as sent at the same time.
 const maxBack = time.Second
 
-// fix takes one line of a log: a FIX message, whatever stands before it. Fields
-// end with SOH or, as logs are often printed, with '|'.
+// fix parses one line of a log: a FIX message, with any prefix. Fields end with SOH or, as logs are
+// often printed, with '|'.
 func (r *reader) fix(text string) error {
 	start := strings.Index(text, "8=FIX")
 	if start < 0 {
@@ -74,7 +73,7 @@ func (r *reader) fixSplit(text string) (f fixFields, err error) {
 	return f, nil
 }
 
-// fixTime takes SendingTime (52), or TransactTime (60) where a log has none.
+// fixTime parses SendingTime (52), or TransactTime (60) where a log has none.
 func (r *reader) fixTime(f fixFields) (int64, error) {
 	name, value := "SendingTime (52)", f.sending
 	if value == "" {
@@ -84,7 +83,7 @@ func (r *reader) fixTime(f fixFields) (int64, error) {
 	if len(value) > len("20060102-15:04:05.000000000") {
 		return 0, r.fault(name, value, allowed)
 	}
-	t, err := time.Parse("20060102-15:04:05", value) // takes decimals too
+	t, err := time.Parse("20060102-15:04:05", value) // accepts decimals too
 	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
 		return 0, r.fault(name, value, allowed)
 	}
@@ -103,7 +102,7 @@ func (r *reader) fixTime(f fixFields) (int64, error) {
 
 func (r *reader) fixNew(at int64, f fixFields) error {
 	if _, ok := r.live[f.clOrdID]; ok {
-		return r.fault("ClOrdID (11)", f.clOrdID, "not one of an order that is alive")
+		return r.fault("ClOrdID (11)", f.clOrdID, "not one of a live order")
 	}
 	m := recorded{target: -1, root: int32(len(r.messages))}
 	var err error
@@ -121,7 +120,7 @@ func (r *reader) fixNew(at int64, f fixFields) error {
 		m.orderType = f.ordType[0]
 	case "":
 		return r.fault("OrdType (40)", "", "the tag is required in a new order")
-	default: // stops, pegs: what they ask of a matching engine is not asked of a grid
+	default: // stops, pegs: the grid does not match orders
 		m.orderType = '2'
 	}
 	if m.qty, err = r.fixQty(f.qty); err != nil {
@@ -140,7 +139,7 @@ func (r *reader) fixNew(at int64, f fixFields) error {
 	return nil
 }
 
-// fixChange takes a cancel or a replace.
+// fixChange parses a cancel or a replace.
 func (r *reader) fixChange(at int64, f fixFields) error {
 	if f.origClOrdID == "" {
 		return r.fault("OrigClOrdID (41)", "", "the tag is required in a cancel or replace")
@@ -155,7 +154,7 @@ func (r *reader) fixChange(at int64, f fixFields) error {
 	var err error
 	if f.msgType == "G" {
 		if _, ok := r.live[f.clOrdID]; ok {
-			return r.fault("ClOrdID (11)", f.clOrdID, "not one of an order that is alive")
+			return r.fault("ClOrdID (11)", f.clOrdID, "not one of a live order")
 		}
 		m.root = ^o.root
 		if f.qty != "" {
@@ -193,8 +192,8 @@ func (r *reader) fixPrice(s string) (uint32, error) {
 	return uint32(v), nil
 }
 
-// decimal reads an unsigned decimal number times 10^places, cutting off what is
-// smaller; false if it is none or does not fit 32 bits.
+// decimal parses an unsigned decimal number times 10^places, truncating smaller digits; false if it
+// is invalid or does not fit 32 bits.
 func decimal(s string, places int) (uint64, bool) {
 	whole, fraction, point := strings.Cut(s, ".")
 	if len(s) > 20 || whole == "" && fraction == "" || point && len(s) == 1 {

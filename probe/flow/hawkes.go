@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// component of a Hawkes kernel n*beta*exp(-beta*t): an event brings about n
-// more on average, within about 1/beta seconds.
+// component of a Hawkes kernel n*beta*exp(-beta*t): an event triggers about n more on average,
+// within about 1/beta seconds.
 type component struct{ n, beta float64 }
 
-// kernel is fitted to a public record of order events of one instrument
-// (301,027 events in 30 minutes, Bitstamp btcusd): bursts within a millisecond,
-// within 50 ms and within a second. Its branching ratio of 0.95 says that 19 of
-// 20 orders answer to an order before them.
+// kernel is fitted to a public record of order events of one instrument (301,027 events in 30
+// minutes, Bitstamp btcusd): bursts within a millisecond, within 50 ms and within a second. Its
+// branching ratio of 0.95 means that 19 of 20 orders are triggered by an earlier order.
 var kernel = [...]component{{0.35, 1000}, {0.35, 20}, {0.25, 1}}
 
 // DefaultBranching is the branching ratio of the kernel, in per cent.
@@ -24,7 +23,7 @@ const DefaultBranching = 95
 // drawn by inversion, and the first of them is the next event.
 type hawkes struct {
 	rng    random
-	mu     float64 // events/s that answer to nothing
+	mu     float64 // events/s that are not triggered
 	parts  [len(kernel)]component
 	excess [len(kernel)]float64 // intensity of each term now, events/s
 	t      float64              // seconds
@@ -41,8 +40,8 @@ func newHawkes(rate, branching float64, seed uint64) *hawkes {
 	return h
 }
 
-// settle is how long the slowest fluctuation lives, in seconds, five times
-// over: the burn-in after which a process is as if it had always run.
+// settle is five times the lifetime of the slowest fluctuation, in seconds: the burn-in after which
+// a process is stationary.
 func (h *hawkes) settle() float64 {
 	last := len(h.parts) - 1
 	fast := 0.0
@@ -57,8 +56,8 @@ func (h *hawkes) settle() float64 {
 func (h *hawkes) next() float64 {
 	wait := h.rng.exponential() / h.mu
 	for i, c := range h.parts {
-		// The term's total intensity from now on is excess/beta events: with
-		// probability exp(-excess/beta) none ever comes of it.
+		// The term's total intensity from now on is excess/beta events: with probability
+		// exp(-excess/beta) there is none.
 		left := 1 - h.rng.exponential()*c.beta/h.excess[i]
 		if left > 0 {
 			wait = min(wait, -math.Log(left)/c.beta)
@@ -71,7 +70,7 @@ func (h *hawkes) next() float64 {
 	return h.t
 }
 
-// Limits of a stretch of the process that is taken for a step.
+// Limits of a stretch of the process that is accepted for a step.
 const (
 	maxStretch = 0.05 // how much its clock may be changed to meet the rate
 	minFano100 = 6    // Fano factor at 100 ms, for the kernel's own branching
@@ -84,11 +83,10 @@ const (
 // in the measured part, and those that came before them in the warm-up, at most
 // rate*warmup.
 //
-// A short stretch of a process with memory is often far from its mean: 5 s at
-// branching 0.95 miss the rate by a fifth as often as not. A step that is
-// called 1,000 orders/s must offer that, and must be as bursty as it says. So
-// consecutive stretches are drawn until one meets the rate within 5 % and the
-// Fano factor at 100 ms; its clock is then adjusted to meet the rate exactly.
+// A short stretch of a process with memory is often far from its mean: 5 s at branching 0.95 miss
+// the rate by a fifth half of the time. A step of 1,000 orders/s must offer that, and must be as
+// bursty as configured. So consecutive stretches are drawn until one meets the rate within 5 % and
+// the Fano factor at 100 ms; its clock is then adjusted to meet the rate exactly.
 func hawkesTimes(p Params) []int64 {
 	h := newHawkes(float64(p.Rate), float64(p.Arrival.Branching)/100, p.seed())
 	for end := h.settle(); h.t < end; {
@@ -109,7 +107,7 @@ func hawkesTimes(p Params) []int64 {
 	return best
 }
 
-// stretch draws one candidate. stretch is by what its clock was multiplied.
+// stretch draws one candidate. stretch is the factor of its clock.
 func (h *hawkes) stretch(p Params) (times []int64, events int, stretch float64) {
 	begin := h.t
 	start := begin + p.Warmup.Seconds()
@@ -140,7 +138,7 @@ func (h *hawkes) stretch(p Params) (times []int64, events int, stretch float64) 
 	return times, events, stretch
 }
 
-// missed is how far a candidate is from what is asked for, 0 if it meets it.
+// missed is how far a candidate is from the target, 0 if it meets it.
 func missed(p Params, times []int64, stretch float64) (miss float64) {
 	if off := math.Abs(math.Log(stretch)); off > maxStretch {
 		miss += off

@@ -20,8 +20,8 @@ const (
 	lobsterHalt          = 7
 )
 
-// symbolOfName: LOBSTER names files AMZN_2012-06-21_34200000_…_message_10.csv,
-// and the symbol stands nowhere else.
+// symbolOfName: LOBSTER names files AMZN_2012-06-21_34200000_…_message_10.csv, the only place of
+// the symbol.
 func symbolOfName(name string) string {
 	s, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), "_")
 	s = strings.ToUpper(s)
@@ -31,8 +31,8 @@ func symbolOfName(name string) string {
 	return s
 }
 
-// lobster takes one line: seconds after midnight, event type, order id, shares,
-// price in 1/10,000 dollar, 1 for a buy or -1 for a sell order.
+// lobster parses one line: seconds after midnight, event type, order id, shares, price in 1/10,000
+// dollar, 1 for a buy or -1 for a sell order.
 func (r *reader) lobster(text string) error {
 	var f [len(lobsterColumns)]string
 	n := 0
@@ -122,7 +122,7 @@ func (r *reader) lobsterOrder(at int64, id string, qty, price uint32, direction 
 		return err
 	}
 	if _, ok := r.live[id]; ok {
-		return r.fault("order id", id, "not one of an order that is alive")
+		return r.fault("order id", id, "not one of a live order")
 	}
 	m := recorded{target: -1, root: int32(len(r.messages)), qty: qty, price: price, symbol: symbol, side: '1', orderType: '2'}
 	if direction == "-1" {
@@ -133,8 +133,8 @@ func (r *reader) lobsterOrder(at int64, id string, qty, price uint32, direction 
 	return nil
 }
 
-// secondsOfDay reads decimal seconds into ns, without the rounding of floating
-// point. Digits beyond ns are cut off.
+// secondsOfDay parses decimal seconds into ns, without the rounding of floating point. Digits
+// beyond ns are truncated.
 func secondsOfDay(s string) (ns int64, ok bool) {
 	whole, fraction, point := strings.Cut(s, ".")
 	if len(whole) == 0 || len(whole) > 6 || point && (fraction == "" || len(fraction) > 18) {

@@ -10,11 +10,11 @@ const (
 	Replace  Kind = 'G'
 )
 
-// Message is what one order says. Prices are in units of 1/10,000.
+// Message is the content of one order. Prices are in units of 1/10,000.
 type Message struct {
 	Kind Kind
-	// Target is the message within the step that a cancel or replace is about:
-	// the order, or what replaced it last. -1 for a new order.
+	// Target is the message within the step that a cancel or replace refers to: the order, or its
+	// last replacement. -1 for a new order.
 	Target int64
 	Symbol string
 	Side   byte // FIX 54: '1' buy, '2' sell, '5' sell short
@@ -25,20 +25,18 @@ type Message struct {
 	Stop   uint32 // of a stop limit order
 }
 
-// Messages are the contents of a step's orders. They are made anew whenever
-// somebody asks, so that sending and checking need not share or keep them.
-// Message may be called by several goroutines.
+// Messages are the contents of a step's orders. They are regenerated on every call, so that sending
+// and checking need not share or store them. Message may be called by several goroutines.
 type Messages struct {
 	seed   uint64
 	events []event
-	// recorded[i] is what a recording says about message i; nil for generated
-	// ones, which follow from the seed.
+	// recorded[i] is the recorded message i; nil for generated ones, which follow from the seed.
 	recorded []recorded
 	symbols  []string
 }
 
-// event is what a message does: root is the order it belongs to, target the
-// message it changes. A new order is its own root.
+// event is the effect of a message: root is the order it belongs to, target the message it changes.
+// A new order is its own root.
 type event struct {
 	target, root int32
 }
@@ -57,7 +55,7 @@ func (m *Messages) Kind(i int64) Kind {
 	return Cancel
 }
 
-// Message writes what message i says into into.
+// Message writes the content of message i into into.
 func (m *Messages) Message(i int64, into *Message) {
 	e := m.events[i]
 	root := int64(e.root)

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// The mix of messages and how long orders live come from the same public record
-// as the Hawkes kernel: 49.95 % new, 49.96 % cancelled or done, 0.09 % changed.
+// The mix of messages and the lifetimes of orders come from the same public record as the Hawkes
+// kernel: 49.95 % new, 49.96 % cancelled or done, 0.09 % changed.
 const (
 	replaceShare = 0.0009
 	replaceSalt  = 0x7265706c616365
 	timeSalt     = 0x6c69666574696d
 )
 
-// lifetimes are points of the distribution of the time from an order to its
-// end: share of orders, and that time in seconds. Between points the logarithm
-// of the time is linear. Half live less than the record's resolution of 1 ms;
-// beyond the 99th percentile it says nothing, so the last point is a guess.
+// lifetimes are points of the distribution of the time from an order to its end: share of orders,
+// and that time in seconds. Between points the logarithm of the time is linear. Half live less than
+// the record's resolution of 1 ms; it has no data beyond the 99th percentile, so the last point is
+// a guess.
 var lifetimes = [...]struct{ share, seconds float64 }{
 	{0.5, 0.001}, {0.809, 0.1}, {0.892, 1}, {0.9, 1.277}, {0.99, 36.683}, {1, 120},
 }
@@ -35,10 +35,9 @@ func lifetime(u float64) int64 {
 	return int64(1e9 * math.Exp(math.Log(a.seconds)+f*math.Log(b.seconds/a.seconds)))
 }
 
-// generate says for every intended time what happens then: the end of the order
-// that has waited longest past its time, else a new order, now and then a
-// change of a living one. So the times stay those of the arrival process, and
-// an order lives as long as it was meant to and until the next event.
+// generate determines the event at every intended time: the end of the order that is longest past
+// its time, else a new order, sometimes a change of a live one. So the times stay those of the
+// arrival process, and an order lives for its lifetime and until the next event.
 func generate(at []int64, seed uint64) *Messages {
 	m := &Messages{seed: seed, events: make([]event, len(at))}
 	rng := random{state: hash(seed, 1)}
@@ -60,7 +59,7 @@ func generate(at []int64, seed uint64) *Messages {
 	return m
 }
 
-// due is a living order: when it ends, and its last message.
+// due is a live order: when it ends, and its last message.
 type due struct {
 	at            int64
 	root, current int32
@@ -108,8 +107,8 @@ func (h *dueHeap) pop() due {
 	}
 }
 
-// symbolCount is how many instruments generated orders are about; the k-th has
-// a share proportional to 1/k (Zipf).
+// symbolCount is the number of instruments of generated orders; the k-th has a share proportional
+// to 1/k (Zipf).
 const symbolCount = 500
 
 var (
@@ -117,7 +116,7 @@ var (
 	symbolCDF = makeSymbolCDF()
 )
 
-// makeSymbols gives AAA, AAB ...: nobody should read a market into them.
+// makeSymbols returns AAA, AAB ..., which are not real symbols.
 func makeSymbols() (s [symbolCount]string) {
 	for i := range s {
 		s[i] = string([]byte{'A' + byte(i/676), 'A' + byte(i/26%26), 'A' + byte(i%26)})
@@ -137,7 +136,7 @@ func makeSymbolCDF() (c [symbolCount]float64) {
 	return c
 }
 
-// draw says what an order is, from its number alone.
+// draw determines an order from its number alone.
 func (m *Messages) draw(root uint64, into *Message) {
 	r := random{state: hash(m.seed, root)}
 	n, _ := slices.BinarySearch(symbolCDF[:], r.float())

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The mix and the lifetimes of a long step against the record. A step begins
-// with no order alive and ends with some, so cancels are a little fewer than
-// new orders; and an order ends with the first event after its time is over.
+// The mix and the lifetimes of a long step against the record. A step begins with no live order and
+// ends with some, so cancels are a little fewer than new orders; and an order ends with the first
+// event after its lifetime.
 func TestMixIsTheRecords(t *testing.T) {
 	o := reference(t)
 	p := params(Hawkes, 1000)
@@ -49,8 +49,8 @@ func TestMixIsTheRecords(t *testing.T) {
 	}
 }
 
-// Cancels and replaces are about a message that is there, is not about another
-// order, and has not been cancelled or replaced before.
+// Cancels and replaces refer to an existing message of the same order that has not been cancelled
+// or replaced before.
 func TestEveryChangeHasItsOrder(t *testing.T) {
 	s := schedule(t, params(Hawkes, 3000))
 	checkChanges(t, s)
@@ -69,12 +69,12 @@ func checkChanges(t *testing.T, s *Schedule) {
 			continue
 		}
 		if m.Target < 0 || m.Target >= i || changed[m.Target] {
-			t.Fatalf("message %d (%c) is about %d, which it cannot be", i, m.Kind, m.Target)
+			t.Fatalf("message %d (%c) refers to %d, which is invalid", i, m.Kind, m.Target)
 		}
 		changed[m.Target] = true
 		s.Messages().Message(m.Target, &target)
 		if target.Kind == Cancel || target.Symbol != m.Symbol || target.Side != m.Side {
-			t.Fatalf("message %d: %+v is about %+v", i, m, target)
+			t.Fatalf("message %d: %+v refers to %+v", i, m, target)
 		}
 	}
 }

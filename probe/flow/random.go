@@ -2,8 +2,8 @@ package flow
 
 import "math"
 
-// random is SplitMix64. It is written out here because results name a seed,
-// and the orders that follow from it must be the same with every Go release.
+// random is SplitMix64. It is implemented here because results name a seed, and the resulting
+// orders must be the same with every Go release.
 type random struct{ state uint64 }
 
 const golden = 0x9e3779b97f4a7c15
@@ -26,7 +26,7 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// hash gives the word that belongs to a seed and a number.
+// hash returns the word of a seed and a number.
 func hash(seed, n uint64) uint64 { return mix(mix(seed+golden) + (n+1)*golden) }
 
 func unit(z uint64) float64 { return (float64(z>>11) + 0.5) / (1 << 53) }

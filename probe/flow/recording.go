@@ -37,21 +37,20 @@ type recorded struct {
 	side, orderType byte
 }
 
-// Recording is the order flow of a file: what a client sent, without names,
-// accounts or order ids, which are never read or are replaced by places.
+// Recording is the order flow of a file: the client's messages, without names, accounts or order
+// ids, which are never read or are replaced by indexes.
 type Recording struct {
 	Name     string
 	messages []recorded
 	symbols  []string
-	// Skipped counts lines that are no message of a client: executions, halts,
-	// other FIX messages, text; and Orphans cancels and replaces of orders that
-	// are older than the recording.
+	// Skipped counts lines that are not client messages: executions, halts, other FIX messages,
+	// text; and Orphans cancels and replaces of orders that are older than the recording.
 	Skipped, Orphans int
-	// Cut says that the file goes on after the last message that was read.
+	// Cut: the file continues after the last message that was read.
 	Cut bool
 }
 
-// LineError says what is wrong with a line of a recording.
+// LineError is an invalid line of a recording.
 type LineError struct {
 	Line    int // from 1
 	Field   string
@@ -66,11 +65,10 @@ func (e *LineError) Error() string {
 // maxLine bounds a line, in bytes: a FIX message is at most 64 KiB.
 const maxLine = 64<<10 + 4<<10
 
-// maxSkipped bounds what is read for nothing.
+// maxSkipped bounds the lines without orders.
 const maxSkipped = 100 * MaxMessages
 
-// Read reads at most most messages of a recording; memory is bounded by that,
-// whatever the file is like.
+// Read reads at most most messages of a recording; its memory is bounded by that, for every file.
 func Read(r io.Reader, name string, f Format, most int) (*Recording, error) {
 	if most < 1 || most > MaxMessages {
 		return nil, fmt.Errorf("max-messages %d: must be 1 to %d", most, MaxMessages)
@@ -91,7 +89,7 @@ func Read(r io.Reader, name string, f Format, most int) (*Recording, error) {
 	return &rec.Recording, nil
 }
 
-// reader is a recording in the making.
+// reader is the state of Read.
 type reader struct {
 	Recording
 	most          int
@@ -102,7 +100,7 @@ type reader struct {
 	defaultSymbol string
 }
 
-// liveOrder is an order that a later line may be about.
+// liveOrder is an order that a later line may refer to.
 type liveOrder struct{ current, root int32 }
 
 func (r *reader) lines(in io.Reader, parse func(string) error) error {
@@ -135,7 +133,7 @@ func (r *reader) fault(field, value, allowed string) error {
 	return &LineError{r.line, field, value, allowed}
 }
 
-// symbol gives the number of a symbol.
+// symbol returns the number of a symbol.
 func (r *reader) symbol(s string) (uint16, error) {
 	if id, ok := r.symbolIDs[s]; ok {
 		return id, nil
@@ -151,7 +149,7 @@ func (r *reader) symbol(s string) (uint16, error) {
 	return id, nil
 }
 
-// maxSymbol keeps an order within the length its place in a grid is planned for.
+// maxSymbol keeps an order within the planned length in a grid.
 const maxSymbol = 16
 
 // add appends a message of order id; its kind follows from target and root.
@@ -173,8 +171,8 @@ func (r *Recording) Span() time.Duration {
 	return time.Duration(r.messages[len(r.messages)-1].at)
 }
 
-// Count says how many messages all probes together send when the recording is
-// played at a speed for a time, and the most that one probe sends.
+// Count returns how many messages all probes together send when the recording is played at a speed
+// for a time, and the most that one probe sends.
 func (r *Recording) Count(speed int, from, to time.Duration, probes int) (all, most int64) {
 	each := make([]int64, probes)
 	for i := range r.messages {
@@ -201,8 +199,7 @@ func (r *Recording) rootOf(i int32) int32 {
 	return r.messages[i].root
 }
 
-// owner is the probe that sends message i: an order and what becomes of it stay
-// together.
+// owner is the probe that sends message i: all messages of an order are of one probe.
 func (r *Recording) owner(i int32, probes int) int {
 	return int(hash(0, uint64(r.rootOf(i))) % uint64(probes))
 }
@@ -211,7 +208,7 @@ func (r *Recording) owner(i int32, probes int) int {
 func (r *Recording) play(p Params) *Schedule {
 	length, probes := int64(p.Warmup+p.Measure), max(p.Probes, 1)
 	s := &Schedule{messages: &Messages{symbols: r.symbols}}
-	place := map[int32]int32{} // of a message here, by place in the recording
+	place := map[int32]int32{} // index of a message here, by index in the recording
 	for i := range r.messages {
 		m := r.messages[i]
 		at := m.at / int64(max(p.Speed, 1))
@@ -228,7 +225,7 @@ func (r *Recording) play(p Params) *Schedule {
 			root := r.rootOf(int32(i))
 			e.target, e.root = place[m.target], place[root]
 			if m.target != root {
-				delete(place, m.target) // nothing else changes it
+				delete(place, m.target) // no other message changes it
 			}
 			if m.root < 0 {
 				e.root = ^e.root

@@ -108,7 +108,7 @@ func TestReadFIXLog(t *testing.T) {
 	}
 }
 
-// Each message is sent by exactly one probe, with the order it is about.
+// Each message is sent by exactly one probe, with the order it refers to.
 func TestProbesShareARecording(t *testing.T) {
 	r := read(t, lobsterFile, "x.csv", Lobster)
 	for probes := 1; probes <= 3; probes++ {

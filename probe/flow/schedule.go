@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Params are what the orders of one probe in one step follow from.
+// Params determine the orders of one probe in one step.
 type Params struct {
 	Arrival Arrival // defaulted
-	// Varied orders are of every kind; else all are one and the same.
+	// Varied orders are of all kinds; otherwise all are the same.
 	Varied  bool
 	Rate    int // orders/s of this probe, on average; Replay has its own
 	Warmup  time.Duration
 	Measure time.Duration
-	// Step, Probe and Probes tell the draws of steps and probes apart, and say
-	// which share of a recording is whose.
+	// Step, Probe and Probes distinguish the random choices of steps and probes, and select the
+	// share of a recording.
 	Step, Probe, Probes int
 	// Recording is what Replay plays, Speed times as fast.
 	Recording *Recording
@@ -29,14 +29,14 @@ func (p Params) seed() uint64 {
 // orders of a rate within a time.
 func orders(rate int, d time.Duration) int { return int(int64(rate) * int64(d) / int64(time.Second)) }
 
-// Schedule holds the intended times of a step's orders, and what they are. It
-// takes 16 bytes an order, 24 for Replay.
+// Schedule holds the intended times and contents of a step's orders. It takes 16 bytes per order,
+// 24 for Replay.
 type Schedule struct {
 	at       []int64
 	messages *Messages // nil: all orders are alike
 }
 
-// New draws a step. It takes about 100 ns an order.
+// New generates a step. It takes about 100 ns per order.
 func New(p Params) (*Schedule, error) {
 	if p.Arrival.Type == Replay {
 		if p.Recording == nil {
@@ -59,8 +59,8 @@ func New(p Params) (*Schedule, error) {
 	return s, nil
 }
 
-// steadyTimes are evenly spaced; the probes of a step are spread over the
-// distance between two orders.
+// steadyTimes are evenly spaced; the probes of a step are spread over the interval between two
+// orders.
 func steadyTimes(p Params) []int64 {
 	at := make([]int64, orders(p.Rate, p.Warmup+p.Measure))
 	rate := int64(p.Rate)
@@ -81,5 +81,5 @@ func (s *Schedule) Orders(before int64) int64 {
 	return int64(n)
 }
 
-// Messages says what the orders are; nil if all are alike.
+// Messages are the contents of the orders; nil if all are alike.
 func (s *Schedule) Messages() *Messages { return s.messages }

@@ -21,8 +21,8 @@ func schedule(t testing.TB, p Params) *Schedule {
 	return s
 }
 
-// Every arrival offers in the measured time exactly what its rate says, and in
-// order; that is what makes a bursty step comparable with a steady one.
+// Every arrival offers in the measured time exactly its rate, in order; that makes a bursty step
+// comparable with a steady one.
 func TestEveryArrivalMeetsTheRate(t *testing.T) {
 	for _, kind := range []Type{Steady, Hawkes, Day} {
 		for _, rate := range []int{10, 500, 3000} {
@@ -66,8 +66,8 @@ func TestSameSeedSameOrders(t *testing.T) {
 	}
 }
 
-// The bursts of a short step: a stretch that is as bursty at 100 ms as the
-// scenario asks (6 to 14) is found for every step and probe of a plan.
+// The bursts of a short step: a stretch as bursty at 100 ms as the scenario requires (6 to 14) is
+// found for every step and probe of a plan.
 func TestHawkesStepsAreBursty(t *testing.T) {
 	for step := range 6 {
 		for probe := range 2 {

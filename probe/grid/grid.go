@@ -1,6 +1,5 @@
-// Package grid is how a probe reaches a grid: publishing connections, the
-// copies of a partition, and their committed logs. It is the only package of
-// the probe that knows the client.
+// Package grid connects a probe to a grid: publishing connections, the copies of a partition, and
+// their committed logs. It is the only package of the probe that uses the client.
 package grid
 
 import (
@@ -32,14 +31,14 @@ type Config struct {
 // Grid is a connection to one grid.
 type Grid struct{ c *client.Client }
 
-// Dial learns the grid's partitions.
+// Dial reads the grid's partitions.
 func Dial(ctx context.Context, cfg Config) (*Grid, error) {
 	c, err := client.Dial(ctx, client.Config{
 		Endpoints: cfg.Endpoints, TLS: cfg.TLS, Token: cfg.Token, Grid: cfg.Name, Name: "order-probe",
 		RequestTimeout: cfg.RequestTimeout, Logger: cfg.Logger,
-		// A publishing thread is the only user of its session: it waits in the
-		// system call itself and keeps its scheduler processor, so that the
-		// time measured is the grid's and not the Go scheduler's.
+		// A publishing thread is the only user of its session: it waits in the system call itself
+		// and keeps its scheduler processor, so that the measured time is the grid's and not the Go
+		// scheduler's.
 		IO: client.IOPinned, MaxInFlight: 1,
 	})
 	if err != nil {
@@ -51,7 +50,7 @@ func Dial(ctx context.Context, cfg Config) (*Grid, error) {
 // Close ends all connections.
 func (g *Grid) Close() error { return g.c.Close() }
 
-// Refresh asks the grid who holds what now.
+// Refresh reads the grid's table again.
 func (g *Grid) Refresh(ctx context.Context) error { return g.c.Refresh(ctx) }
 
 // Copy is one server that holds a partition.
@@ -93,9 +92,8 @@ func (g *Grid) Addresses() (addresses []string) {
 	return addresses
 }
 
-// Ready waits until the grid is the one the plan is about: each partition that
-// a probe writes to exists, has a primary, and as many copies in sync as the
-// scenario has servers in a pair.
+// Ready waits until the grid matches the plan: each partition that a probe writes to exists, has a
+// primary, and as many copies in sync as the scenario has servers in a pair.
 func (g *Grid) Ready(ctx context.Context, plan scenario.Plan) error {
 	for {
 		final, wrong := g.mismatch(plan)
@@ -107,11 +105,11 @@ func (g *Grid) Ready(ctx context.Context, plan scenario.Plan) error {
 			return wrong
 		case <-time.After(100 * time.Millisecond):
 		}
-		_ = g.c.Refresh(ctx) // of a partition that no node knows yet it is an error
+		_ = g.c.Refresh(ctx) // an unknown partition is an error
 	}
 }
 
-// mismatch says what is wrong, and whether it is of no use to wait.
+// mismatch returns the difference, and whether waiting is useless.
 func (g *Grid) mismatch(plan scenario.Plan) (final bool, err error) {
 	need := fmt.Sprintf("scenario %s needs a grid with %d shard(s), %d partitions or more and replicas %d", plan.Scenario, plan.Shards, plan.Servers(), plan.Replicas)
 	for probe := range plan.Probes {
@@ -161,8 +159,8 @@ func (g *Grid) Open(ctx context.Context, p wire.PartitionID) (*Thread, error) {
 // Close ends the session.
 func (t *Thread) Close() error { return t.s.Close() }
 
-// Pinger is a publishing thread's session that sends a Ping where that sends an
-// order: the same sockets, the same clock, no grid behind the node.
+// Pinger is a publishing thread's session that sends a Ping instead of an order: the same sockets,
+// the same clock, no grid behind the node.
 type Pinger struct{ p *client.Pinger }
 
 // Pinger connects to the primary of a partition.
@@ -177,7 +175,7 @@ func (g *Grid) Pinger(ctx context.Context, p wire.PartitionID) (*Pinger, error) 
 // Close ends the connection.
 func (p *Pinger) Close() error { return p.p.Close() }
 
-// Submit implements load.Submitter; the order stays here.
+// Submit implements load.Submitter; the order is not sent.
 func (p *Pinger) Submit(ctx context.Context, _ []byte) (load.Receipt, error) {
 	return load.Receipt{}, p.p.Ping(ctx)
 }
@@ -185,8 +183,8 @@ func (p *Pinger) Submit(ctx context.Context, _ []byte) (load.Receipt, error) {
 // Fate implements load.Submitter.
 func (p *Pinger) Fate(error) load.Fate { return load.Unknown }
 
-// Counts are what the client has counted: orders sent again, answers that named
-// another node, connections made.
+// Counts are the client's counters: orders sent again, answers that named another node, connections
+// made.
 func (g *Grid) Counts() live.Client {
 	s := g.c.Stats()
 	return live.Client{Retries: s.Resent, Redirects: s.Redirects, Connects: s.Connects}
@@ -209,8 +207,8 @@ func (t *Thread) Submit(ctx context.Context, fix []byte) (load.Receipt, error) {
 	return load.Receipt{Seq: r.Seq, Epoch: r.Epoch, Hash: r.Hash, Lineage: r.Lineage, Copies: r.Copies}, err
 }
 
-// Fate implements load.Submitter. What the client says about an order is its
-// contract; whether it is true is what the ledger checks.
+// Fate implements load.Submitter. The client's report about an order is its contract; the ledger
+// checks whether it is true.
 func (t *Thread) Fate(err error) load.Fate {
 	switch client.FateOf(err) {
 	case client.FateAccepted:

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/ledger"
 )
 
-// LogEnd is where a copy's committed log ends. Hash is that of the last entry,
-// if Known: a log that is being written to may have gone on meanwhile.
+// LogEnd is the end of a copy's committed log. Hash is that of the last entry, if Known: a log that
+// is being written to may have grown meanwhile.
 type LogEnd struct {
 	Seq, Hash uint64
 	Known     bool
@@ -25,7 +25,7 @@ var errStop = errors.New("stop")
 // End finds where a copy's committed log ends, without reading it: the last
 // entry only.
 func (g *Grid) End(ctx context.Context, p wire.PartitionID, address string) (LogEnd, error) {
-	// The first chunk says where the log ends; nothing of it is looked at.
+	// The first chunk has the end of the log; its entries are ignored.
 	at, err := g.c.ReadLog(ctx, p, address, 1, func(client.LogEntry) error { return errStop })
 	if err != nil && !errors.Is(err, errStop) {
 		return LogEnd{}, err
@@ -44,16 +44,16 @@ func (g *Grid) End(ctx context.Context, p wire.PartitionID, address string) (Log
 	return out, nil
 }
 
-// ErrShort means that a copy's committed log never reached what was acknowledged.
-var ErrShort = errors.New("the log ends before what was acknowledged")
+// ErrShort means that a copy's committed log never reached the acknowledged orders.
+var ErrShort = errors.New("the log ends before the acknowledged orders")
 
-// catchUp is how long a copy may take to commit what its primary acknowledged;
-// the primary tells it with the next batch, or with a beacon every few ms.
+// catchUp is how long a copy may take to commit what its primary acknowledged; the primary sends it
+// with the next batch, or with a heartbeat every few ms.
 const catchUp = 5 * time.Second
 
-// ReadLog gives every committed entry of a copy from sequence number from on to
-// fn, and waits for a copy that is behind until its committed log reaches
-// atLeast; if it does not within a few seconds, the error is ErrShort.
+// ReadLog passes every committed entry of a copy from sequence number from on to fn, and waits for
+// a copy that is behind until its committed log reaches atLeast; if it does not within a few
+// seconds, the error is ErrShort.
 func (g *Grid) ReadLog(ctx context.Context, p wire.PartitionID, address string, from, atLeast uint64, fn func(ledger.Entry)) error {
 	for deadline := time.Now().Add(catchUp); ; {
 		end, err := g.c.ReadLog(ctx, p, address, from, func(e client.LogEntry) error {

@@ -38,11 +38,11 @@ func TestBetween(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	if u := Between(a, b, false); u.Foreign != -1 {
-		t.Errorf("foreign use is known without the processes: %v", u.Foreign)
+		t.Errorf("foreign use is reported without the processes: %v", u.Foreign)
 	}
 	b.Pressure = -1
 	if u := Between(a, b, true); u.Pressure != -1 {
-		t.Errorf("pressure is known without the file: %v", u.Pressure)
+		t.Errorf("pressure is reported without the file: %v", u.Pressure)
 	}
 	if u := Between(a, a, true); u.Busy != 0 || u.Foreign != -1 {
 		t.Errorf("no time has passed: %+v", u)

@@ -13,8 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// Manifest describes this machine and this program. The caller fills in what
-// belongs to the run.
+// Manifest describes this machine and this program. The caller adds the fields of the run.
 func Manifest() report.Manifest {
 	m := report.Manifest{
 		OS: runtime.GOOS, Cores: runtime.NumCPU(), GoVersion: runtime.Version(), Version: version.String(),
@@ -56,7 +55,7 @@ func Manifest() report.Manifest {
 func readFile(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "" // not every machine has every file; an absent one is left out
+		return "" // not every machine has every file; a missing one is left out
 	}
 	return string(b)
 }

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// NodeSample is what a grid node says about itself at one moment.
+// NodeSample is the metrics of a grid node at one moment.
 type NodeSample struct {
 	URL string
 	At  time.Time
-	// CPU is the node's CPU time; Collections its garbage collections. Negative
-	// if the node did not say.
+	// CPU is the node's CPU time; Collections its garbage collections. Negative if unknown.
 	CPU, Collections float64
 }
 
@@ -43,7 +42,7 @@ func Scrape(ctx context.Context, url string) (NodeSample, error) {
 	return s, nil
 }
 
-// read takes the two samples of interest out of the text exposition format.
+// read extracts the two samples from the text exposition format.
 func (s *NodeSample) read(r io.Reader) {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 64<<10), 1<<20)

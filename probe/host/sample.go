@@ -1,6 +1,5 @@
-// Package host looks at the machine a probe runs on: what it is (Manifest) and
-// how busy it was (Sample), so that a figure measured on a disturbed machine is
-// known as such.
+// Package host describes the machine of a probe (Manifest) and its load (Sample), so that a figure
+// measured on a disturbed machine is recognized.
 package host
 
 import (
@@ -22,10 +21,9 @@ type Sample struct {
 	At time.Time
 	// CPU time of all cores since boot.
 	Busy, Steal, Total time.Duration
-	// Pressure is the time in which some task waited for a core; negative if
-	// the kernel does not say.
+	// Pressure is the time in which some task waited for a core; negative without kernel support.
 	Pressure time.Duration
-	// Own is the CPU time of this process, Others that of the processes asked for.
+	// Own is the CPU time of this process, Others that of the given processes.
 	Own, Others time.Duration
 	Load1       float64 // load average over one minute
 	Collections int64   // of this process's garbage collector
@@ -34,8 +32,8 @@ type Sample struct {
 // userHz is the unit of /proc/stat; it is 100 on every Linux Go runs on.
 const userHz = 100
 
-// Take reads the counters. others are processes of the system under test on
-// this machine; one that has ended counts as nothing.
+// Take reads the counters. others are processes of the system under test on this machine; one that
+// has ended counts as zero.
 func Take(others []int) (Sample, error) {
 	s := Sample{At: time.Now(), Pressure: -1}
 	stat, err := os.ReadFile("/proc/stat")
@@ -137,8 +135,7 @@ func processTime(b []byte) time.Duration {
 	return sum
 }
 
-// Use is what happened between two samples, per cent of all cores; negative
-// where it is not known.
+// Use is the difference of two samples, in per cent of all cores; negative where unknown.
 type Use struct {
 	Elapsed               time.Duration
 	Cores                 int
@@ -148,8 +145,8 @@ type Use struct {
 	Collections           int64
 }
 
-// Between compares two samples. The processes of the system under test must
-// have been known to both for Foreign to mean anything: known says so.
+// Between compares two samples. The processes of the system under test must be in both for Foreign
+// to be meaningful: known reports that.
 func Between(a, b Sample, known bool) Use {
 	u := Use{Elapsed: b.At.Sub(a.At), Cores: runtime.NumCPU(), Pressure: -1, Foreign: -1,
 		LoadBefore: a.Load1, LoadAfter: b.Load1, Collections: b.Collections - a.Collections}

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	screenshots = flag.String("screenshots", "", "directory for what the browser test sees, as PNG and PDF")
-	htmlFile    = flag.String("html", "", "an HTML report for the browser test to look at instead of its own")
+	screenshots = flag.String("screenshots", "", "directory for the output of the browser test, as PNG and PDF")
+	htmlFile    = flag.String("html", "", "an HTML report for the browser test instead of its own")
 )
 
 func startBrowser(t *testing.T) *chromium.Browser {
@@ -27,7 +27,7 @@ func startBrowser(t *testing.T) *chromium.Browser {
 		if os.Getenv("ORDERGRID_REQUIRE_CHROMIUM") != "" {
 			t.Fatal(err)
 		}
-		t.Skipf("%v; the report is not looked at", err)
+		t.Skipf("%v; the report is not tested", err)
 	}
 	b, err := chromium.Start(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func startBrowser(t *testing.T) *chromium.Browser {
 	return b
 }
 
-// clipped are words of drawings that reach beyond the drawing, or are too small to read.
+// clipped are texts of drawings that reach beyond the drawing, or are too small to read.
 const clipped = `(() => {
   const out = [];
   for (const svg of document.querySelectorAll('svg.plot')) {
@@ -61,8 +61,8 @@ const clipped = `(() => {
 const tooWide = `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
   .slice(0, 8).map(e => e.tagName + '.' + e.getAttribute('class') + ' ' + e.textContent.slice(0, 40))`
 
-// A browser finds nothing wrong with the report: no word in its console, nothing
-// loaded, nothing wider than the window, in both themes, on a telephone, on paper.
+// A browser finds no problem in the report: no console messages, nothing loaded, nothing wider than
+// the window, in both themes, on a telephone, on paper.
 func TestReportInABrowser(t *testing.T) {
 	browser := startBrowser(t)
 	invalid := fixture(t, "stac-pair", quick())
@@ -144,15 +144,15 @@ func lookAt(t *testing.T, browser *chromium.Browser, name string, html []byte) {
 	}
 	save(t, name+".pdf", func() ([]byte, error) { return pdf, nil })
 	for _, m := range page.Messages() {
-		t.Errorf("the browser says: %.2000s", m)
+		t.Errorf("browser messages: %.2000s", m)
 	}
 	for _, url := range page.Requests() {
 		if url != "file://"+file && !strings.HasPrefix(url, "data:") {
-			t.Errorf("the page asked for %s", url)
+			t.Errorf("the page requested %s", url)
 		}
 	}
 	if len(page.Requests()) == 0 {
-		t.Error("no request was seen, not even the page's own: nothing was watched")
+		t.Error("no request was seen, not even the page's own: the test observes nothing")
 	}
 }
 
@@ -170,7 +170,7 @@ func save(t *testing.T, name string, take func() ([]byte, error)) {
 	}
 }
 
-// The watching itself: a page with everything wrong is seen to be.
+// The checks themselves: a page with every problem is detected.
 func TestTheBrowserTestSees(t *testing.T) {
 	browser := startBrowser(t)
 	page, err := browser.Open()

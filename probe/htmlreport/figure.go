@@ -9,14 +9,13 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// Widths that figures are drawn for, in pixels: a page and a telephone.
+// Widths of figures in pixels: a page and a telephone.
 const (
 	Wide   = 920.0
 	Narrow = 360.0
 )
 
-// Figure is one plot of a report. It is drawn anew for each width: words keep
-// their size.
+// Figure is one plot of a report. It is drawn for each width separately: text keeps its size.
 type Figure struct {
 	Name    string // stable, a file name: rates, histograms ...
 	Title   string
@@ -31,12 +30,12 @@ func (f *Figure) Draw(width float64) *plot.Drawing {
 	return d
 }
 
-// File is the figure as a picture of its own: with its title, and of which run it is.
+// File is the figure as a separate picture: with its title and run.
 func (f *Figure) File(r *report.Report) *plot.Drawing {
 	return f.Draw(Wide).Titled(f.Title, fmt.Sprintf("%s, %s, run %s, %s", r.Scenario, strings.ToLower(r.Verdict), cut(r.Result.RunID, 16), cut(started(r.Result.StartedAt), 32)))
 }
 
-// Figures of a report: those that its result has data for.
+// Figures of a report: those with data.
 func Figures(r *report.Report) []Figure {
 	v := newView(r)
 	var out []Figure
@@ -48,7 +47,7 @@ func Figures(r *report.Report) []Figure {
 	return out
 }
 
-// view is what figures look at.
+// view is the input of figures.
 type view struct {
 	r      *report.Report
 	groups []report.Group
@@ -70,8 +69,8 @@ func newView(r *report.Report) *view {
 	return v
 }
 
-// chosen are at most n of the main groups: where orders came in several ways at the
-// highest rate those, else the lowest and the highest rate and some between.
+// chosen are at most n of the main groups: the kinds of arrival at the highest rate if there are
+// several, else the lowest and the highest rate and some between.
 func (v *view) chosen(n int) []report.Group {
 	if same := v.highest(); len(same) > 1 {
 		return spaced(same, n)
@@ -79,7 +78,7 @@ func (v *view) chosen(n int) []report.Group {
 	return spaced(v.main, n)
 }
 
-// highest are the main groups of the highest rate: several if orders came in several ways.
+// highest are the main groups of the highest rate: several if there were several kinds of arrival.
 func (v *view) highest() (out []report.Group) {
 	for _, g := range v.main {
 		if g.Rate == v.main[len(v.main)-1].Rate {
@@ -109,7 +108,7 @@ func (v *view) published(g report.Group, metric string) (us float64, ok bool) {
 	return row.Published.Value, true
 }
 
-// here is a figure measured here; not ok without samples enough for it.
+// here is a measured figure; not ok without enough samples.
 func (v *view) here(g report.Group, metric string) (us float64, ok bool) {
 	row, found := v.r.Figure(g, metric)
 	if !found || row.Here == nil {
@@ -127,10 +126,10 @@ func rateText(g report.Group) string {
 	return s
 }
 
-// boldWider is how much wider bold words are.
+// boldWider is the relative width of bold text.
 const boldWider = 1.13
 
-// lineName is a name beside a line, which may take a third of the drawing.
+// lineName is a name beside a line, limited to a third of the drawing.
 func lineName(words string, width float64) string { return plot.Fit(words, 12*boldWider, 0.36*width) }
 
 // below writes the name of the x axis under a frame.
@@ -141,5 +140,5 @@ func below(fr *plot.Frame, words string) {
 
 func valid(g report.Group) bool { return g.Verdict == report.OK }
 
-// latencyText writes a measured latency, given in microseconds.
+// latencyText formats a measured latency, given in microseconds.
 func latencyText(us float64) string { return numtext.Short(us) + " µs" }

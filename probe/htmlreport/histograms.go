@@ -9,8 +9,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// binsPerDecade is how finely histograms are drawn: on a logarithmic axis bars of
-// equal width, each 7 % wider in time than the one before.
+// binsPerDecade is the resolution of histograms: on a logarithmic axis bars of equal width, each 7
+// % wider in time than the previous one.
 const binsPerDecade = 32
 
 // histograms are the distributions at three rates, as in Figure 3-1 of the report.
@@ -19,14 +19,14 @@ func histograms(v *view) (Figure, bool) {
 	f := Figure{
 		Name:  "histograms",
 		Title: "Create-to-end latency " + v.of(groups),
-		Caption: "How many of the orders took how long, on a logarithmic time axis; all panels have the same axes. " +
-			"Solid lines mark what was measured here, dashed ones what was published at the same rate.",
+		Caption: "Distribution of latencies on a logarithmic time axis; all panels have the same axes. " +
+			"Solid lines mark measured figures, dashed ones published figures at the same rate.",
 	}
 	f.draw = func(f *Figure, width float64) *plot.Drawing { return drawHistograms(f, v, groups, width) }
 	return f, len(groups) > 0
 }
 
-// of names what chosen groups differ in.
+// of describes the difference between chosen groups.
 func (v *view) of(groups []report.Group) string {
 	if len(groups) > 1 && groups[0].TotalRate == groups[1].TotalRate {
 		return "at " + numtext.Thousands(float64(groups[0].TotalRate)) + " orders/s"
@@ -126,7 +126,7 @@ func histogramPanel(fr *plot.Frame, v *view, g report.Group, b bins, y0 float64)
 			continue
 		}
 		from, to := fr.X.At(edge(b.first+i)), fr.X.At(edge(b.first+i+1))
-		y := min(fr.Y.At(share), fr.Bottom-1) // one order is still to be seen
+		y := min(fr.Y.At(share), fr.Bottom-1) // one order is still visible
 		hint := fmt.Sprintf("%s to %s: %.3g %% of the orders", numtext.Micros(edge(b.first+i)), numtext.Micros(edge(b.first+i+1)), share)
 		fr.Rect(plot.Here, hint, from+0.25, y, max(to-from-0.5, 0.5), fr.Bottom-y)
 	}

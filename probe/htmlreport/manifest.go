@@ -16,7 +16,7 @@ type fact struct {
 	Values []string
 }
 
-// manifest is all that is known of how a run was made.
+// manifest is the configuration and environment of a run.
 func manifest(r *report.Report) []fact {
 	plan := r.Result.Plan
 	out := []fact{

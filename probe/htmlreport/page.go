@@ -1,7 +1,6 @@
-// Package htmlreport makes one HTML file of the reports of a run: verdicts, tables
-// and plots, with everything in the file. It loads nothing, runs no script, takes
-// the reader's light or dark theme and prints on paper. The same results give the
-// same bytes.
+// Package htmlreport makes one HTML file of the reports of a run: verdicts, tables and plots,
+// self-contained. It loads nothing, runs no script, follows the reader's light or dark theme and
+// prints on paper. The output is deterministic.
 package htmlreport
 
 import (
@@ -22,11 +21,11 @@ import (
 //go:embed page.gohtml style.css
 var files embed.FS
 
-// Words in results come from other machines; html/template escapes them. Only
-// drawings, which escape their words themselves, and the style sheet go in as they are.
+// Text in results comes from other machines; html/template escapes it. Only drawings, which escape
+// their text themselves, and the style sheet are inserted verbatim.
 var page = template.Must(template.ParseFS(files, "page.gohtml"))
 
-// Write writes the page. Cost is what replication costs, and may be empty.
+// Write writes the page. Cost is the cost of replication, and may be empty.
 func Write(w io.Writer, reports []*report.Report, cost []report.Cost) error {
 	css, err := files.ReadFile("style.css")
 	if err != nil { // impossible: go:embed names the file
@@ -85,11 +84,11 @@ func newSection(r *report.Report, id string) section {
 	for _, f := range Figures(r) {
 		figures[f.Name] = figure{
 			ID: id + "-" + f.Name, Title: f.Title, Caption: f.Caption,
-			Wide: template.HTML(f.Draw(Wide).Inline()), Narrow: template.HTML(f.Draw(Narrow).Inline()), //nolint:gosec // drawings escape their words
+			Wide: template.HTML(f.Draw(Wide).Inline()), Narrow: template.HTML(f.Draw(Narrow).Inline()), //nolint:gosec // drawings escape their text
 		}
 	}
 	tables := map[string]*table{}
-	var more []*table // those this page has no place of their own for
+	var more []*table // tables without a fixed place on this page
 	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true, "flow": true, "rtt": true, "gs": true, "gs-cost": true}
 	for _, t := range r.Tables(true) {
 		if x := newTable(t); placed[t.Name] {
@@ -128,14 +127,14 @@ func newSection(r *report.Report, id string) section {
 	if len(more) > 0 {
 		s.Parts = append(s.Parts, part{Title: "More figures", Tables: more})
 	}
-	add(part{Title: "How latencies are spread"}, "histograms percentiles stages", "")
+	add(part{Title: "Distribution of latencies"}, "histograms percentiles stages", "")
 	add(part{Title: "Latency over time"}, "first-seconds whole-run spikes", "")
 	add(part{Title: "Processors", Words: sentence(cpu)}, "cpu", "servers")
 	add(part{Title: "Every run", Remarks: r.Remarks()}, "", "checks runs")
 	return s
 }
 
-// started writes a time without its fractions of a second; what is no time stays as it is.
+// started formats a time without fractions of a second; an invalid time is not changed.
 func started(at string) string {
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil {
@@ -151,11 +150,11 @@ func sentence(s string) string {
 	return upperFirst(s) + "."
 }
 
-// headline is one of the few figures above everything else.
+// headline is one of the few figures at the top.
 type headline struct{ Name, Value, Unit, Beside string }
 
-// newHeadline takes the highest valid rate that the published report has too, or
-// the highest valid one; nothing without a valid rate.
+// newHeadline uses the highest valid rate that the published report has too, or the highest valid
+// one; nothing without a valid rate.
 func newHeadline(r *report.Report) []headline {
 	v := newView(r)
 	var g *report.Group

@@ -34,7 +34,7 @@ func TestGoldenPage(t *testing.T) {
 	page := write(t, build(t, fixture(t, "stac-pair", quick())))
 	golden.Bytes(t, "testdata/pair.html", svg.ReplaceAll(page, []byte("<svg/>")))
 	if again := write(t, build(t, fixture(t, "stac-pair", quick()))); !bytes.Equal(page, again) {
-		t.Error("the same result made two different pages")
+		t.Error("the same result gave two different pages")
 	}
 }
 
@@ -46,7 +46,7 @@ func TestGoldenFigures(t *testing.T) {
 	}
 }
 
-// What a result does not have is not drawn.
+// Parts without data are not drawn.
 func TestFiguresFollowTheData(t *testing.T) {
 	names := func(r *report.Result) (out []string) {
 		for _, f := range Figures(build(t, r)) {
@@ -176,7 +176,7 @@ func checkJSON(t *testing.T, rows []report.Row, doc *html.Node) {
 
 const hostile = `"'></title></style></script><script>alert(1)</script><img src=//x.example onerror=alert(1)><a href=javascript:alert(1)>{{.}}`
 
-// A result comes from other machines: whatever its words are, they stay words.
+// A result comes from other machines: its text is always escaped.
 func TestHostileWordsStayWords(t *testing.T) {
 	r := fixture(t, "stac-pair", quick())
 	poison(reflect.ValueOf(r).Elem())
@@ -205,7 +205,7 @@ func TestHostileWordsStayWords(t *testing.T) {
 	}
 	walk(doc)
 	if !strings.Contains(words(doc), "<script>alert(1)</script>") {
-		t.Error("the hostile words are not in the page at all: nothing was tested")
+		t.Error("the hostile text is not in the page: the test proves nothing")
 	}
 	for _, f := range Figures(rep) {
 		var b bytes.Buffer
@@ -218,7 +218,7 @@ func TestHostileWordsStayWords(t *testing.T) {
 	}
 }
 
-// poison puts the hostile words into every text of a result that is not a key.
+// poison puts the hostile text into every text of a result that is not a key.
 func poison(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -245,7 +245,7 @@ func poison(v reflect.Value) {
 	}
 }
 
-// Numbers of a result may be anything that JSON can say.
+// Numbers of a result may be any JSON number.
 func FuzzFigures(f *testing.F) {
 	f.Add(1.0, 2.0, int64(3), 50.0)
 	f.Add(-1.0, 1e300, int64(-1), 0.0)
@@ -276,7 +276,7 @@ func FuzzFigures(f *testing.F) {
 		}
 		for _, fig := range Figures(rep) {
 			if out := fig.Draw(Narrow).Inline(); strings.Contains(out, "NaN") || strings.Contains(out, "Inf") {
-				t.Errorf("%s has a place that is no number", fig.Name)
+				t.Errorf("%s has a position that is not a number", fig.Name)
 			}
 		}
 	})

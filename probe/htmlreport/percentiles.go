@@ -10,10 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// maxNines is how far percentile curves go: p99.99.
+// maxNines is the last percentile of the curves: p99.99.
 const maxNines = 4
 
-// nines is the place of a percentile on the axis: 90 at 1, 99 at 2 ...
+// nines is the position of a percentile on the axis: 90 at 1, 99 at 2 ...
 func nines(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
 // percentiles is the whole distribution at up to five rates.
@@ -22,7 +22,7 @@ func percentiles(v *view) (Figure, bool) {
 	f := Figure{
 		Name:  "percentiles",
 		Title: "Create-to-end by percentile",
-		Caption: "A line is one rate; read it as: so many of the orders took at most so long. A line ends where fewer than ten orders are beyond it. " +
+		Caption: "A line is one rate: the share of orders that took at most a time. A line ends where fewer than ten orders are beyond it. " +
 			"Hollow marks on dashed lines are the published percentiles of the same rate.",
 	}
 	f.draw = func(f *Figure, width float64) *plot.Drawing {
@@ -41,7 +41,7 @@ func percentiles(v *view) (Figure, bool) {
 	return f, len(groups) > 0
 }
 
-// stages shows at the highest rate which part of the time belongs to what.
+// stages shows the parts of the latency at the highest rate.
 func stages(v *view) (Figure, bool) {
 	if len(v.main) == 0 {
 		return Figure{}, false
@@ -81,7 +81,7 @@ func (l distribution) label() string {
 	return l.name
 }
 
-// end is the last place that ten samples are beyond.
+// end is the last position with ten samples beyond.
 func (l distribution) end() float64 {
 	return min(maxNines, math.Log10(max(float64(l.h.Count())/10, 1)))
 }

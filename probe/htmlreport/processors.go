@@ -38,7 +38,7 @@ func processors(v *view) (Figure, bool) {
 	}
 	f.draw = func(f *Figure, width float64) *plot.Drawing {
 		const row = 30.0
-		left, right := 0.0, width-118 // room for words on the right
+		left, right := 0.0, width-118 // room for text on the right
 		for _, u := range all {
 			left = max(left, plot.TextWidth(rateText(u.g)+" ×", 12)+10)
 		}
@@ -58,7 +58,7 @@ func processors(v *view) (Figure, bool) {
 	return f, len(all) > 0
 }
 
-// coresByRate also gives the most that a server used.
+// coresByRate also returns the maximum.
 func coresByRate(v *view) (all []coresUsed, top float64) {
 	for _, g := range v.main {
 		u := coresUsed{g: g}

@@ -25,7 +25,7 @@ type curve struct {
 	points []point
 }
 
-// rates is latency against the rate, published and here: the tables as a picture.
+// rates is latency against the rate, published and measured: the tables as a picture.
 func rates(v *view) (Figure, bool) {
 	f := Figure{
 		Name:    "rates",
@@ -34,7 +34,7 @@ func rates(v *view) (Figure, bool) {
 	}
 	var curves []curve
 	if ways := v.arrivals(); len(ways) > 1 {
-		by := "the way in which orders came"
+		by := "the kind of arrival"
 		if v.r.Scenario == published.WriteScenario {
 			by = "what was written, and to how many copies"
 		}
@@ -47,7 +47,7 @@ func rates(v *view) (Figure, bool) {
 	return f, len(v.rates()) > 1
 }
 
-// besidePublished are mean and median, here and published.
+// besidePublished are mean and median, measured and published.
 func (v *view) besidePublished() (curves []curve) {
 	for i, m := range []struct{ metric, name string }{{"c2e mean", "mean"}, {"c2e p50", "median"}} {
 		shape := plot.ShapeOf(i)
@@ -66,7 +66,7 @@ func (v *view) besidePublished() (curves []curve) {
 	return curves
 }
 
-// byArrival are mean and p99 of each way in which orders came.
+// byArrival are mean and p99 of each kind of arrival.
 func (v *view) byArrival(ways []string) (curves []curve) {
 	for i, way := range ways {
 		for j, m := range []string{"mean", "p99"} {
@@ -82,10 +82,10 @@ func (v *view) byArrival(ways []string) (curves []curve) {
 	return curves
 }
 
-// longestWay is what of a group's Arrival is drawn, in characters: "8 fields, 2 copies".
+// longestWay is how much of a group's Arrival is drawn, in characters: "8 fields, 2 copies".
 const longestWay = 18
 
-// arrivals are the ways in which orders came.
+// arrivals are the kinds of arrival.
 func (v *view) arrivals() (out []string) {
 	for _, g := range v.main {
 		if !slices.Contains(out, g.Arrival) {
@@ -103,13 +103,13 @@ func (v *view) rates() (out []float64) {
 	return unique(out)
 }
 
-// scaling is the mean of one, two and three pairs over the rate of a probe: where
-// pairs do not slow each other down, the lines lie on each other.
+// scaling is the mean of one, two and three pairs over the rate of a probe: where pairs do not slow
+// each other down, the lines coincide.
 func scaling(v *view) (Figure, bool) {
 	f := Figure{
 		Name:    "scaling",
 		Title:   "One pair beside several",
-		Caption: "Create-to-end mean over the rate of one probe. Where pairs of servers do not slow each other down, the lines lie on each other. Solid: here; dashed: published.",
+		Caption: "Create-to-end mean over the rate of one probe. Where pairs of servers do not slow each other down, the lines coincide. Solid: here; dashed: published.",
 	}
 	var curves []curve
 	for i, pairs := 0, 1; pairs <= 3; i, pairs = i+2, pairs+1 {

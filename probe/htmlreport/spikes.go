@@ -19,8 +19,8 @@ type spike struct {
 	sources []report.PauseSource
 }
 
-// spikes are the worst moments from near, as in Figure 3-4 of the report: what
-// stalled, and how each thread worked off what had piled up.
+// spikes are the worst moments in detail, as in Figure 3-4 of the report: the stall, and how each
+// thread worked off its backlog.
 func spikes(v *view) (Figure, bool) {
 	var all []spike
 	groups := v.chosen(3)
@@ -59,7 +59,7 @@ func worstSpike(g report.Group) (worst spike, ok bool) {
 	return worst, ok
 }
 
-// maxSpikeOrders bounds what is drawn of one spike; the probe keeps at most 120.
+// maxSpikeOrders bounds the orders drawn of one spike; the probe keeps at most 120.
 const maxSpikeOrders = 2000
 
 func drawable(s report.Spike) bool {
@@ -120,7 +120,7 @@ func (s *spike) draw(fr *plot.Frame) {
 		threads[o.Thread] = true
 	}
 	for _, t := range s.Descents {
-		// Level stretches are no descents worth a line.
+		// Level stretches are not descents worth a line.
 		if plain(t.FromMs, t.ToMs, t.FromUs, t.ToUs) && t.Thread >= 0 && t.FromUs-t.ToUs > fr.Y.Hi/20 {
 			fr.Line(plot.Stroke{Role: plot.Kind(t.Thread), Width: 1.2, Dash: plot.Dash(1)}, fr.At(t.FromMs, t.FromUs), fr.At(t.ToMs, t.ToUs))
 		}
@@ -178,7 +178,7 @@ func (s *spike) pauses(fr *plot.Frame) {
 	fr.Text(t)
 }
 
-// pauseWords says whether pauses explain the spike, and whether they could be seen.
+// pauseWords describes whether pauses explain the spike, and whether they could be observed.
 func (s *spike) pauseWords() string {
 	if n := len(s.Pauses); n > 0 {
 		p := slices.MaxFunc(s.Pauses, func(a, b report.Pause) int {
@@ -201,7 +201,7 @@ func (s *spike) pauseWords() string {
 	return "no runtime paused near it"
 }
 
-// cut shortens words from a result, which may be of any length.
+// cut shortens text from a result, which may be of any length.
 func cut(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {

@@ -6,7 +6,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// table is a report's table with what HTML needs besides.
+// table is a report's table with additional data for HTML.
 type table struct {
 	Title   string
 	Groups  []columnGroup // empty if no column has one

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// moment is one stretch of time over all probes of a run.
+// moment is one interval over all probes of a run.
 type moment struct {
 	atMs           float64
 	orders         int64
@@ -25,7 +25,7 @@ type track struct {
 	moments []moment
 }
 
-// firstSeconds is how a rate begins, as in Figures 3-2, 3-3 and 3-5 of the report.
+// firstSeconds is the beginning of a rate, as in Figures 3-2, 3-3 and 3-5 of the report.
 func firstSeconds(v *view) (Figure, bool) {
 	return overTime(v, Figure{
 		Name:    "first-seconds",
@@ -54,7 +54,7 @@ func overTime(v *view, f Figure, pick func(*report.Series) (float64, []report.Bu
 	return f, len(tracks) > 0
 }
 
-// newTrack joins the probes of the first valid run, or of the first if none is.
+// newTrack merges the probes of the first valid run, or of the first if none is.
 func newTrack(g report.Group, pick func(*report.Series) (float64, []report.Bucket)) (track, bool) {
 	if len(g.Runs) == 0 {
 		return track{}, false
@@ -106,7 +106,7 @@ func plain(values ...float64) bool {
 	return true
 }
 
-// uneven says that orders did not come at a steady rate.
+// uneven reports that orders did not arrive at a steady rate.
 func (t *track) uneven() bool {
 	// The first and the last stretch may be cut.
 	inner := t.moments[1 : len(t.moments)-1]
@@ -169,7 +169,7 @@ func drawTrack(fr *plot.Frame, t *track) {
 	fr.AxisY(fr.Y.Ticks(4), numtext.Micros)
 	var worst, mean, send []plot.Point
 	for _, m := range t.moments {
-		// Each stretch is a step, so that one bad moment is seen at its width.
+		// Each interval is a step, so that one bad moment is visible at its width.
 		for _, at := range []float64{m.atMs, m.atMs + t.bucket} {
 			worst = append(worst, fr.At(at, m.most))
 			mean = append(mean, fr.At(at, m.c2e))

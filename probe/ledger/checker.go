@@ -12,20 +12,20 @@ import (
 // Entry is one entry of a partition's committed log, of whatever kind.
 type Entry struct {
 	Seq      uint64
-	PrevHash uint64 // hash of the entry before, as the entry itself says
-	Hash     uint64 // hash of this entry, worked out from its bytes
+	PrevHash uint64 // hash of the previous entry, as stored in the entry
+	Hash     uint64 // hash of this entry, computed from its bytes
 	IsOrder  bool
 	// Of an order. ClOrdID and FIX may be reused by the caller after the call.
 	ClOrdID []byte
 	FIX     []byte
 }
 
-// Counts is the verdict of one step's records against the log.
+// Counts is the result of comparing one step's records with the log.
 type Counts = report.LedgerCounts
 
-// Checker holds one probe's records against one copy of its partition's log.
-// It lives as long as the run, so that an order that turns up again in a later
-// step is seen; its memory is one bit an order.
+// Checker compares one probe's records with one copy of its partition's log. It lives as long as
+// the run, so that an order that appears again in a later step is detected; its memory is one bit
+// per order.
 type Checker struct {
 	id       fixorder.ID
 	inLog    bitset // by order index, over the whole run
@@ -41,17 +41,16 @@ type Checker struct {
 	examples []string
 }
 
-// NewChecker begins behind sequence number last, whose hash is lastHash if that
-// is known: what is in the log before the run is none of its business.
+// NewChecker begins after sequence number last, whose hash is lastHash if that is known: earlier
+// entries of the log are ignored.
 func NewChecker(id fixorder.ID, last, lastHash uint64, known bool) *Checker {
 	return &Checker{id: id, next: last + 1, lastHash: lastHash, hashed: known}
 }
 
-// Next is the sequence number the next entry must have: where to read on.
+// Next is the sequence number the next entry must have: where to continue reading.
 func (c *Checker) Next() uint64 { return c.next }
 
-// ContentCheck says how the bytes of an order of the step under way differ from
-// what was sent.
+// ContentCheck reports how the bytes of an order of the step differ from what was sent.
 type ContentCheck func(index int64, fix []byte) error
 
 // Begin starts the comparison of a step, whose first order has the given index.
@@ -61,9 +60,8 @@ func (c *Checker) Begin(first int64, orders []load.Order, content ContentCheck) 
 	c.first, c.orders, c.content, c.counts, c.examples = first, orders, content, Counts{}, nil
 }
 
-// check compares the bytes of an order. What an order of an earlier step was is
-// not known any more when orders are varied; it was checked then, or counts as
-// late now.
+// check compares the bytes of an order. The content of an order of an earlier step is no longer
+// known when orders are varied; it was checked then, or counts as late now.
 func (c *Checker) check(index int64, fix []byte) error {
 	switch {
 	case c.content == nil:
@@ -74,7 +72,7 @@ func (c *Checker) check(index int64, fix []byte) error {
 	return c.content(index, fix)
 }
 
-// Entry takes the next entry of the log.
+// Entry processes the next entry of the log.
 func (c *Checker) Entry(e Entry) {
 	c.counts.Entries++
 	switch {
@@ -86,7 +84,7 @@ func (c *Checker) Entry(e Entry) {
 		c.note("sequence number %d comes after %d", e.Seq, c.next-1)
 	case c.hashed && e.PrevHash != c.lastHash:
 		c.counts.ChainBreaks++
-		c.note("entry %d does not follow from the one before: it says %016x, that has %016x", e.Seq, e.PrevHash, c.lastHash)
+		c.note("entry %d does not follow the previous one: its prevHash is %016x, the previous hash is %016x", e.Seq, e.PrevHash, c.lastHash)
 	}
 	c.next, c.lastHash, c.hashed = max(c.next, e.Seq+1), e.Hash, true
 	if e.IsOrder {
@@ -135,8 +133,7 @@ func (c *Checker) fate(index int64, o *load.Order, e Entry) {
 	}
 }
 
-// Finish ends the step: every order of it that the log could hold has been
-// given to Entry.
+// Finish ends the step: all entries that may hold its orders have been passed to Entry.
 func (c *Checker) Finish() Counts {
 	for i := range c.orders {
 		o, index := &c.orders[i], c.first+int64(i)
@@ -154,8 +151,8 @@ func (c *Checker) Finish() Counts {
 	return c.counts
 }
 
-// receiptsTwice looks for a sequence number that two orders were given. The
-// numbers come from the grid, so they are sorted and not used as an index.
+// receiptsTwice looks for a sequence number in two receipts. The numbers come from the grid, so
+// they are sorted and not used as an index.
 func (c *Checker) receiptsTwice() {
 	var seqs []uint64
 	for i := range c.orders {
@@ -172,7 +169,7 @@ func (c *Checker) receiptsTwice() {
 	}
 }
 
-// maxExamples bounds what a broken grid can make a report say.
+// maxExamples bounds the report of a broken grid.
 const maxExamples = 8
 
 func (c *Checker) note(format string, args ...any) {

@@ -24,8 +24,8 @@ func NewVerifier(id fixorder.ID, last, lastHash uint64, known bool) *Verifier {
 func (v *Verifier) Begin(first int64, orders []load.Order, content ContentCheck) {
 	v.Checker.Begin(first, orders, content)
 	v.control = &Checker{id: v.id, next: v.next, lastHash: v.lastHash, hashed: v.hashed}
-	// What the checker has seen in earlier steps the control need not know: a
-	// late order counts as a duplicate for neither.
+	// The control need not know the checker's earlier steps: a late order counts as a duplicate for
+	// neither.
 	v.control.Begin(first, orders, content)
 	v.dropped, v.repeated = false, false
 }
@@ -53,19 +53,19 @@ func (v *Verifier) acked(e Entry) bool {
 	return ok && id == v.id && i >= 0 && i < int64(len(v.orders)) && v.orders[i].Fate == load.Acked && v.orders[i].Seq == e.Seq
 }
 
-// Finish ends the step. An error says that the control missed what was done to
-// its log, so that the counts mean nothing. A step with fewer than two
-// acknowledged orders has no control; one with violations needs none.
+// Finish ends the step. An error means that the control missed the modifications of its log, so
+// that the counts are meaningless. A step with fewer than two acknowledged orders has no control;
+// one with violations needs none.
 func (v *Verifier) Finish() (Counts, error) {
 	counts, control := v.Checker.Finish(), v.control.Finish()
-	// A detector that has just seen something is not blind.
+	// A detector that has just found something works.
 	if !v.dropped || !v.repeated || counts.Violations() > 0 {
 		return counts, nil
 	}
 	lost, dup, gaps := control.Lost-counts.Lost, control.Duplicates-counts.Duplicates, control.Gaps-counts.Gaps
 	// The repeated entry is both a sequence number and a ClOrdID seen twice.
 	if lost != 1 || dup < 1 || gaps != 1 {
-		return counts, fmt.Errorf("negative control: with one order taken out of the log and one repeated, the detector saw %d lost, %d duplicates and %d gaps more; want 1, at least 1, and 1", lost, dup, gaps)
+		return counts, fmt.Errorf("negative control: with one order removed from the log and one repeated, the detector found %d lost, %d duplicates and %d gaps more; want 1, at least 1, and 1", lost, dup, gaps)
 	}
 	return counts, nil
 }

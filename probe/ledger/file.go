@@ -38,7 +38,7 @@ const (
 	recordSize = 64
 )
 
-// Header says whose records a ledger holds.
+// Header identifies the records of a ledger.
 type Header struct {
 	ID        fixorder.ID
 	Partition uint16
@@ -97,8 +97,8 @@ func (w *Writer) Append(first int64, orders []load.Order) error {
 	return w.w.Flush()
 }
 
-// Read gives every record of a ledger file to fn, in file order, and stops at
-// the first error. A record cut short at the end is an error.
+// Read passes every record of a ledger file to fn, in file order, and stops at the first error. A
+// truncated record at the end is an error.
 func Read(r io.Reader, fn func(Header, Record) error) (Header, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	var b [headerSize]byte

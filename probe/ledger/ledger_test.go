@@ -14,8 +14,8 @@ import (
 
 var id = fixorder.ID{Run: 77, Probe: 1}
 
-// scene is a step of ten acknowledged orders and the log that holds them,
-// behind three entries that were there before.
+// scene is a step of ten acknowledged orders and the log that holds them, after three earlier
+// entries.
 type scene struct {
 	orders []load.Order
 	log    []Entry
@@ -41,7 +41,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// drop removes entry i as if it had never been there: no gap is left.
+// drop removes entry i without a trace: no gap is left.
 func (s *scene) drop(i int) {
 	s.log = slices.Delete(s.log, i, i+1)
 	s.renumber()
@@ -62,8 +62,8 @@ func check(c *Checker, s *scene) Counts {
 	return c.Finish()
 }
 
-// Each row does one thing to a clean scene. The checker must see it, and
-// nothing else: this is the negative control of every count.
+// Each row makes one change to a clean scene. The checker must detect it, and nothing else: this is
+// the negative control of every count.
 func TestChecker(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*scene)
@@ -150,11 +150,11 @@ func TestControlSeesWhatWasDoneToIt(t *testing.T) {
 		t.Errorf("%+v, %v", counts, err)
 	}
 	if !v.dropped || !v.repeated {
-		t.Error("the control was given an untouched log")
+		t.Error("the control got an unmodified log")
 	}
 }
 
-// A control that sees nothing must be called out.
+// A control that finds nothing must be reported.
 func TestBlindControlIsAnError(t *testing.T) {
 	s := newScene(t)
 	v := NewVerifier(id, before, 1000+before, true)

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
-// Share is one probe's part in a step.
+// Share is one probe's part of a step.
 type Share struct {
 	Probe    string
 	Orders   []load.Order
@@ -23,10 +23,10 @@ type Share struct {
 }
 
 const (
-	// readEvery is how often complete records are looked for.
+	// readEvery is the polling interval for complete records.
 	readEvery = 250 * time.Millisecond
-	// lowest is the priority of threads that count and answer scrapes: they do not
-	// take a core from one that creates or publishes.
+	// lowest is the priority of threads that count and answer scrapes: they do not take a core from
+	// threads that create or publish.
 	lowest = 19
 )
 
@@ -38,8 +38,8 @@ func lowPriority(f func()) {
 	f()
 }
 
-// Follow counts the records of a step as they are completed. The returned
-// function has to be called when the step has ended; it counts what is left.
+// Follow counts the records of a step as they are completed. The returned function must be called
+// when the step has ended; it counts the rest.
 func (r *Run) Follow(number int, shares []Share) (end func()) {
 	if r == nil {
 		return func() {}
@@ -76,7 +76,7 @@ func (r *Run) Follow(number int, shares []Share) (end func()) {
 	}
 }
 
-// reader goes through the records of one probe in their order.
+// reader processes the records of one probe in their order.
 type reader struct {
 	Share
 	run  *Run
@@ -106,7 +106,7 @@ func (r *reader) rate(at int64) float64 {
 	return float64(r.Schedule.Orders(at)-r.Schedule.Orders(at-window)) / time.Duration(window).Seconds()
 }
 
-// finish counts what is left of a step that has ended, orders without a fate too.
+// finish counts the rest of a step that has ended, including orders without a fate.
 func (r *reader) finish() {
 	r.run.m.mu.Lock()
 	defer r.run.m.mu.Unlock()

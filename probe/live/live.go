@@ -1,8 +1,7 @@
-// Package live shows Prometheus a run while it goes on.
+// Package live exports the metrics of a run to Prometheus while it goes on.
 //
-// Publishing threads do nothing for it but mark a record as complete. A thread
-// of the lowest priority reads complete records a few times a second and counts
-// them; a scrape copies the counts.
+// Publishing threads only mark a record as complete. A thread of the lowest priority reads complete
+// records a few times a second and counts them; a scrape copies the counts.
 package live
 
 import (
@@ -45,12 +44,12 @@ var (
 
 var allDescs = []*prometheus.Desc{createToEnd, sendToEnd, intendedToEnd, scheduleLag, orders, created, rate, backlog, step, steps, retries, redirects, connects}
 
-// Client is what the client of a run has counted.
+// Client is the counters of a run's client.
 type Client struct{ Retries, Redirects, Connects uint64 }
 
 // Metrics of the runs of one process. A nil *Metrics counts nothing.
 type Metrics struct {
-	mu   sync.Mutex // taken by scrapes and by the reader, never by what is measured
+	mu   sync.Mutex // taken by scrapes and by the reader, never by the measured path
 	runs []*Run
 }
 
@@ -76,8 +75,8 @@ type series struct {
 // outcomes are the label values of load.Fate.
 var outcomes = [...]string{load.Unsent: "unsent", load.Acked: "acknowledged", load.Rejected: "rejected", load.Unknown: "unknown"}
 
-// Begin adds a run of so many steps. probes are the letters of those in this
-// process; client is asked at every scrape, until End.
+// Begin adds a run with a number of steps. probes are the letters of those in this process; client is
+// called at every scrape, until End.
 func (m *Metrics) Begin(scenario string, steps int, probes []string, client func() Client) *Run {
 	if m == nil {
 		return nil
@@ -92,7 +91,7 @@ func (m *Metrics) Begin(scenario string, steps int, probes []string, client func
 	return r
 }
 
-// End keeps the figures of a run and lets go of its client.
+// End keeps the figures of a run and releases its client.
 func (r *Run) End() {
 	if r == nil {
 		return
@@ -140,14 +139,14 @@ func (r *Run) collect(ch chan<- prometheus.Metric) {
 			value(orders, prometheus.CounterValue, float64(n), s.name, outcomes[fate])
 		}
 		for d, h := range map[*prometheus.Desc]*histogram.Histogram{createToEnd: &s.createToEnd, sendToEnd: &s.sendToEnd, intendedToEnd: &s.intended, scheduleLag: &s.onLag} {
-			still := *h // Prometheus reads it after the lock is gone
+			still := *h // Prometheus reads it after the lock is released
 			ch <- histogram.Metric(d, &still, r.scenario, s.name)
 		}
 	}
 }
 
-// Registry has the metrics, and only them: those of Go's runtime stop the program
-// for a moment when they are read, those of the process are a walk through /proc.
+// Registry has only these metrics: those of Go's runtime stop the program briefly when they are read,
+// those of the process walk through /proc.
 func (m *Metrics) Registry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(m)
@@ -155,7 +154,7 @@ func (m *Metrics) Registry() *prometheus.Registry {
 }
 
 // Serve answers scrapes at /metrics of address until stop is called, which ends an
-// answer that is under way. Connections are bounded as those of grid nodes.
+// answer that is under way. Connections are limited as those of grid nodes.
 func (m *Metrics) Serve(address string) (at net.Addr, stop func(), err error) {
 	l, err := webguard.Listen(context.Background(), address, webguard.Limits{})
 	if err != nil {
@@ -167,7 +166,7 @@ func (m *Metrics) Serve(address string) (at net.Addr, stop func(), err error) {
 			f()
 		}
 	})
-	// Compressing costs more than it saves, at the expense of what is measured.
+	// Compressing costs more than it saves, at the expense of the measurement.
 	answer := promhttp.HandlerFor(m.Registry(), promhttp.HandlerOpts{DisableCompression: true, ErrorHandling: promhttp.HTTPErrorOnError})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {

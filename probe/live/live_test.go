@@ -78,7 +78,7 @@ ordergrid_probe_step{scenario="stac-pair"} 2
 	}
 }
 
-// A probe that nobody scrapes has no metrics, and no special cases.
+// A probe that is not scraped has no metrics, and no special cases.
 func TestNone(t *testing.T) {
 	var m *Metrics
 	r := m.Begin("stac-pair", 1, []string{"A"}, nil)
@@ -115,7 +115,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded: one more than an address may have ends the one at rest for longest; whoever comes is served.
+// TestConnectionsAreBounded: one more than an address may have ends the one that is idle for
+// longest; new clients are served.
 func TestConnectionsAreBounded(t *testing.T) {
 	at, stop, err := (&Metrics{}).Serve("127.0.0.1:0")
 	if err != nil {
@@ -144,7 +145,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		conns = append(conns, c)
 	}
-	ended := 0 // the server knows that a connection rests a moment after its client has the answer
+	ended := 0 // the server knows that a connection is idle a moment after its client has the answer
 	for _, c := range conns[:64] {
 		if ask(c) != nil {
 			ended++

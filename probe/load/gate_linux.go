@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gate hands created orders to publishing threads in order of creation. A
-// thread draws the number of the next order nobody has drawn, then waits until
-// that order has been created.
+// gate passes created orders to publishing threads in order of creation. A thread draws the next
+// number that is not taken, then waits until that order has been created.
 //
 // It is a futex and not a channel because a channel wakes a goroutine, and a
 // goroutine on a locked thread needs its scheduler processor back before it
 // runs: tens of microseconds that would be counted as the grid's latency. A
 // thread waiting in the raw system call keeps its processor.
 type gate struct {
-	drawn     atomic.Int64 // next order nobody has drawn
+	drawn     atomic.Int64 // next order that is not taken
 	created   atomic.Int64 // orders 0..created-1 may be published
 	closed    atomic.Bool  // created will not grow
 	abandoned atomic.Bool  // threads stop even if created orders are left
@@ -59,12 +58,12 @@ func (g *gate) wake(slot int) {
 	if w.CompareAndSwap(1, 0) {
 		_, _, errno := syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWakePrivate, 1, 0, 0, 0)
 		if errno != 0 {
-			panic(fmt.Sprintf("futex wake: %v", errno)) // arguments are ours alone
+			panic(fmt.Sprintf("futex wake: %v", errno)) // the arguments are valid
 		}
 	}
 }
 
-// close says that no more orders will be created.
+// close signals that no more orders will be created.
 func (g *gate) close() {
 	g.closed.Store(true)
 	for i := range g.waiting {
@@ -94,7 +93,7 @@ func (g *gate) take() (int64, bool) {
 			return i, i < g.created.Load()
 		}
 		w.Store(1)
-		// Look again: put, close or abandon may have looked at w before.
+		// Check again: put, close or abandon may have read w before.
 		if i < g.created.Load() || g.closed.Load() {
 			w.Store(0)
 			continue

@@ -113,7 +113,7 @@ func TestEveryOrderIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// observed counts how far the creator has come.
+// observed counts the creator's progress.
 type observed struct {
 	pacer.Schedule
 	asked atomic.Int64
@@ -124,9 +124,9 @@ func (o *observed) Offset(i int64) int64 {
 	return o.Schedule.Offset(i)
 }
 
-// A stalled server must not hold up creation: that is the whole difference
-// between an open and a closed loop. The server stalls here until the creator
-// has gone on; a creator that waited for publishing would never end the test.
+// A stalled server must not delay creation: that is the difference between an open and a closed
+// loop. The server stalls here until the creator has gone on; a creator that waited for publishing
+// would never end the test.
 func TestStallDoesNotReachTheCreator(t *testing.T) {
 	steady, err := pacer.NewSteady(5000, 0)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestGateUnderRace(t *testing.T) {
 	for i := range int64(n) {
 		g.put(i)
 		if i%64 == 0 {
-			clock.SleepUntil(clock.Now() + 50_000) // let threads run dry
+			clock.SleepUntil(clock.Now() + 50_000) // let threads run out of orders
 		}
 	}
 	g.close()
@@ -245,8 +245,8 @@ func TestGateUnderRace(t *testing.T) {
 	}
 }
 
-// From creation to acknowledgement nothing is allocated, order by order: a
-// collection of the probe would be counted as the grid's latency.
+// From creation to acknowledgement nothing is allocated per order: a garbage collection of the
+// probe would be counted as the grid's latency.
 func TestLoadAllocatesNothingPerOrder(t *testing.T) {
 	p := &Probe{Name: "A", ID: fixorder.ID{Run: 1}, Version: fixorder.FIX42}
 	for range 4 {

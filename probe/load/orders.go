@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fate is what became of an order.
+// Fate of an order.
 type Fate uint8
 
 // Fates, from the publishing thread's point of view.
@@ -35,7 +35,7 @@ type Order struct {
 	T1 int64 // created, just before the order becomes available to publishing
 	T2 int64 // just before the submit call
 	T3 int64 // when the call returned
-	// Receipt, of an acked order.
+	// Receipt of an acked order.
 	Seq     uint64
 	Epoch   uint64
 	Hash    uint64 // 0 where the grid gives none
@@ -44,25 +44,24 @@ type Order struct {
 
 	Fate   Fate
 	Thread uint8
-	done   uint32 // 1: written to the end
+	done   uint32 // 1: the record is complete
 }
 
-// At reports whether an entry is the one that the receipt of an acked order named, so
-// far as the receipt says: at its place, and with its hash, which covers all before it.
+// At reports whether an entry is the one named by the receipt of an acked order: at its place, and
+// with its hash, if given, which covers all entries before it.
 func (o *Order) At(seq, hash uint64) bool {
 	return o.Seq == seq && (o.Hash == 0 || o.Hash == hash)
 }
 
-// Complete says, to any goroutine and while the step is under way, whether the
-// order was handed to the grid and has its fate. The record does not change any more.
+// Complete reports, to any goroutine and during the step, whether the order was submitted and has
+// its fate. The record then does not change any more.
 func (o *Order) Complete() bool { return atomic.LoadUint32(&o.done) != 0 }
 
 // complete is the last write to a record.
 func (o *Order) complete() { atomic.StoreUint32(&o.done, 1) }
 
-// Orders is room for the records of one step, outside the Go heap so that a
-// long run gives the collector nothing to look at, and resident from the start
-// so that the creator never takes a page fault.
+// Orders is room for the records of one step, outside the Go heap so that garbage collection does
+// not scan it, and resident from the start so that the creator never takes a page fault.
 type Orders struct {
 	all []Order
 	mem []byte
@@ -90,7 +89,7 @@ func (o *Orders) First(n int64) []Order {
 // Len is the room, in orders.
 func (o *Orders) Len() int64 { return int64(len(o.all)) }
 
-// Close gives the room back; records taken from it must not be used again.
+// Close releases the room; records taken from it must not be used again.
 func (o *Orders) Close() error {
 	o.all = nil
 	return unix.Munmap(o.mem)

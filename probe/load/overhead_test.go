@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
-// instant answers at once, so that what is measured is the probe itself.
+// instant answers at once, so that only the probe itself is measured.
 type instant struct{ seq uint64 }
 
 func (s *instant) Submit(context.Context, []byte) (Receipt, error) {
@@ -21,9 +21,9 @@ func (s *instant) Submit(context.Context, []byte) (Receipt, error) {
 
 func (s *instant) Fate(error) Fate { return Unknown }
 
-// BenchmarkProbeItself reports what the probe adds to every order at 6,000/s:
-// how late orders are created, the way from creation to a publishing thread,
-// and an empty submit call. Figures are the machine's; nothing is asserted.
+// BenchmarkProbeItself reports the probe's overhead per order at 6,000/s: how late orders are
+// created, the time from creation to a publishing thread, and an empty submit call. Figures depend
+// on the machine; nothing is asserted.
 func BenchmarkProbeItself(b *testing.B) {
 	const rate, n = 6000, 12_000
 	for range b.N {

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
-// Receipt is what a grid answers to an order it has taken.
+// Receipt is a grid's answer to an accepted order.
 type Receipt struct {
 	Seq     uint64 // position in the partition's log
 	Epoch   uint64
@@ -23,11 +23,11 @@ type Receipt struct {
 	Copies  uint8  // servers that held the order when it was acknowledged
 }
 
-// Submitter is one publishing thread's way into the grid. Submit returns when
-// the order is acknowledged, or when its fate is what the error says.
+// Submitter is one publishing thread's connection to the grid. Submit returns when the order is
+// acknowledged, or with an error that determines its fate.
 type Submitter interface {
 	Submit(ctx context.Context, fix []byte) (Receipt, error)
-	// Fate says what an error of Submit means for the order.
+	// Fate returns the fate of an order from an error of Submit.
 	Fate(err error) Fate
 }
 
@@ -51,23 +51,23 @@ type maker interface {
 	Make(index, seqNum int64, created, sent time.Time) []byte
 }
 
-// Step is one rate held for one stretch of time.
+// Step is one rate held for a time.
 type Step struct {
 	Schedule pacer.Schedule
 	Start    int64 // on the scale of clock.Now
 	First    int64 // index of the step's first order within the run
-	// Messages says what the orders are; nil: all alike.
+	// Messages are the contents of the orders; nil: all alike.
 	Messages *flow.Messages
-	// Record is what every order carries where Messages is nil.
+	// Record is the content of every order where Messages is nil.
 	Record fixorder.Record
-	// DrainLimit bounds how long created orders may still wait to be sent
-	// after the last one was created; what is left then stays Unsent.
+	// DrainLimit bounds how long created orders may still wait to be sent after the last one was
+	// created; the rest stays Unsent.
 	DrainLimit time.Duration
-	// Progress, if not nil, can be asked while the step is under way.
+	// Progress, if not nil, can be read during the step.
 	Progress *Progress
 }
 
-// Progress of a step, for any goroutine. It costs the step nothing.
+// Progress of a step, for any goroutine. It does not slow the step.
 type Progress struct{ gate atomic.Pointer[gate] }
 
 // Created is how many orders were created so far.
@@ -78,19 +78,18 @@ func (p *Progress) Created() int64 {
 	return 0
 }
 
-// Outcome is what a step left behind.
+// Outcome is the result of a step.
 type Outcome struct {
 	Created int64 // orders[:Created] were created
 	Ended   int64 // when the last thread was done, on the scale of clock.Now
-	// Errors are examples of what Submit returned, at most one a thread, and
-	// Failed how many calls returned an error.
+	// Errors are examples of errors of Submit, at most one per thread, and Failed the number of
+	// failed calls.
 	Errors []error
 	Failed int64
 }
 
-// Run fills orders, whose length is the number of orders of the step. It
-// returns when every created order has a fate. A cancelled context stops
-// creation and abandons what has not been sent.
+// Run fills orders, whose length is the number of orders of the step. It returns when every created
+// order has a fate. A cancelled context stops creation and abandons unsent orders.
 func (p *Probe) Run(ctx context.Context, s Step, orders []Order) (Outcome, error) {
 	if err := p.prepare(s, int64(len(orders))); err != nil {
 		return Outcome{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/flow"
 )
 
-// recorder keeps what it is sent.
+// recorder keeps submitted orders.
 type recorder struct {
 	mu  sync.Mutex
 	got map[int64][]byte
@@ -29,8 +29,8 @@ func (r *recorder) Submit(_ context.Context, fix []byte) (Receipt, error) {
 
 func (*recorder) Fate(error) Fate { return Unknown }
 
-// What the threads of a bursty step send is what the check of the log expects,
-// message by message; a step of the one published order may follow.
+// The threads of a bursty step send the messages that the check of the log expects; a step of the
+// one published order may follow.
 func TestVariedMessagesAreSent(t *testing.T) {
 	s, err := flow.New(flow.Params{Arrival: flow.Arrival{Type: flow.Hawkes}.Defaulted(), Varied: true, Rate: 3000, Measure: 300 * time.Millisecond, Probes: 1})
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package nodefeatures finds out which faults the kernel under it can be given:
-// a fault the kernel cannot do fails half-way and leaves the pod it was meant for
-// wedged, so it has to be known before. Every answer is an attempt in a network
-// namespace or on a child process of its own; nothing of the node is changed.
+// Package nodefeatures detects which faults the kernel supports: an unsupported fault fails
+// half-way and leaves its pod wedged, so this has to be known before. Every feature is tried in a
+// network namespace or on a child process of its own; the node is not changed.
 package nodefeatures
 
 import (
@@ -14,7 +13,7 @@ import (
 // Name of a feature.
 type Name string
 
-// Features, each something a fault needs.
+// Features required by faults.
 const (
 	Netem             Name = "netem"             // queueing discipline: delay, loss, duplication, corruption, reordering
 	TBF               Name = "tbf"               // queueing discipline: bandwidth
@@ -29,7 +28,7 @@ const (
 	Fuse              Name = "fuse"              // file systems in user space: IOChaos
 )
 
-// remedies say what to do on a node that lacks a feature.
+// remedies for nodes that lack a feature.
 var remedies = map[Name]string{
 	Netem:             "load the kernel module sch_netem (CONFIG_NET_SCH_NETEM; on some distributions in the package kernel-modules-extra or linux-modules-extra)",
 	TBF:               "load the kernel module sch_tbf (CONFIG_NET_SCH_TBF)",
@@ -58,20 +57,20 @@ var purposes = map[Name]string{
 	Fuse:              "IOChaos",
 }
 
-// Purpose says which faults need a feature.
+// Purpose names the faults that need a feature.
 func Purpose(name Name) string { return purposes[name] }
 
 // Names lists all features in a fixed order.
 func Names() []Name { return slices.Sorted(maps.Keys(remedies)) }
 
-// Feature is what was found about one of them.
+// Feature is the result for one of them.
 type Feature struct {
 	Supported bool `json:"supported"`
-	// Reason is the kernel's own words where it does not support it.
+	// Reason is the kernel's error where it is not supported.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Report is about one node.
+// Report is the result for one node.
 type Report struct {
 	// Node is the name given by the caller, may be empty.
 	Node string `json:"node,omitempty"`
@@ -81,21 +80,21 @@ type Report struct {
 	Features map[Name]Feature `json:"features"`
 }
 
-// Fault is as much of a Chaos Mesh object as decides what it needs.
+// Fault is the part of a Chaos Mesh object that determines its needs.
 type Fault struct {
 	// Kind, for example NetworkChaos.
 	Kind string
 	// Action of spec.action, for example delay; empty where the kind has none.
 	Action string
-	// Peers is set where a NetworkChaos concerns some peers only: it has a target
-	// or external targets.
+	// Peers is set where a NetworkChaos affects some peers only: it has a target or external
+	// targets.
 	Peers bool
 }
 
 func (f Fault) String() string { return strings.TrimSpace(f.Kind + " " + f.Action) }
 
-// Needs are the features the nodes of a fault's pods must have. A kind or action
-// not known here needs everything, so that it is refused rather than half-run.
+// Needs are the features the nodes of a fault's pods must have. An unknown kind or action needs
+// everything, so that it is refused rather than half-run.
 func (f Fault) Needs() []Name {
 	switch f.Kind {
 	case "PodChaos":
@@ -135,7 +134,7 @@ type Lack struct {
 	Reason       string
 }
 
-// String is a sentence with what to do.
+// String is a sentence with the remedy.
 func (l Lack) String() string {
 	return fmt.Sprintf("node %s (kernel %s) lacks %s (%s): %s, or keep the pods on nodes that have it",
 		l.Node, l.Kernel, l.Feature, l.Reason, remedies[l.Feature])

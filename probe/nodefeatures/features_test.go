@@ -43,7 +43,7 @@ func TestLacks(t *testing.T) {
 	}
 	for _, part := range []string{"n1", "6.1", "netem", "the kernel has none", "sch_netem"} {
 		if !strings.Contains(l[0].String(), part) {
-			t.Errorf("%q does not say %q", l[0], part)
+			t.Errorf("%q does not contain %q", l[0], part)
 		}
 	}
 	if l := (&Report{}).Lacks(Fault{Kind: "TimeChaos"}); len(l) != 1 {
@@ -62,7 +62,7 @@ func TestEveryFeatureHasARemedy(t *testing.T) {
 	}
 }
 
-// What a controller reads back is what the node wrote, and fits a termination message.
+// The controller reads back what the node wrote, and it fits a termination message.
 func TestJSON(t *testing.T) {
 	r := Report{Node: strings.Repeat("n", 253), Kernel: strings.Repeat("6", 64), Arch: "amd64", Features: map[Name]Feature{}}
 	for _, name := range Names() {

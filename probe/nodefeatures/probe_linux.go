@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoPrivilege says that the answer would be about this process, not about the node.
+// errNoPrivilege means that the result would describe this process, not the node.
 var errNoPrivilege = errors.New("needs the capabilities SYS_ADMIN (a network namespace of its own) and NET_ADMIN")
 
-// Probe tries every feature. It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, and fails
-// without them rather than calling a feature unsupported.
+// Probe tries every feature. It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, and fails without them
+// rather than reporting a feature as unsupported.
 func Probe(node string) (*Report, error) {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
@@ -29,8 +29,8 @@ func Probe(node string) (*Report, error) {
 	return r, r.probeNetwork()
 }
 
-// probeNetwork tries what belongs to a network namespace in a new one, on a
-// thread that ends with it.
+// probeNetwork tries the features of a network namespace in a new one, on a thread that ends with
+// it.
 func (r *Report) probeNetwork() error {
 	done := make(chan error, 1)
 	go func() {
@@ -72,7 +72,7 @@ func (r *Report) tryNetwork() error {
 	return nil
 }
 
-// note records a trial. A lack of privilege says nothing about the node.
+// note records a trial. A lack of privilege proves nothing about the node.
 func (r *Report) note(name Name, err error) error {
 	if name != Time && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) {
 		return fmt.Errorf("%s: %w: %w", name, err, errNoPrivilege)

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// The kernel's own configuration must agree with what was tried.
+// The kernel's own configuration must agree with the trials.
 func TestProbeAgreesWithKernelConfig(t *testing.T) {
 	if unix.Geteuid() != 0 {
 		t.Skip("makes network namespaces and cgroups: run it as root")
@@ -59,7 +59,7 @@ func TestProbeAgreesWithKernelConfig(t *testing.T) {
 func kernelConfig(t *testing.T) string {
 	file, err := os.Open("/proc/config.gz")
 	if err != nil {
-		t.Skip("the kernel does not tell its configuration (CONFIG_IKCONFIG_PROC): ", err)
+		t.Skip("the kernel does not export its configuration (CONFIG_IKCONFIG_PROC): ", err)
 	}
 	defer func() { _ = file.Close() }()
 	zipped, err := gzip.NewReader(file)
@@ -73,7 +73,7 @@ func kernelConfig(t *testing.T) string {
 	return string(content)
 }
 
-// Without privilege there is no report: not one that calls everything unsupported.
+// Without privilege there is no report, not one with everything unsupported.
 func TestProbeWithoutPrivilege(t *testing.T) {
 	if unix.Geteuid() != 0 {
 		if _, err := Probe(""); err == nil {
@@ -81,7 +81,7 @@ func TestProbeWithoutPrivilege(t *testing.T) {
 		}
 		return
 	}
-	self, err := os.Open("/proc/self/exe") // the test's directory may be closed to nobody
+	self, err := os.Open("/proc/self/exe") // the test's directory may not be readable by the unprivileged user
 	if err != nil {
 		t.Fatal(err)
 	}

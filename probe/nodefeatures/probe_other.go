@@ -9,5 +9,5 @@ import (
 
 // Probe works on Linux only.
 func Probe(string) (*Report, error) {
-	return nil, errors.New("faults are a matter of the Linux kernel; this is " + runtime.GOOS)
+	return nil, errors.New("faults require the Linux kernel; this is " + runtime.GOOS)
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryStress looks for the two controllers whose groups a stressor joins.
+// tryStress checks the two controllers whose groups a stressor joins.
 func tryStress() error {
 	v1, _ := os.ReadFile("/proc/cgroups")
 	v2, _ := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
@@ -53,8 +53,8 @@ func tryFuse() error {
 	return unix.Close(fd)
 }
 
-// tryTime writes to the vdso of a child that is stopped before its first
-// instruction, which is what TimeChaos does to the processes of a pod.
+// tryTime writes to the vdso of a child that is stopped before its first instruction, as TimeChaos
+// does to the processes of a pod.
 func tryTime() error {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return fmt.Errorf("architecture %s", runtime.GOARCH)
@@ -108,7 +108,7 @@ func pokeVDSO(pid int, start uintptr) error {
 		return fmt.Errorf("ptrace cannot read the vdso: %w", err)
 	}
 	if string(got) != string(want) {
-		return errors.New("what ptrace wrote to the vdso is not there")
+		return errors.New("the bytes written to the vdso by ptrace are missing")
 	}
 	return nil
 }

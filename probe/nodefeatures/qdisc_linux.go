@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// qdiscs puts queueing disciplines on the loopback device of the thread's
-// network namespace, one after the other.
+// qdiscs adds queueing disciplines to the loopback device of the thread's network namespace, one
+// after the other.
 type qdiscs struct {
 	handle *netlink.Handle
 	index  int
@@ -57,7 +57,7 @@ func (q *qdiscs) prio() error {
 	return errors.Join(q.try(netlink.NewPrio(q.root())), q.try(&netlink.Sfq{QdiscAttrs: q.root()}))
 }
 
-// tryIPSets makes the kinds of set a NetworkChaos uses.
+// tryIPSets creates the kinds of set a NetworkChaos uses.
 func tryIPSets() error {
 	handle, err := netlink.NewHandle(unix.NETLINK_NETFILTER)
 	if err != nil {
@@ -84,7 +84,7 @@ const (
 	nfnetlinkVersion = 0
 )
 
-// tryQueue binds queue 0 of the namespace, which goes with the socket.
+// tryQueue binds queue 0 of the namespace, which is released with the socket.
 func tryQueue() error {
 	req := nl.NewNetlinkRequest(nfnlSubsysQueue<<8|nfqnlMsgConfig, unix.NLM_F_ACK)
 	req.AddData(&nl.Nfgenmsg{NfgenFamily: unix.AF_UNSPEC, Version: nfnetlinkVersion})

@@ -31,8 +31,8 @@ type iptInfo struct {
 	size       uint32
 }
 
-// xtables asks the kernel's side of iptables-legacy, which is what Chaos Mesh's
-// daemon uses. The kernel loads a module that is asked for, as it does for iptables.
+// xtables queries the kernel's side of iptables-legacy, which is used by Chaos Mesh's daemon. The
+// kernel loads requested modules, as for iptables.
 type xtables struct{ fd int }
 
 func newXtables() (*xtables, error) {
@@ -45,7 +45,7 @@ func newXtables() (*xtables, error) {
 
 func (x *xtables) Close() { _ = unix.Close(x.fd) }
 
-// get is getsockopt with a value that is also a question, which package unix lacks.
+// get is getsockopt with an input value, which package unix lacks.
 func (x *xtables) get(option int, value unsafe.Pointer, size uint32) error {
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(x.fd), unix.SOL_IP, uintptr(option), uintptr(value), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
@@ -76,8 +76,8 @@ func (x *xtables) extension(option int, what, name string) error {
 	question := xtRevision{}
 	copy(question.name[:], name)
 	err := x.get(option, unsafe.Pointer(&question), uint32(unsafe.Sizeof(question)))
-	// EPROTONOSUPPORT tells that the extension is there in other revisions only,
-	// or not at all; ENOENT that it is not there.
+	// EPROTONOSUPPORT means that the extension exists in other revisions only, or not at all;
+	// ENOENT that it does not exist.
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOPROTOOPT) || errors.Is(err, unix.EPROTONOSUPPORT) {
 		return fmt.Errorf("the kernel has no iptables %s %s", what, name)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
-// stopCheck bounds how long a pacer sleeps without looking at its stop flag.
+// stopCheck bounds how long a pacer sleeps without checking its stop flag.
 const stopCheck = int64(50 * time.Millisecond)
 
 // Run creates orders 0..n-1 at start+s.Offset(i), start on the scale of
@@ -15,9 +15,9 @@ const stopCheck = int64(50 * time.Millisecond)
 // must neither block nor allocate; its argument t1 is when the order was
 // really created.
 //
-// After a stall the orders that fell due are created at once, one after the
-// other, each keeping its intended time: none is skipped and none is moved, so
-// the stall is seen in full by intended-to-end latency and by the schedule lag.
+// After a stall the orders that fell due are created at once, one after the other, each keeping its
+// intended time: none is skipped and none is moved, so the stall is fully visible in
+// intended-to-end latency and in the schedule lag.
 //
 // Run returns how many orders it created, fewer than n only if stop was set.
 // The caller must have called clock.Thread on this goroutine.

@@ -84,7 +84,7 @@ func pace(t *testing.T, s Schedule, start, n int64, stop *atomic.Bool, during fu
 	return created
 }
 
-// The error itself is reported, not judged: it belongs to the machine.
+// The error itself is reported, not judged: it depends on the machine.
 func TestPacingError(t *testing.T) {
 	s, err := NewSteady(1000, 0)
 	if err != nil {

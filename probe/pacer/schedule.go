@@ -1,5 +1,5 @@
-// Package pacer creates orders at the times a schedule intends, whatever the
-// system under test does.
+// Package pacer creates orders at the intended times of a schedule, independent of the system under
+// test.
 package pacer
 
 import (
@@ -9,17 +9,17 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// Schedule says when each order of a step is intended, as nanoseconds after
-// the start of the step. Offset must not fall as i rises, must not allocate,
-// and must give the same answer every time: statistics ask again later.
+// Schedule determines when each order of a step is intended, as nanoseconds after the start of the
+// step. Offset must not fall as i rises, must not allocate, and must be deterministic: statistics
+// use it again later.
 type Schedule interface {
 	Offset(i int64) int64
 	// Orders is how many orders are intended before the given offset.
 	Orders(before int64) int64
 }
 
-// MaxRate bounds a steady schedule, in orders per second: the distance
-// between two orders must stay above the cost of creating one.
+// MaxRate bounds a steady schedule, in orders per second: the interval between two orders must stay
+// above the cost of creating one.
 const MaxRate = scenario.MaxRate
 
 // Steady is the arrival of the published tests: orders evenly spaced inside

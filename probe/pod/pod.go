@@ -1,9 +1,8 @@
-// Package pod is a probe's way to talk to the operator from inside a Job: one
-// ConfigMap of its own that says first "ready" and then holds the result, and
-// one of the operator's that says when to start.
+// Package pod is a probe's channel to the operator from inside a Job: one ConfigMap of its own,
+// first with "ready" and then with the result, and one of the operator's with the start time.
 //
-// It speaks to the API server in plain REST with the pod's service account: four
-// requests in the life of a pod do not justify a client library in the image.
+// It uses the API server's plain REST with the pod's service account: four requests in the life of
+// a pod do not justify a client library in the image.
 package pod
 
 import (
@@ -35,16 +34,16 @@ const (
 // HTTPPort of a probe pod serves /metrics while it runs.
 const HTTPPort = 9401
 
-// MaxResult is what fits a ConfigMap (1 MiB) with room for its metadata.
+// MaxResult is the space in a ConfigMap (1 MiB) without its metadata.
 const MaxResult = 1<<20 - 8<<10
 
 // accountDir is where Kubernetes mounts the pod's service account.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// Config of a Channel. Zero fields are taken from the pod's surroundings.
+// Config of a Channel. Zero fields are taken from the pod's environment.
 type Config struct {
 	Probe     string // name of the OrderProbe
-	ProbeUID  string // its UID: the ConfigMap then goes when the OrderProbe goes; "" sets no owner
+	ProbeUID  string // its UID: the ConfigMap is deleted with the OrderProbe; "" sets no owner
 	Index     int    // of this probe
 	Namespace string
 	// Server is the API server's URL; AccountDir holds token and ca.crt.
@@ -94,25 +93,25 @@ func New(cfg Config) (*Channel, error) {
 // Name of the ConfigMap of this probe.
 func (c *Channel) Name() string { return fmt.Sprintf("%s-%d", c.cfg.Probe, c.cfg.Index) }
 
-// Ready says that this probe is connected and can start.
+// Ready reports that this probe is connected and can start.
 func (c *Channel) Ready(ctx context.Context) error {
 	return c.put(ctx, KeyReady, time.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// Result hands over the result.
+// Result submits the result.
 func (c *Channel) Result(ctx context.Context, b []byte) error {
 	if len(b) > MaxResult {
-		return fmt.Errorf("result is %d bytes, a ConfigMap takes %d: use fewer rates or repeats", len(b), MaxResult)
+		return fmt.Errorf("result is %d bytes, a ConfigMap holds %d: use fewer rates or repeats", len(b), MaxResult)
 	}
 	return c.put(ctx, KeyResult, string(b))
 }
 
-// Failed says why there will be no result.
+// Failed reports why there will be no result.
 func (c *Channel) Failed(ctx context.Context, cause error) error {
 	return c.put(ctx, KeyError, cause.Error())
 }
 
-// StartAt waits until the operator has said when to start.
+// StartAt waits for the operator's start time.
 func (c *Channel) StartAt(ctx context.Context) (time.Time, error) {
 	path := c.path(c.cfg.Probe + "-run")
 	var last error
@@ -160,9 +159,8 @@ type owner struct {
 	UID        string `json:"uid"`
 }
 
-// put applies the own ConfigMap with one more key. Server-side apply creates it
-// if it is not there, and repeating it changes nothing, so that a request that
-// failed half-way can simply be made again.
+// put applies the own ConfigMap with one more key. Server-side apply creates it if missing and is
+// idempotent, so a request that failed half-way can be repeated.
 func (c *Channel) put(ctx context.Context, key, value string) error {
 	c.data[key] = value
 	m := configMap{APIVersion: "v1", Kind: "ConfigMap", Data: c.data, Metadata: metadata{
@@ -205,7 +203,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%s %s: %d %s", e.method, e.path, e.code, e.message)
 }
 
-// maxAnswer bounds what is read from the API server, in bytes.
+// maxAnswer bounds the size of an answer of the API server, in bytes.
 const maxAnswer = 4 << 20
 
 func (c *Channel) do(ctx context.Context, method, url, contentType string, body []byte, into any) error {
@@ -235,7 +233,7 @@ func (c *Channel) do(ctx context.Context, method, url, contentType string, body 
 		var s struct {
 			Message string `json:"message"`
 		}
-		_ = json.Unmarshal(b, &s) // a proxy in between may answer otherwise
+		_ = json.Unmarshal(b, &s) // a proxy may answer with another body
 		return &statusError{method, req.URL.Path, resp.StatusCode, s.Message}
 	}
 	if into == nil {

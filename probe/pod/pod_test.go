@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// apiServer keeps ConfigMaps as the real one would for these requests; the
-// suites in e2e use the real one.
+// apiServer keeps ConfigMaps like the real one for these requests; the suites in e2e use the real
+// one.
 type apiServer struct {
 	mu    sync.Mutex
 	maps  map[string]configMap
@@ -33,7 +33,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(s.fail) > 0 {
 		code := s.fail[0]
 		s.fail = s.fail[1:]
-		answer(code, map[string]string{"message": "as the test wants"})
+		answer(code, map[string]string{"message": "as set by the test"})
 		return
 	}
 	if r.Header.Get("Authorization") != "Bearer "+s.token {
@@ -120,7 +120,7 @@ func TestPutRepeatsWhatMayPass(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	s.fail = []int{http.StatusForbidden}
-	if err := c.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "403 as the test wants") {
+	if err := c.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "403 as set by the test") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestStartAtGivesUp(t *testing.T) {
 	}
 	s.maps["pair-run"] = configMap{Data: map[string]string{KeyStartAt: "soon"}}
 	if _, err := c.StartAt(t.Context()); err == nil {
-		t.Error("a start time that is none was accepted")
+		t.Error("an invalid start time was accepted")
 	}
 	s.fail = []int{http.StatusForbidden}
 	if _, err := c.StartAt(t.Context()); err == nil {

@@ -2,10 +2,10 @@ package published
 
 import "fmt"
 
-// Flow are the parameters of a scenario about order flow that goes beyond the
-// published tests. Zero means that the set does not say.
+// Flow are the parameters of a scenario about order flow that goes beyond the published tests. Zero
+// means not given.
 type Flow struct {
-	// Kernel, Mix and CancelLifetime describe what package flow generates.
+	// Kernel, Mix and CancelLifetime describe the generation by package flow.
 	Kernel         [][2]float64       `json:"kernel"`
 	Mix            map[string]float64 `json:"mix"`
 	CancelLifetime string             `json:"cancel_lifetime"`

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// KneeScenario looks for the highest rate under a latency objective. Everything
-// but the rates is as in stac-pair.
+// KneeScenario looks for the highest rate under a latency objective. Everything but the rates is as
+// in stac-pair.
 const KneeScenario = "stac-knee"
 
-// Knee are the parameters of the search. Zero means that the set does not say.
+// Knee are the parameters of the search. Zero means not given.
 type Knee struct {
 	SLO        string `json:"slo"`         // such as mean<=1000us
 	Search     string `json:"search"`      // in words

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// noteRule ties a discrepancy, which is prose, to the cells it is about.
+// noteRule ties a discrepancy, which is prose, to its cells.
 type noteRule struct {
 	finding    string // how the finding begins; must match exactly one
 	table      string

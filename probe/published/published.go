@@ -2,9 +2,8 @@
 // is compared with, the scenarios that reproduce them, and the known
 // contradictions inside the reports.
 //
-// The data is embedded (see data/README.md for the reports) and checked once,
-// strictly, when it is first used: a figure that cannot be read with certainty
-// must not be printed next to a measured one.
+// The data is embedded (see data/README.md for the reports) and validated once, strictly, at its
+// first use: a doubtful figure must not be printed next to a measured one.
 package published
 
 import (
@@ -22,7 +21,7 @@ import (
 //go:embed data/published.json data/scenarios.json data/discrepancies.json
 var files embed.FS
 
-// Data is everything the reports say, validated.
+// Data is the content of the reports, validated.
 type Data struct {
 	// Reports maps a report key ("stac") to its full title.
 	Reports map[string]string
@@ -67,7 +66,7 @@ const (
 // IsNumber reports whether the cell holds a number.
 func (v Value) IsNumber() bool { return v.kind == kindNumber }
 
-// String is the cell as a reader expects it; an absent value is "".
+// String is the cell for display; an absent value is "".
 func (v Value) String() string {
 	switch v.kind {
 	case kindNumber:
@@ -96,7 +95,7 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Fact is a published figure that stands in prose, not in a table.
+// Fact is a published figure from prose, not from a table.
 type Fact struct {
 	ID     string          `json:"id"`
 	Metric string          `json:"metric"`
@@ -117,7 +116,7 @@ type Cell struct {
 	Report, Table, Row, Column string
 	Value                      float64
 	Unit                       string
-	// Notes are the contradictions that touch this cell.
+	// Notes are the contradictions that affect this cell.
 	Notes []Discrepancy
 	// DoNotJudge is set when a contradiction makes the cell unfit as a target.
 	DoNotJudge bool
@@ -181,7 +180,7 @@ func (d *Data) checkTables() error {
 			return fmt.Errorf("published.json: table %q: %w", id, err)
 		}
 		if seen[id] {
-			return fmt.Errorf("published.json: table %q stands there twice", id)
+			return fmt.Errorf("published.json: table %q is a duplicate", id)
 		}
 		seen[id] = true
 	}
@@ -249,8 +248,8 @@ func (d *Data) Table(report, name string) (Table, bool) {
 	return Table{}, false
 }
 
-// Cell looks a number up by table, row key (the value of the first column) and
-// column. It answers false when the report has no such number.
+// Cell looks up a number by table, row key (the value of the first column) and column. It returns
+// false when the report has no such number.
 func (d *Data) Cell(report, table string, row float64, column string) (Cell, bool) {
 	t, ok := d.Table(report, table)
 	if !ok {
@@ -280,8 +279,7 @@ func (t Table) unit(column string) string {
 	return ""
 }
 
-// FactNumber returns a published figure that stands in prose, if it is one
-// number.
+// FactNumber returns a published figure from prose, if it is one number.
 func (d *Data) FactNumber(id string) (float64, bool) {
 	for _, f := range d.Facts {
 		var v float64

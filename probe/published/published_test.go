@@ -16,7 +16,7 @@ func load(t *testing.T) *Data {
 	return d
 }
 
-// The figures a reader knows by heart, from the reports' summaries.
+// The best-known figures, from the reports' summaries.
 func TestCellsKnownByHeart(t *testing.T) {
 	d := load(t)
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestCellAbsent(t *testing.T) {
 		row           float64
 		column        string
 	}{
-		{"stac", "3-2", 500, "mean_us"}, {"stac", "3-2", 2000, "p99_us"}, {"stac", "9-9", 1, "x"}, {"nobody", "3-1", 200, "mean_us"},
+		{"stac", "3-2", 500, "mean_us"}, {"stac", "3-2", 2000, "p99_us"}, {"stac", "9-9", 1, "x"}, {"unknown", "3-1", 200, "mean_us"},
 	} {
 		if got, ok := d.Cell(c.report, c.table, c.row, c.column); ok {
 			t.Errorf("%+v: got %+v, want none", c, got)

@@ -28,8 +28,8 @@ type Guard struct {
 	Why  string `json:"why"`
 }
 
-// Params are the parameters of a steady-rate order scenario. Zero means that
-// the set does not say; the scaled set inherits from the exact one.
+// Params are the parameters of a steady-rate order scenario. Zero means not given; the scaled set
+// inherits from the exact one.
 type Params struct {
 	Servers          int    `json:"servers"`
 	Replication      string `json:"replication"`
@@ -84,8 +84,8 @@ func (s Scenario) IsOrderScenario() bool {
 	return false
 }
 
-// Params reads both parameter sets of an order scenario. The scaled set
-// inherits what it leaves out from the exact one.
+// Params reads both parameter sets of an order scenario. The scaled set inherits omitted fields
+// from the exact one.
 func (s Scenario) Params() (exact, scaled Params, err error) {
 	if !s.IsOrderScenario() {
 		return exact, scaled, fmt.Errorf("scenario %q is not a steady-rate order scenario", s.Name)

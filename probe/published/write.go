@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// WriteScenario is one writer with one order on its way at a time.
+// WriteScenario is one writer with one order in flight at a time.
 const WriteScenario = "gs-write"
 
 // WriteReport is the report it reproduces, and WriteTable its only table.
@@ -16,12 +16,12 @@ const (
 	WriteTable  = "prose-1"
 )
 
-// WriteBestShare of the results is what the report averages.
+// WriteBestShare is the share of the results that the report averages.
 const WriteBestShare = 0.8
 
-// Write are the parameters of WriteScenario, as far as the report has them. Its
-// rates were in a chart that is lost, and it does not say how long was measured:
-// Rates and the times are those of the scaled set.
+// Write are the parameters of WriteScenario, as far as the report has them. Its rates were in a
+// chart that is lost, and its measuring time is not given: Rates and the times are those of the
+// scaled set.
 type Write struct {
 	Clients, Outstanding int
 	Rates                []int // orders/s
@@ -58,9 +58,9 @@ func (s Scenario) Write() (Write, error) {
 	return Write{exact.Clients, exact.Outstanding, scaled.Rates, scaled.WarmupS, scaled.MeasureS}, nil
 }
 
-// WriteLatency is the published latency of a write, in microseconds, of the
-// object with eight fields or of the empty one, with synchronous replication or
-// without. Load has made sure that there is one.
+// WriteLatency is the published latency of a write, in microseconds, of the object with eight
+// fields or of the empty one, with synchronous replication or without. Load has checked that it
+// exists.
 func (d *Data) WriteLatency(fields, replicated bool) Cell {
 	object, replication := "empty", "none"
 	if fields {
@@ -95,7 +95,7 @@ func (d *Data) WriteOverheadNote() Discrepancy {
 	return Discrepancy{}
 }
 
-// checkWrite makes sure that every figure the scenario is compared with is there.
+// checkWrite checks that every figure compared with the scenario exists.
 func (d *Data) checkWrite(s Scenario) error {
 	if _, err := s.Write(); err != nil {
 		return fmt.Errorf("scenarios.json: %w", err)

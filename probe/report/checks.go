@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// checksTable lists, run by run, what makes the figures believable.
+// checksTable lists the validity checks, run by run.
 func (r *Report) checksTable() *Table {
 	g := &Table{Name: "checks", Title: "every run: what was counted, and whether it is valid (CPU: server in cores, the rest in % of all cores)",
 		Columns: append(r.rateColumns(),
@@ -33,8 +33,8 @@ func (r *Report) checksTable() *Table {
 	return g
 }
 
-// ServerCPU compares the cores a server used with the one published figure, in
-// words; not ok if there is nothing to compare.
+// ServerCPU compares the cores used by a server with the one published figure, in words; not ok if
+// there is nothing to compare.
 func (r *Report) ServerCPU() (text string, ok bool) {
 	for _, row := range r.Rows {
 		if row.Metric == "server cpu" && row.Published != nil && row.Here != nil && row.Verdict == OK {
@@ -116,7 +116,7 @@ func (c Check) where() string {
 	return s
 }
 
-// Style is how a remark's verdict is coloured, as Cell.Style.
+// Style is the colour of a remark's verdict, as Cell.Style.
 func (m Remark) Style() string {
 	if m.Verdict == Incorrect {
 		return "bad"
@@ -124,7 +124,7 @@ func (m Remark) Style() string {
 	return "doubt"
 }
 
-// Style is how the status is coloured, as Cell.Style.
+// Style is the colour of the status, as Cell.Style.
 func (j Judgement) Style() string {
 	if strings.HasPrefix(j.Status, Invalid) {
 		return "doubt"
@@ -132,7 +132,7 @@ func (j Judgement) Style() string {
 	return map[string]string{Pass: "good", Fail: "bad", NotJudged: "dim"}[j.Status]
 }
 
-// Style is how the verdict is coloured, as Cell.Style.
+// Style is the colour of the verdict, as Cell.Style.
 func (r *Report) Style() string {
 	return map[string]string{ReportValid: "good", ReportInvalid: "doubt", ReportIncorrect: "bad"}[r.Verdict]
 }

@@ -9,8 +9,8 @@ import (
 
 const stac = "stac"
 
-// table is where the published figures of a latency stand. The reports key
-// their rows by total rate in some tables and by rate per probe in others.
+// table is the place of the published figures of a latency. The reports key their rows by total
+// rate in some tables and by rate per probe in others.
 type table struct {
 	name  string
 	total bool // rows are keyed by the total rate of the pair's two probes
@@ -38,7 +38,7 @@ func publishedTable(scenario string, pairs int, latency string) (table, bool) {
 	return t, ok
 }
 
-// runTable is where figures of single probes and runs stand.
+// runTable is the table of figures of single probes and runs.
 func runTable(scenario string, pairs int, probe string) (string, bool) {
 	if len(probe) != 1 || probe[0] < 'A' || probe[0] > 'F' {
 		return "", false

@@ -7,9 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// Concat joins results of the parts of a plan that needed a grid each
-// (scenario.Plan.Grids), in their order. The last ones may be missing, if the run
-// was cut short.
+// Concat joins results of the parts of a plan that each needed a grid (scenario.Plan.Grids), in
+// their order. The last ones may be missing, if the run was interrupted.
 func Concat(plan scenario.Plan, results ...*Result) (*Result, error) {
 	parts := plan.Grids()
 	if len(results) == 0 || len(results) > len(parts) {
@@ -17,7 +16,7 @@ func Concat(plan scenario.Plan, results ...*Result) (*Result, error) {
 	}
 	out := *results[0]
 	out.Plan, out.Manifests, out.Probes, out.Conditions, out.RoundTrips, out.Omitted = plan, nil, nil, nil, nil, nil
-	first := 0 // place in the plan of the part's first step
+	first := 0 // index in the plan of the part's first step
 	for i, r := range results {
 		if len(r.Plan.Steps) != len(parts[i].Steps) {
 			return nil, fmt.Errorf("join results: the plan of grid %d has %d steps, its result's %d", i+1, len(parts[i].Steps), len(r.Plan.Steps))
@@ -49,7 +48,7 @@ func (r *Result) appendPart(part *Result, first int) error {
 		c.Step += first
 		r.Conditions = append(r.Conditions, c)
 	}
-	if len(r.Manifests) == 0 { // the machine is the same; the grid's address tells nothing
+	if len(r.Manifests) == 0 { // the machine is the same; the grid's address is irrelevant
 		r.Manifests = part.Manifests
 	}
 	r.RoundTrips = append(r.RoundTrips, part.RoundTrips...)

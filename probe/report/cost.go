@@ -5,10 +5,9 @@ import (
 	"io"
 )
 
-// Cost compares a run with replication to one without: what the report calls
-// the latency cost of replication. The published "66 % to 88 % lower" holds at
-// equal rates per server; at equal total rates it is 41 to 53 %. Both are
-// printed, from the published means and from those measured here.
+// Cost compares a run with replication to one without: what the report calls the latency cost of
+// replication. The published "66 % to 88 % lower" holds at equal rates per server; at equal total
+// rates it is 41 to 53 %. Both are printed, from the published means and from the measured ones.
 type Cost struct {
 	// Basis is "per server" or "in total".
 	Basis string `json:"basis"`
@@ -63,7 +62,7 @@ func CostTable(costs []Cost) *Table {
 	if len(costs) == 0 {
 		return nil
 	}
-	g := &Table{Name: "cost", Title: "what replication costs: how much lower the create-to-end mean is without it: published | here",
+	g := &Table{Name: "cost", Title: "cost of replication: how much lower the create-to-end mean is without it: published | here",
 		Columns: []Column{{Name: "orders/s"}, {Name: "equal", Left: true}, {Name: "pub", gap: 3}, {Name: "here"}}}
 	percent := func(v *float64) Cell {
 		if v == nil {

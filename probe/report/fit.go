@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Fit encodes the result in at most limit bytes. What does not decide about any
-// figure or verdict goes first: orders around spikes, then time series; Omitted
-// says what went.
+// Fit encodes the result in at most limit bytes. Data that no figure or verdict depends on is
+// dropped first: orders around spikes, then time series; Omitted names what was dropped.
 func (r *Result) Fit(limit int) ([]byte, error) {
 	small := *r
 	for _, cut := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// flowGuard says why what was offered is not what the plan asks for.
+// flowGuard returns why the offered orders do not match the plan.
 func flowGuard(r *Result, v run, p probeRun, say sayFunc) {
 	a := r.Plan.Arrival
 	if a == nil || v.step.Arrival != flow.Hawkes || a.Branching != flow.DefaultBranching || p.Offered == nil {
@@ -19,8 +19,8 @@ func flowGuard(r *Result, v run, p probeRun, say sayFunc) {
 	}
 }
 
-// asked is the rate a probe was to create in the measured time: the one of the
-// step, or, where arrivals are not even, what was intended in that time.
+// asked is the rate a probe was to create in the measured time: the one of the step, or, where
+// arrivals are not even, the intended one.
 func asked(r *Result, v run, p probeRun) float64 {
 	if r.Plan.Arrival == nil || p.Offered == nil {
 		return float64(v.step.Rate)
@@ -28,8 +28,7 @@ func asked(r *Result, v run, p probeRun) float64 {
 	return float64(p.Intended) / r.Plan.MeasureTime().Seconds()
 }
 
-// late says that orders were created late, and that bursts are why if most late
-// ones were in them.
+// late describes late orders, and names bursts as the cause if most late ones were in them.
 func late(p probeRun) string {
 	if p.Offered == nil || 2*p.Offered.LateInBursts < p.LateCreated {
 		return ""
@@ -99,8 +98,7 @@ func (g *group) peakMinute() (h Histogram) {
 	return h
 }
 
-// againstSteady adds how much worse the slowest one per cent is in bursts than
-// at a steady rate, the same on average.
+// againstSteady adds how much worse p99 is in bursts than at a steady rate with the same mean.
 func (b *builder) againstSteady(gs []*group) {
 	for _, g := range gs {
 		base := g.steadyPeer(gs)
@@ -120,8 +118,8 @@ func (b *builder) againstSteady(gs []*group) {
 	}
 }
 
-// steadyPeer is the group of the same rate with steady arrivals; nil if this is
-// it, or there is none.
+// steadyPeer is the group of the same rate with steady arrivals; nil if this is it, or there is
+// none.
 func (g *group) steadyPeer(gs []*group) *group {
 	for _, o := range gs {
 		if o != g && o.pairs == g.pairs && o.rate == g.rate && o.label == string(flow.Steady) {
@@ -131,7 +129,7 @@ func (g *group) steadyPeer(gs []*group) *group {
 	return nil
 }
 
-// ordersText says what the orders of a plan are.
+// ordersText describes the orders of a plan.
 func ordersText(p scenario.Plan) string {
 	if !p.Varied {
 		return "one and the same order"
@@ -139,8 +137,7 @@ func ordersText(p scenario.Plan) string {
 	return "new orders, cancels and replaces of many symbols, sizes and prices"
 }
 
-// flowTable describes what was offered; nil where orders arrive as in the
-// published tests.
+// flowTable describes the offered orders; nil where orders arrive as in the published tests.
 func (r *Report) flowTable() *Table {
 	if r.Result.Plan.Arrival == nil {
 		return nil
@@ -196,7 +193,7 @@ func (g *group) mixCells() []Cell {
 		}
 	}
 	all := n[0] + n[1] + n[2]
-	if all == 0 { // one and the same order
+	if all == 0 { // identical orders
 		return []Cell{{Text: "100"}, {Text: "0"}, {Text: "0"}}
 	}
 	cells := make([]Cell, len(n))
@@ -206,8 +203,7 @@ func (g *group) mixCells() []Cell {
 	return cells
 }
 
-// judgeBursts prints what bursts do to the slowest orders. The scenario sets no
-// limit.
+// judgeBursts prints the effect of bursts on p99. The scenario sets no limit.
 func judgeBursts(r *Report) Judgement {
 	j := Judgement{Name: "BURSTS", Status: NotJudged, Detail: "needs valid runs with steady and with bursty arrivals"}
 	var texts []string
@@ -222,8 +218,7 @@ func judgeBursts(r *Report) Judgement {
 	return j
 }
 
-// judgePeak holds the SLO against the busiest minute of the day: the mean over
-// the day would hide it.
+// judgePeak judges the SLO in the busiest minute of the day: the mean over the day would hide it.
 func judgePeak(r *Report) Judgement {
 	j := Judgement{Name: "SLO", Status: NotJudged, Detail: "no order in the busiest minute"}
 	for _, g := range r.groups {

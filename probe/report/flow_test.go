@@ -19,8 +19,8 @@ func burstRun() (*Result, run) {
 	return &Result{Plan: plan}, run{step: scenario.Step{Rate: 100, Probes: 1, Run: 1, Arrival: flow.Hawkes}, probes: []probeRun{{"A", p}}}
 }
 
-// With bursts the guards compare with what was intended, still see late orders,
-// say when bursts made them late, and want the bursts to be there.
+// With bursts the guards compare with the intended times, still detect late orders, name bursts as
+// their cause, and require bursts.
 func TestGuardsOfBursts(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*ProbeStep)

@@ -6,5 +6,5 @@ func thousands(v float64) string { return numtext.Thousands(v) }
 
 func short(v float64) string { return numtext.Short(v) }
 
-// micros writes nanoseconds as microseconds.
+// micros formats nanoseconds as microseconds.
 func micros(ns float64) string { return short(ns / 1e3) }

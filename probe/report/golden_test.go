@@ -28,13 +28,13 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run with -update and look at the difference\ngot:\n%s", path, got)
+		t.Errorf("%s differs; run with -update and review the difference\ngot:\n%s", path, got)
 	}
 }
 
 func TestGoldens(t *testing.T) {
 	noisy := func(r *Result) {
-		r.Conditions[0].ForeignPct = 31          // one of two runs: the other stands
+		r.Conditions[0].ForeignPct = 31          // one of two runs: the other is valid
 		r.Probes[0].Steps[1].CreatedRate = 200   // both runs of 250/s
 		r.Probes[1].Steps[6].LateCreated = 1_000 // ...
 		r.Probes[1].Steps[4].AckedRate = 1500

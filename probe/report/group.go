@@ -25,7 +25,7 @@ type probeRun struct {
 // group is everything measured at one rate with one number of pairs.
 type group struct {
 	pairs, rate, total int
-	label              string // of how orders arrive, or what is written, where steps differ in it
+	label              string // of the kind of arrival, or the record, where steps differ in it
 	record             fixorder.Record
 	replicas           int
 	runs               []run
@@ -41,9 +41,9 @@ type Reason struct {
 	Text    string `json:"text"`
 }
 
-// groups sorts a result into groups, in order of pairs and rate, and decides
-// for every run whether it is valid. The valid runs of a group are merged; if
-// none is, all are, and the rows say INVALID.
+// groups sorts a result into groups, in order of pairs and rate, and decides for every run whether
+// it is valid. The valid runs of a group are merged; if none is valid, all are, and the rows are
+// INVALID.
 func groups(r *Result) []*group {
 	type groupKey struct {
 		pairs, rate int
@@ -73,12 +73,12 @@ func groups(r *Result) []*group {
 			}
 		}
 		if len(v.probes) == 0 {
-			continue // the run was cut short before this step
+			continue // the run was interrupted before this step
 		}
 		v.reasons = guard(r, v)
 		g.runs = append(g.runs, v)
 	}
-	// What differs in arrival alone stays in the order of the plan.
+	// Groups that differ only in arrival stay in the order of the plan.
 	slices.SortStableFunc(order, func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(a.pairs, b.pairs), cmp.Compare(a.rate, b.rate))
 	})
@@ -92,7 +92,7 @@ func groups(r *Result) []*group {
 	return out
 }
 
-// row that stands for the group, without a figure.
+// row of the group, without a figure.
 func (g *group) row(verdict, reason string) Row {
 	row := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason}
 	if g.record != "" {

@@ -1,10 +1,10 @@
 package report
 
-// Group is everything measured at one rate with one number of pairs and one
-// way of arriving: its valid runs merged, or all of them if none is valid (Verdict says so).
+// Group is all runs at one rate with one number of pairs and one kind of arrival: its valid runs
+// merged, or all of them if none is valid (see Verdict).
 type Group struct {
 	Pairs, Rate, TotalRate int
-	Arrival                string // as Row.Arrival, or Row.Record: how orders came or what was written, empty where all were alike
+	Arrival                string // as Row.Arrival, or Row.Record: the kind of arrival or record, empty where all were alike
 	Verdict, Reason        string // as Row.Verdict
 
 	CreateToEnd, SendToEnd, IntendedToEnd, Lag Histogram
@@ -50,5 +50,5 @@ func (r *Report) Figure(g Group, metric string) (Row, bool) {
 	return r.figureOf(&group{pairs: g.Pairs, rate: g.Rate, label: g.Arrival}, metric)
 }
 
-// Shared says that probes and servers ran on the same cores.
+// Shared reports that probes and servers ran on the same cores.
 func (r *Report) Shared() bool { return r.Result.shared() }

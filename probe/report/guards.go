@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// What a row can be.
+// Verdicts of a row.
 const (
 	OK        = "ok"
 	Invalid   = "INVALID"
@@ -40,12 +40,12 @@ func worst(reasons []Reason) string {
 	return Invalid
 }
 
-// guard says why a run must not be believed; nothing if it may.
+// guard returns why a run is not valid; nothing if it is.
 func guard(r *Result, v run) (reasons []Reason) {
 	say := func(guard, verdict, format string, args ...any) {
 		reasons = append(reasons, reasonOf(guard, verdict, format, args...))
 	}
-	// A machine that others use comes first: the rest follows from it.
+	// Other load on the machine comes first: the rest follows from it.
 	for _, c := range v.conditions {
 		guardConditions(r, c, say)
 	}
@@ -81,7 +81,7 @@ func guardProbe(r *Result, v run, p probeRun, say sayFunc) {
 		say("samples", Invalid, "probe %s has %d samples (at least %d needed)", p.name, p.Samples, minSamplesOfARun)
 	}
 	if p.Rejected+p.Unknown+p.Unsent > 0 {
-		say("answers", Invalid, "probe %s: %d orders refused, %d unanswered, %d never sent: latencies of the rest flatter", p.name, p.Rejected, p.Unknown, p.Unsent)
+		say("answers", Invalid, "probe %s: %d orders refused, %d unanswered, %d never sent: latencies of the rest are too low", p.name, p.Rejected, p.Unknown, p.Unsent)
 	}
 	if p.Detector != "" {
 		say("detector", Invalid, "probe %s: %s", p.name, p.Detector)

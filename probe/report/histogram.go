@@ -8,9 +8,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Range and resolution of every histogram: 1 ns to one hour with three
-// significant digits. An hour is beyond any backlog a run can build up, so no
-// value is ever clipped.
+// Range and resolution of every histogram: 1 ns to one hour with three significant digits. An hour
+// is beyond any possible backlog of a run, so no value is ever clipped.
 const (
 	histogramMin    = 1
 	histogramMax    = 3_600_000_000_000
@@ -69,8 +68,8 @@ func (h Histogram) StdDev() float64 {
 	return h.h.StdDev()
 }
 
-// BestMean is the mean of the lowest values, share of all of them, in
-// nanoseconds; 0 if empty. It says nothing about the rest.
+// BestMean is the mean of the lowest values, share of all of them, in nanoseconds; 0 if empty. It
+// ignores the rest.
 func (h Histogram) BestMean(share float64) float64 {
 	take := int64(share * float64(h.Count()))
 	if take < 1 {
@@ -111,8 +110,8 @@ func (h Histogram) Percentile(p float64) int64 {
 	return h.h.ValueAtPercentile(p)
 }
 
-// Each calls fn for every stretch of values that has any, rising; the bounds, in
-// nanoseconds, are part of it.
+// Each calls fn for every non-empty range of values, rising; the bounds, in nanoseconds, are
+// inclusive.
 func (h Histogram) Each(fn func(fromNs, toNs, count int64)) {
 	if h.Count() == 0 {
 		return
@@ -155,7 +154,7 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("histogram: %w", err)
 	}
-	// Anything may stand in the bytes: take the counts only, range checked.
+	// The bytes may be anything: take the counts only, range checked.
 	if d.SignificantFigures() != histogramDigits || d.LowestTrackableValue() != histogramMin || d.HighestTrackableValue() != histogramMax {
 		return fmt.Errorf("histogram: range %d to %d with %d digits, want %d to %d with %d",
 			d.LowestTrackableValue(), d.HighestTrackableValue(), d.SignificantFigures(), histogramMin, int64(histogramMax), histogramDigits)

@@ -142,8 +142,8 @@ func judgeSLO(r *Report) Judgement {
 	return j
 }
 
-// judgeAbsolute compares means at equal rates. It says how the figures compare,
-// not why: the machines differ, and the text of the report says how.
+// judgeAbsolute compares means at equal rates. It does not explain the difference: the machines
+// differ, as described in the text of the report.
 func judgeAbsolute(r *Report) Judgement {
 	j := Judgement{Name: "LAB-ABS", Status: NotJudged}
 	compared, slower := 0, []string{}

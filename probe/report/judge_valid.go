@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// judgeValid says whether the guards let the figures be believed, and confirms
-// that orders were created on schedule.
+// judgeValid reports whether the guards accept the figures, and confirms that orders were created
+// on schedule.
 func judgeValid(r *Report) Judgement {
 	j := Judgement{Name: "VALID", Status: Pass}
 	bad, guards := 0, []string{}
@@ -40,7 +40,7 @@ func judgeValid(r *Report) Judgement {
 	return j
 }
 
-// invalidRates counts the rates without a valid run, and says why the first has none.
+// invalidRates counts the rates without a valid run, and returns the reason of the first.
 func (r *Report) invalidRates() (n int, status, reason string) {
 	for _, g := range r.groups {
 		if !g.invalid() || r.beyondKnee(g) {
@@ -60,8 +60,8 @@ func (r *Report) invalidRates() (n int, status, reason string) {
 	return n, status, reason
 }
 
-// Failed are the judgements that failed: the figures are valid, and not what the
-// scenario asks for.
+// Failed are the judgements that failed: the figures are valid, but outside the limits of the
+// scenario.
 func (r *Report) Failed() (names []string) {
 	for _, j := range r.Judgements {
 		if j.Status == Fail {

@@ -15,22 +15,21 @@ import (
 const (
 	minWriteCopies = 1.3 // published 2.33 (empty) and 2.38 (8 fields)
 	maxWriteCopies = 3.0
-	// minWriteFields: the empty record must not cost more than eight fields.
-	// 100 bytes are about nothing here, so what a machine varies is allowed.
+	// minWriteFields: the empty record must not cost more than eight fields. 100 bytes have little
+	// effect, so the noise of the machine is allowed.
 	minWriteFields = 0.95
 )
 
-// judgeWrites is SHAPE: replication and fields cost about as much more as they
-// did in the report.
+// judgeWrites is SHAPE: the relative costs of replication and fields are about those of the report.
 func judgeWrites(r *Report, d *published.Data) Judgement {
 	j := Judgement{Name: "SHAPE", Status: Pass}
-	var said []string
+	var parts []string
 	judged, disturbed := 0, 0
 	say := func(what, metric, label string, pub, low, high float64) {
 		v, n, invalid := r.medianOf(metric, label)
 		if invalid > 0 && n == 0 {
 			disturbed++
-			said = append(said, what+" not valid")
+			parts = append(parts, what+" not valid")
 			return
 		}
 		if n == 0 {
@@ -41,7 +40,7 @@ func judgeWrites(r *Report, d *published.Data) Judgement {
 		if high > 0 {
 			limits = fmt.Sprintf("%.1f to %.1f", low, high)
 		}
-		said = append(said, fmt.Sprintf("%s %.2f (%s, published %.2f)", what, v, limits, pub))
+		parts = append(parts, fmt.Sprintf("%s %.2f (%s, published %.2f)", what, v, limits, pub))
 		if v < low || high > 0 && v > high {
 			j.Status = Fail
 		}
@@ -57,7 +56,7 @@ func judgeWrites(r *Report, d *published.Data) Judgement {
 			d.WriteLatency(true, n > 1).Value/d.WriteLatency(false, n > 1).Value, minWriteFields, 0)
 	}
 	if len(r.Result.Plan.Grids()) < len(scenario.WriteCopies) {
-		said = append(said, "replication is not judged: one grid was measured, with "+copiesText(r.Result.Plan.Replicas))
+		parts = append(parts, "replication is not judged: one grid was measured, with "+copiesText(r.Result.Plan.Replicas))
 	}
 	switch {
 	case judged == 0 && disturbed > 0 || j.Status == Pass && disturbed > 0:
@@ -65,7 +64,7 @@ func judgeWrites(r *Report, d *published.Data) Judgement {
 	case judged == 0:
 		j.Status = NotJudged
 	}
-	j.Detail = fmt.Sprintf("medians over the rates of the best %.0f %%'s means: %s", 100*published.WriteBestShare, strings.Join(said, "; "))
+	j.Detail = fmt.Sprintf("medians over the rates of the best %.0f %%'s means: %s", 100*published.WriteBestShare, strings.Join(parts, "; "))
 	return j
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// try is one step of a search, with what was measured.
+// try is one step of a search, with its measurement.
 type try struct {
 	scenario.Tried
 	run   int
 	total int     // orders/s of all probes
 	us    float64 // the objective's statistic
-	why   string  // it is not valid, or the grid did not keep up
+	why   string  // why it is not valid, or that the grid did not keep up
 }
 
 // Tried is what a search has learned from the steps of a result so far.
@@ -26,7 +26,7 @@ func Tried(r *Result) (out []scenario.Tried) {
 	return out
 }
 
-// LastTry says how the last step of a search went, in words.
+// LastTry describes the result of the last step of a search.
 func LastTry(r *Result) string {
 	all := tries(r, groups(r))
 	if len(all) == 0 {
@@ -72,8 +72,7 @@ func tries(r *Result, gs []*group) (out []try) {
 	return out
 }
 
-// tryOf judges one run. That the grid did not keep up is its own doing and no
-// disturbance: the rate is beyond the knee.
+// tryOf judges one run. A grid that cannot keep up is no disturbance: the rate is beyond the knee.
 func tryOf(s *scenario.Search, g *group, r run) try {
 	t := try{Tried: scenario.Tried{Rate: g.rate, Valid: true}, run: r.step.Run, total: g.total}
 	var h Histogram
@@ -140,7 +139,7 @@ func publishedKnee(d *published.Data, o scenario.Objective) (rate int) {
 	return rate
 }
 
-// kneeRows are the two figures the scenario is about.
+// kneeRows are the two main figures of the scenario.
 func (r *Report) kneeRows(d *published.Data) []Row {
 	k, s := r.knee(), r.Result.Plan.Search
 	if k.rate == 0 {
@@ -193,7 +192,7 @@ func judgeKnee(r *Report, d *published.Data) Judgement {
 			break
 		}
 	}
-	j.Detail += "; taken for granted: what a rate misses, higher ones miss"
+	j.Detail += "; assumed: if a rate misses it, higher ones miss it too"
 	return j
 }
 
@@ -221,8 +220,7 @@ func (r *Report) searchTable() *Table {
 	return t
 }
 
-// beyondKnee: that a rate above the knee has no valid run does not make the
-// search invalid.
+// beyondKnee: a rate above the knee without a valid run does not make the search invalid.
 func (r *Report) beyondKnee(g *group) bool {
 	if r.Result.Plan.Search == nil {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// searched carries a search out on a grid whose create-to-end is 0.3 us for each
-// order/s of a probe: 1,000 us are reached at 3,333. change may spoil a step.
+// searched runs a search on a grid whose create-to-end is 0.3 us for each order/s of a probe: 1,000
+// us are reached at 3,333. change may modify a step.
 func searched(t *testing.T, o scenario.Options, change func(*Result, int)) *Result {
 	t.Helper()
 	r := fixture(t, "stac-knee", o)
@@ -68,7 +68,7 @@ func TestKnee(t *testing.T) {
 }
 
 func TestKneeOfGridsThatDoNotKeepUp(t *testing.T) {
-	// Above 1,000 a probe orders pile up: that is a miss and no disturbance.
+	// Above 1,000 a probe orders pile up: that is a miss, not a disturbance.
 	rep := build(t, searched(t, scenario.Options{}, func(r *Result, n int) {
 		for i := range r.Probes {
 			if s := &r.Probes[i].Steps[n]; r.Plan.Steps[n].Rate > 1000 {
@@ -79,12 +79,12 @@ func TestKneeOfGridsThatDoNotKeepUp(t *testing.T) {
 	if k, j := rep.knee(), kneeOf(t, rep); k.rate > 2000 || k.rate < 1900 || j.Status != Pass || !strings.Contains(j.Detail, "did not keep up") || rep.Verdict != ReportValid {
 		t.Errorf("%+v %+v %s: %s", k, j, rep.Verdict, rep.Reason)
 	}
-	// A machine that others use says nothing about a rate.
+	// A run on a machine with other load proves nothing about a rate.
 	rep = build(t, searched(t, scenario.Options{}, func(r *Result, n int) { r.Conditions[n].ForeignPct = 50 }))
 	if j := kneeOf(t, rep); j.Status != Invalid || rep.Verdict != ReportInvalid || len(rep.Result.Plan.Steps) != 2 {
 		t.Errorf("%+v %s after %d steps", j, rep.Verdict, len(rep.Result.Plan.Steps))
 	}
-	// A lost order beats everything.
+	// A lost order takes precedence.
 	rep = build(t, searched(t, scenario.Options{}, func(r *Result, n int) { r.Probes[0].Steps[n].Ledger.Lost = 1 }))
 	if rep.Verdict != ReportIncorrect {
 		t.Errorf("%s: %s", rep.Verdict, rep.Reason)

@@ -2,7 +2,7 @@ package report
 
 // Offered is the order flow of one step of one probe, in its measured part.
 type Offered struct {
-	// Messages by kind, chosen by intended time; all zero where orders are alike.
+	// Messages by kind, selected by intended time; all zero where orders are alike.
 	New       int64 `json:"new,omitempty"`
 	Cancelled int64 `json:"cancelled,omitempty"`
 	Replaced  int64 `json:"replaced,omitempty"`
@@ -22,7 +22,7 @@ type Offered struct {
 type FanoFactor struct {
 	WindowMs int64   `json:"windowMs"`
 	Intended float64 `json:"intended"` // by intended time
-	Created  float64 `json:"created"`  // by when orders were really created: what the grid was offered
+	Created  float64 `json:"created"`  // by actual creation time: as offered to the grid
 }
 
 // PeakMinute of a trading day that is compressed to the measured part.
@@ -33,7 +33,7 @@ type PeakMinute struct {
 	CreateToEnd Histogram `json:"createToEnd"`
 }
 
-// fano is the factor at a window as created; false if it is not there.
+// fano is the factor at a window as created; false if missing.
 func (o *Offered) fano(windowMs int64) (float64, bool) {
 	for _, f := range o.Fano {
 		if f.WindowMs == windowMs {

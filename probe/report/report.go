@@ -24,7 +24,7 @@ type Report struct {
 	Rows       []Row       `json:"rows"`
 	Checks     []Check     `json:"checks"`
 	Notes      []string    `json:"notes"`
-	// Result is what all of the above was made from, histograms included.
+	// Result is the input of all of the above, histograms included.
 	Result *Result `json:"result"`
 
 	groups []*group
@@ -37,8 +37,7 @@ const (
 	ReportIncorrect = "Incorrect"
 )
 
-// Check is how one step over all its probes went: what was counted, and what
-// the machine was like.
+// Check is the result of one step over all its probes: counts, and the state of the machine.
 type Check struct {
 	Pairs       int          `json:"pairs,omitempty"`
 	Rate        int          `json:"ratePerProbe"`
@@ -111,10 +110,10 @@ func New(d *published.Data, r *Result) (*Report, error) {
 	return out, nil
 }
 
-// source names where published figures are from.
+// source names the source of published figures.
 func source(d *published.Data, s published.Scenario) string {
 	if s.IsFlowScenario() {
-		return "nothing: the published tests had steady rates of one and the same order"
+		return "nothing: the published tests had steady rates of identical orders"
 	}
 	if s.Name == published.WriteScenario {
 		t, _ := d.Table(published.WriteReport, published.WriteTable)
@@ -174,9 +173,8 @@ func check(g *group, r run) Check {
 	return c
 }
 
-// scaling adds what the report is about: how the mean at a rate per probe
-// changes as pairs are added. The published percentages do not follow from the
-// published means everywhere, so the means are compared.
+// scaling adds how the mean at a rate per probe changes as pairs are added. The published
+// percentages do not always follow from the published means, so the means are compared.
 func (b *builder) scaling(gs []*group) {
 	one := map[int]*group{}
 	for _, g := range gs {
@@ -198,7 +196,7 @@ func (b *builder) scaling(gs []*group) {
 		if p := b.publishedScaling(g.pairs, g.rate); p != nil {
 			row.Published = p
 		}
-		// A quotient of two percentages says nothing.
+		// A quotient of two percentages is meaningless.
 		b.rows = append(b.rows, row)
 	}
 }

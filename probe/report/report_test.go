@@ -60,8 +60,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// Not enough by itself: a pair of servers and a probe on two cores make tasks
-// wait, and a hypervisor may steal a little.
+// Not enough by itself: a pair of servers and a probe on two cores make tasks wait, and a
+// hypervisor may steal a little.
 func TestHostGuardNeedsBoth(t *testing.T) {
 	for _, c := range [][2]float64{{1.9, 90}, {50, 19}} {
 		r := fixture(t, "stac-pair", quick())
@@ -95,7 +95,7 @@ func TestIncorrectBeatsEverything(t *testing.T) {
 	}
 }
 
-// One of two runs disturbed: the other stands, alone.
+// One of two runs disturbed: the other is used alone.
 func TestInvalidRunIsLeftOut(t *testing.T) {
 	o := quick()
 	o.Repeats = 2
@@ -186,7 +186,7 @@ func TestMergeJoinsProbesOfOneRun(t *testing.T) {
 		}
 	}
 	if alone := build(t, parts[0]); alone.Verdict != ReportInvalid || !strings.Contains(alone.Reason, "1 probes, the step has 2") {
-		t.Errorf("a missing probe went unnoticed: %s %s", alone.Verdict, alone.Reason)
+		t.Errorf("a missing probe was not detected: %s %s", alone.Verdict, alone.Reason)
 	}
 	if _, err := Merge(parts[0], parts[0]); err == nil {
 		t.Error("the same probe merged twice")
@@ -280,7 +280,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestFit: a result that is too large loses what decides about nothing, and says so.
+// TestFit: a result that is too large drops data that no verdict depends on, and names it.
 func TestFit(t *testing.T) {
 	r := &Result{Schema: ResultSchema, Probes: []Probe{{Name: "A", Steps: []ProbeStep{{
 		Series: &Series{Whole: make([]Bucket, 100)}, Spikes: []Spike{{Index: 7, Orders: make([]SpikeOrder, 100)}},

@@ -11,11 +11,11 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// ResultSchema names the version of the Result encoding. A change that an older
-// reader would misread gets a new name.
+// ResultSchema names the version of the Result encoding. A change that an older reader would
+// misread gets a new name.
 const ResultSchema = "ordergrid.dev/probe-result/v1"
 
-// Result is what one process measured; Merge joins those of several.
+// Result is the measurement of one process; Merge joins those of several.
 type Result struct {
 	Schema    string        `json:"schema"`
 	RunID     string        `json:"runID"`
@@ -25,9 +25,9 @@ type Result struct {
 	Probes    []Probe       `json:"probes"`
 	// Conditions are the machines' states during each step, one a process.
 	Conditions []Conditions `json:"conditions"`
-	// RoundTrips are what gs-write measured before its first step.
+	// RoundTrips are the measurements of gs-write before its first step.
 	RoundTrips []RoundTrip `json:"roundTrips,omitempty"`
-	// Omitted says what was left out so that the result fits where it is kept.
+	// Omitted names what was left out to fit the size limit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -40,10 +40,10 @@ type Probe struct {
 	Steps     []ProbeStep `json:"steps"`
 }
 
-// ProbeStep is one step of one probe. Counts of orders cover the whole step;
-// histograms and Samples only the measured part, chosen by intended time.
+// ProbeStep is one step of one probe. Counts of orders cover the whole step; histograms and Samples
+// only the measured part, selected by intended time.
 type ProbeStep struct {
-	Step int `json:"step"` // Plan.Steps
+	Step int `json:"step"` // index in Plan.Steps
 	// StartedNs is the step's intended start, unix nanoseconds.
 	StartedNs int64 `json:"startedNs"`
 
@@ -56,11 +56,11 @@ type ProbeStep struct {
 	// was acknowledged, from the receipts.
 	MinCopies int `json:"minCopies"`
 
-	// Ledger holds the comparison with the primary's log, Backups the sum of
-	// those with the other copies.
+	// Ledger is the comparison with the primary's log, Backups the sum of those with the other
+	// copies.
 	Ledger  LedgerCounts `json:"ledger"`
 	Backups LedgerCounts `json:"backups"`
-	// Detector is empty, or says why the loss detector cannot be believed.
+	// Detector is empty, or why the loss detector cannot be trusted.
 	Detector string `json:"detector,omitempty"`
 
 	Intended    int64 `json:"intended"`    // orders intended in the measured part
@@ -80,13 +80,13 @@ type ProbeStep struct {
 	CreateToEnd   Histogram `json:"createToEnd"`   // acknowledged - created
 	SendToEnd     Histogram `json:"sendToEnd"`     // acknowledged - sent
 
-	// Stats, Series and Spikes are of the measured part; older results, and
-	// those that had to be made smaller, do not have them.
+	// Stats, Series and Spikes are of the measured part; older results, and reduced ones, do not
+	// have them.
 	Stats  *StepStats `json:"stats,omitempty"`
 	Series *Series    `json:"series,omitempty"`
 	Spikes []Spike    `json:"spikes,omitempty"` // the worst few, worst first
 
-	// Offered is what arrived when, where the plan says how orders arrive.
+	// Offered is the arrivals, where the plan has an arrival process.
 	Offered *Offered `json:"offered,omitempty"`
 
 	// Notes are examples of errors and violations, in words.
@@ -98,9 +98,8 @@ func (s ProbeStep) Violations() int64 {
 	return s.Ledger.Violations() + s.Backups.Violations() + s.Disorder
 }
 
-// Conditions is how the machine of one process was during one step. Percentages
-// are of all cores of that machine unless said otherwise; negative means that
-// it could not be known.
+// Conditions is the state of the machine of one process during one step. Percentages are of all
+// cores of that machine unless noted otherwise; negative means unknown.
 type Conditions struct {
 	Step      int     `json:"step"`
 	Probes    string  `json:"probes"` // the probes of this process, such as AB
@@ -110,16 +109,16 @@ type Conditions struct {
 	StealPct  float64 `json:"stealPct"`
 	// PressurePct is the share of time in which some task waited for a core.
 	PressurePct float64 `json:"pressurePct"`
-	// ForeignPct is what neither the probe nor the grid used; known only when
-	// the grid's processes are on this machine.
+	// ForeignPct is the use by neither the probe nor the grid; known only when the grid's processes
+	// are on this machine.
 	ForeignPct float64 `json:"foreignPct"`
 	ProbePct   float64 `json:"probePct"`
 	LoadBefore float64 `json:"loadBefore"` // load average over 1 min
 	LoadAfter  float64 `json:"loadAfter"`
-	// ProbePauses is how often the probe's own collector stopped it.
+	// ProbePauses is how often the probe's own garbage collector paused it.
 	ProbePauses int64  `json:"probePauses"`
 	Nodes       []Node `json:"nodes,omitempty"`
-	// PauseSources are the processes whose pauses were looked for.
+	// PauseSources are the processes whose pauses were queried.
 	PauseSources []PauseSource `json:"pauseSources,omitempty"`
 }
 
@@ -130,7 +129,7 @@ type Node struct {
 	PausesPerSec float64 `json:"pausesPerSec"` // collections a second; negative if not exported
 }
 
-// Manifest says on what a process ran.
+// Manifest describes the environment of a process.
 type Manifest struct {
 	Probes     string   `json:"probes"`
 	Host       string   `json:"host"`
@@ -148,17 +147,16 @@ type Manifest struct {
 	FIX        string   `json:"fix"`
 	Flags      []string `json:"flags"`
 	Grid       string   `json:"grid"` // how the grid was reached
-	// Shared says that probes and servers run on the same cores, unlike the
-	// published tests.
+	// Shared: probes and servers run on the same cores, unlike in the published tests.
 	Shared bool `json:"shared"`
-	// Settings are kernel settings that move latencies.
+	// Settings are kernel settings that affect latencies.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// maxResult bounds a result that is read, in bytes.
+// maxResult bounds the size of a result, in bytes.
 const maxResult = 64 << 20
 
-// ParseResult reads one Result and checks that it can be used.
+// ParseResult reads and validates one Result.
 func ParseResult(b []byte) (*Result, error) {
 	if len(b) > maxResult {
 		return nil, fmt.Errorf("result: %d bytes, at most %d are read", len(b), maxResult)

@@ -1,14 +1,14 @@
 package report
 
-// RoundTrip is how long a Ping takes to a server and back, measured before the
-// first step, at a rate of the plan. The server answers it without its log.
+// RoundTrip is the time of a Ping to a server and back, measured before the first step, at a rate
+// of the plan. The server answers it without its log.
 type RoundTrip struct {
 	Probe    string    `json:"probe"`
 	Replicas int       `json:"replicas"` // copies in the grid it was measured against
 	Rate     int       `json:"ratePerProbe"`
 	Latency  Histogram `json:"latency"` // of every ping
 	Lag      Histogram `json:"lag"`     // created - intended
-	// Machine is its state meanwhile. It is of no step.
+	// Machine is its state meanwhile. It belongs to no step.
 	Machine *Conditions `json:"machine,omitempty"`
 }
 

@@ -28,7 +28,7 @@ type Row struct {
 	Notes     []int      `json:"notes,omitempty"` // Report.Notes, from 1
 }
 
-// label is what tells the row from others at its rate.
+// label distinguishes the row from others at its rate.
 func (r *Row) label() string { return r.Arrival + r.Record }
 
 // builder collects rows and numbers the notes they refer to.
@@ -48,8 +48,8 @@ func (b *builder) note(text string) int {
 	return i + 1
 }
 
-// add completes a row: the ratio follows from its two figures, and only when
-// the two are of the same rate.
+// add completes a row: the ratio follows from its two figures, and only when the two are of the
+// same rate.
 func (b *builder) add(r Row) {
 	if r.Published != nil {
 		for _, n := range r.Published.notes {
@@ -92,7 +92,7 @@ func (b *builder) group(g *group) {
 	}
 }
 
-// figure is one statistic of a histogram, or n/a when the samples do not carry it.
+// figure is one statistic of a histogram, or n/a when there are too few samples.
 func figure(base Row, latency string, m metric, h Histogram) Row {
 	base.Metric, base.Unit, base.Samples = latency+" "+m.name, "us", h.Count()
 	if h.Count() < m.samples {
@@ -115,9 +115,8 @@ func valueRow(base Row, metric, unit string, v float64) Row {
 	return base
 }
 
-// servers adds what a grid node used, the mean over nodes and valid runs. The
-// report gives one figure: about 13 % of a server's eight cores at 6,000
-// orders/s in total.
+// servers adds the use of a grid node, the mean over nodes and valid runs. The report gives one
+// figure: about 13 % of a server's eight cores at 6,000 orders/s in total.
 func (b *builder) servers(base Row, g *group) {
 	var cores, pauses []float64
 	for _, node := range g.servers() {
@@ -171,7 +170,7 @@ func (b *builder) perRun(g *group, r run, p probeRun) {
 		if has {
 			row.Published = lookup(b.data, table{name: t}, fmt.Sprintf("%s_run%d_%s", p.name, r.step.Run, m.column), g.rate)
 			if row.Published != nil && !row.Published.SameRate {
-				row.Published = nil // the merged rows show what is nearest
+				row.Published = nil // the merged rows show the nearest one
 			}
 		}
 		b.add(row)

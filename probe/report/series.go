@@ -1,9 +1,8 @@
 package report
 
-// Stats are the statistics of one latency of one probe in one step, in
-// microseconds. Mean, standard deviation, minimum and maximum are exact, from
-// every order's record; percentiles come from the histogram (three digits). A
-// figure that the number of samples does not carry is absent.
+// Stats are the statistics of one latency of one probe in one step, in microseconds. Mean, standard
+// deviation, minimum and maximum are exact, from every order's record; percentiles come from the
+// histogram (three digits). A figure with too few samples is absent.
 type Stats struct {
 	Samples  int64    `json:"samples"`
 	MeanUs   float64  `json:"meanUs"`
@@ -41,7 +40,7 @@ type Series struct {
 	Whole []Bucket `json:"whole"`
 }
 
-// Bucket holds the acknowledged orders intended within one stretch of time.
+// Bucket holds the acknowledged orders intended within one interval.
 type Bucket struct {
 	AtMs        float64 `json:"t"` // begin of the bucket, ms after the begin of the measured part
 	Orders      int64   `json:"n"`
@@ -57,10 +56,9 @@ type Moments struct {
 	MaxUs  float64 `json:"max"`
 }
 
-// Spike is one stretch in which orders waited: the worst order of it with those
-// around it. After a stall the waiting orders are sent one after the other by
-// each publishing thread, each having waited less than the one before: in a time
-// plot a steep rise, then one descent a thread.
+// Spike is one interval in which orders waited: its worst order and those around it. After a stall
+// each publishing thread sends the waiting orders one after the other, each having waited less than
+// the previous one: in a time plot a steep rise, then one descent per thread.
 type Spike struct {
 	AtMs          float64 `json:"t"` // creation of the worst order, ms after the begin of the measured part
 	CreateToEndUs float64 `json:"c2eUs"`
@@ -88,7 +86,7 @@ type SpikeOrder struct {
 	Thread        int     `json:"th"`
 }
 
-// Descent is how one publishing thread worked off what had piled up.
+// Descent is how one publishing thread worked off its backlog.
 type Descent struct {
 	Thread int     `json:"thread"`
 	Orders int     `json:"orders"`
@@ -101,7 +99,7 @@ type Descent struct {
 	SlopeUsPerMs float64 `json:"slopeUsPerMs"`
 }
 
-// Pause is one time in which a runtime stopped all of a process's threads.
+// Pause is one stop-the-world pause of a process's runtime.
 type Pause struct {
 	Of    string  `json:"of"` // "probe", or the node's address
 	AtMs  float64 `json:"t"`  // begin, ms after the begin of the measured part
@@ -109,17 +107,16 @@ type Pause struct {
 	Cause string  `json:"cause"` // such as "gc"
 }
 
-// PauseSource says what is known about the pauses of one process in the
-// measured part of a step, and how far its times can be believed.
+// PauseSource describes the knowledge about the pauses of one process in the measured part of a
+// step, and the precision of its times.
 type PauseSource struct {
 	Of string `json:"of"` // "probe", or the node's address
-	// Count, TotalUs and MaxUs are negative if the process does not say.
+	// Count, TotalUs and MaxUs are negative if unknown.
 	Count   int64   `json:"count"`
 	TotalUs float64 `json:"totalUs"`
 	MaxUs   float64 `json:"maxUs"`
-	// Times says whether single pauses are known by time: "exact" (same clock),
-	// "other clock" (another machine's clock, off by an unknown amount) or
-	// "none" (counted only).
+	// Times is the precision of the times of single pauses: "exact" (same clock), "other clock"
+	// (another machine's clock, off by an unknown amount) or "none" (counted only).
 	Times string `json:"times"`
 }
 

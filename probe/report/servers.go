@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// server is what one node used at one rate, over the runs that count.
+// server is the use of one node at one rate, over the runs that count.
 type server struct {
 	name          string
 	cores, pauses []float64
@@ -63,8 +63,8 @@ func (s *server) add(n Node, sources []PauseSource) {
 	}
 }
 
-// serversTable shows each server by itself; nil if nothing is known of any. The
-// rows with a probe's rate carry the means over runs.
+// serversTable shows each server separately; nil if nothing is known of any. The rows with a
+// probe's rate have the means over runs.
 func (r *Report) serversTable() *Table {
 	t := &Table{Name: "servers", Title: "every server: cores busy, pauses of its runtime a second and the longest of them (us), means over the runs that count",
 		Columns: append(r.rateColumns(), Column{Name: "server", Left: true, gap: 3}, Column{Name: "cores"}, Column{Name: "pauses/s"}, Column{Name: "longest us"})}

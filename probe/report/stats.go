@@ -6,10 +6,9 @@ import "github.com/ordergrid/ordergrid/probe/published"
 type metric struct {
 	name  string // as printed: mean, p50 ...
 	value func(Histogram) float64
-	// samples is how many values the figure needs to mean something: ten
-	// beyond a percentile.
+	// samples is how many values the figure needs to be meaningful: ten beyond a percentile.
 	samples int64
-	// column is what the published tables call it; "" if they have none.
+	// column is its name in the published tables; "" if they have none.
 	column string
 }
 
@@ -31,7 +30,7 @@ func percentile(p float64) func(Histogram) float64 {
 	return func(h Histogram) float64 { return float64(h.Percentile(p)) }
 }
 
-// latency is one of the three ways to measure from.
+// latency is one of the three start points of a measurement.
 type latency struct {
 	name string // as in Row.Metric: c2e, s2e, i2e
 	long string

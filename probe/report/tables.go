@@ -11,15 +11,15 @@ type Table struct {
 	Rows    [][]Cell // each as long as Columns
 }
 
-// Column of a table. Neighbours with the same group stand under one heading.
+// Column of a table. Neighbours with the same group share a heading.
 type Column struct {
 	Group string
 	Name  string
-	Left  bool // words, not figures
+	Left  bool // text, not figures
 	gap   int  // spaces before it; 0 is two
 }
 
-// Cell is a figure as it is printed.
+// Cell is a figure as printed.
 type Cell struct {
 	Text string
 	// Style is "", "good", "doubt", "bad", "dim" or "head".
@@ -75,7 +75,7 @@ var (
 	alone    = []string{"p99", "p99.9", "p99.99", "min", "max", "sd"}
 )
 
-// shown leaves out statistics that no row has the samples for.
+// shown leaves out statistics for which no row has enough samples.
 func (r *Report) shown(latency string) (names []string) {
 	for _, m := range alone {
 		for _, g := range r.groups {

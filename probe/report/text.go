@@ -16,7 +16,7 @@ type TextOptions struct {
 	PerRun bool
 }
 
-// Text writes the report as people read it on a terminal.
+// Text writes the report for a terminal.
 func (r *Report) Text(w io.Writer, o TextOptions) error {
 	p := paint(plain)
 	if o.Color {
@@ -80,7 +80,7 @@ func (t *text) head() {
 		return
 	}
 	if r.Result.shared() {
-		t.printf("             probes and servers share these cores and talk over loopback or a local bridge; the published ones had\n" +
+		t.printf("             probes and servers share these cores and communicate over loopback or a local bridge; the published ones had\n" +
 			"             a blade each with eight cores and InfiniBand between them\n")
 	}
 	if r.Result.Plan.Replicas > 1 {
@@ -91,7 +91,7 @@ func (t *text) head() {
 
 func (t *text) writeHead() {
 	if t.r.Result.shared() {
-		t.printf("             probe and servers share these cores and talk over loopback or a local bridge; the published client had a\n" +
+		t.printf("             probe and servers share these cores and communicate over loopback or a local bridge; the published client had a\n" +
 			"             machine of its own and 1 Gbit/s Ethernet between it and the server\n")
 	}
 	t.printf("  published  says neither how long was measured nor at which rates; rates and times are those of this program\n")

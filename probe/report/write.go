@@ -11,8 +11,8 @@ import (
 // writeMetrics are the figures of gs-write that other scenarios do not have.
 const (
 	writeBest     = "s2e best80"                // mean of the best 80 %, the published statistic
-	writeSkew     = "s2e mean/best80"           // what that leaves out
-	writeOver     = "s2e best80 - rtt"          // over the way there and back, both of the best 80 %
+	writeSkew     = "s2e mean/best80"           // the part that it leaves out
+	writeOver     = "s2e best80 - rtt"          // over the round trip, both of the best 80 %
 	writeCopies   = "s2e best80 2 copies/1"     // cost of replication
 	writeFields   = "s2e best80 8 fields/empty" // cost of eight fields
 	writeCopiesUs = "s2e best80 2 copies-1"
@@ -22,8 +22,7 @@ const (
 
 func (r *Result) isWrite() bool { return r.Plan.Scenario == published.WriteScenario }
 
-// roundTrip is the way there and back to a grid at a rate, of all probes, and why
-// it must not be believed.
+// roundTrip is the round trip to a grid at a rate, of all probes, and why it is not valid.
 func (r *Result) roundTrip(rate, replicas int) (h Histogram, reasons []Reason) {
 	for i := range r.RoundTrips {
 		if t := &r.RoundTrips[i]; t.Rate == rate && t.Replicas == replicas {
@@ -64,7 +63,7 @@ func (b *builder) writes(g *group, base Row) {
 	}
 }
 
-// writeRatios adds what replication costs at each rate, and what eight fields do.
+// writeRatios adds the costs of replication and of eight fields at each rate.
 func (b *builder) writeRatios(gs []*group) {
 	if !b.res.isWrite() {
 		return
@@ -139,7 +138,7 @@ const (
 	notePing = "the published round trip is that of an object of 1 KB; a Ping here carries nothing, so this is not compared"
 )
 
-// noteRecord says what the record is here.
+// noteRecord describes the record used here.
 func (b *builder) noteRecord(fields bool) string {
 	v := fixorder.FIX42
 	if len(b.res.Manifests) > 0 && b.res.Manifests[0].FIX != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// writeTables are the way there and back, the writes, and what they cost more.
+// writeTables are the round trips, the writes, and the additional costs.
 func (r *Report) writeTables() []*Table {
 	tables := []*Table{r.writeTable(), r.writeCostTable()}
 	if len(r.Result.RoundTrips) > 0 {
@@ -36,7 +36,7 @@ func (r *Report) roundTripTable() *Table {
 
 func copiesText(n int) string { return fmt.Sprintf("%d %s", n, plural(n, "copy", "copies")) }
 
-// writeTable has the published statistic beside all that it leaves out.
+// writeTable has the published statistic beside the rest that it leaves out.
 func (r *Report) writeTable() *Table {
 	best := fmt.Sprintf("mean of the best %.0f %%", 100*published.WriteBestShare)
 	over := best + " over Pings"

@@ -63,7 +63,7 @@ func TestWriteFigures(t *testing.T) {
 	value(writeFields, "8 fields, 1 copy", 1.02, 290.0/270)
 	value(writeFieldsUs, "8 fields, 2 copies", 4, 60)
 	value(rttMean, "ping, 2 copies", 30, 208)
-	// The honest mean beside it: 0.8 x 100 + 0.2 x 1,000.
+	// The full mean beside it: 0.8 x 100 + 0.2 x 1,000.
 	for metric, want := range map[string]float64{"s2e mean": 280, writeSkew: 2.8} {
 		row, _ := rep.figureOf(&group{rate: 500, label: "empty, 1 copy"}, metric)
 		if row.Here == nil || math.Abs(*row.Here-want) > want/1000 {
@@ -72,7 +72,7 @@ func TestWriteFigures(t *testing.T) {
 	}
 	for _, row := range rep.Rows {
 		if row.Ratio != nil && row.Metric != writeBest {
-			t.Errorf("%s is compared with what it is not: %+v", row.Metric, row)
+			t.Errorf("%s is compared with another quantity: %+v", row.Metric, row)
 		}
 	}
 	if rep.Verdict != ReportValid || len(rep.Failed()) > 0 {
@@ -134,8 +134,8 @@ func TestWriteShape(t *testing.T) {
 	}
 }
 
-// A machine that others used while the way there was measured says nothing about
-// the way, nor about what a write takes over it; the write itself stands.
+// Other load during the measurement of the round trip invalidates the round trip, and the overhead
+// of a write over it; the write itself is valid.
 func TestWriteRoundTripGuards(t *testing.T) {
 	for name, change := range map[string]func(*RoundTrip){
 		"host":     func(x *RoundTrip) { x.Machine = &Conditions{ForeignPct: 40} },
@@ -200,7 +200,7 @@ func TestConcat(t *testing.T) {
 	if got.String() != want.String() {
 		t.Errorf("joined:\n%s\nwhole:\n%s", got.String(), want.String())
 	}
-	// Cut short before the second grid: the first stands.
+	// Interrupted before the second grid: the first is valid.
 	first, err := Concat(whole.Plan, halves[0])
 	if err != nil || len(build(t, first).Checks) != 4 || len(halves[0].Probes[0].Steps) != 4 {
 		t.Errorf("%v: %+v", err, first)

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// settle is how long before the measured part the machine and the nodes are
-// sampled: asking them costs a little work, which must not be measured.
+// settle is how long before the measured part the machine and the nodes are sampled: the queries
+// cost some work, which must not be measured.
 const settle = 100 * time.Millisecond
 
 // conditions samples the machine and the grid nodes before and after the
@@ -79,7 +79,7 @@ func usage(before, after map[string]host.NodeSample) (nodes []report.Node) {
 		b, ok := after[url]
 		seconds := b.At.Sub(a.At).Seconds()
 		if !ok || a.CPU < 0 || b.CPU < a.CPU || seconds <= 0 {
-			continue // the node went away, or was restarted
+			continue // the node is gone, or was restarted
 		}
 		n := report.Node{Name: strings.TrimPrefix(url, "http://"), CPUCores: (b.CPU - a.CPU) / seconds, PausesPerSec: -1}
 		if a.Collections >= 0 && b.Collections >= a.Collections {
@@ -90,14 +90,14 @@ func usage(before, after map[string]host.NodeSample) (nodes []report.Node) {
 	return nodes
 }
 
-// The ports every grid pod has, see docs/architecture.md.
+// The ports of every grid pod, see docs/architecture.md.
 const (
 	dataPort = "7400"
 	httpPort = "9400"
 )
 
-// metricsURLs are the nodes to ask: those given, else those of a cluster, which
-// follow from the data addresses. A grid on other ports has to be given.
+// metricsURLs are the nodes to query: those given, else those of a cluster, derived from the data
+// addresses. A grid on other ports has to be given.
 func metricsURLs(given, addresses []string) (urls []string) {
 	if len(given) > 0 {
 		return given

@@ -9,8 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// measured is the measured part of a step's records: those of orders intended
-// in it.
+// measured is the records of the measured part of a step, selected by intended time.
 type measured struct {
 	orders   []load.Order
 	first    int64             // index in the run of orders[0]
@@ -28,7 +27,7 @@ const (
 	latencyCount
 )
 
-// moment sums up a latency exactly: a histogram rounds to three digits.
+// moment sums latencies exactly: a histogram rounds to three digits.
 type moment struct {
 	n        int64
 	mean, m2 float64
@@ -60,15 +59,15 @@ func (m *moment) stats(h report.Histogram) report.Stats {
 	return s
 }
 
-// micro is microseconds with one decimal: a result must fit where it is kept,
-// and clocks are not better.
+// micro is microseconds with one decimal: a result has a size limit, and clocks are not more
+// precise.
 func micro(ns float64) float64 { return math.Round(ns/100) / 10 }
 
 // milli is milliseconds with three decimals.
 func milli(ns int64) float64 { return math.Round(float64(ns)/1000) / 1000 }
 
 const (
-	// firstPart is what the published time plots show, in firstBucket.
+	// firstPart is the range of the published time plots, in firstBucket.
 	firstPart   = 3 * time.Second
 	firstBucket = 50 * time.Millisecond
 	// wholeBuckets is how many buckets the whole measured part has at most.
@@ -98,7 +97,7 @@ func (m *measured) series() *report.Series {
 
 func (m *measured) buckets(width, until time.Duration) (out []report.Bucket) {
 	var c2e, s2e []int64
-	at := int64(0) // number of the bucket being filled
+	at := int64(0) // index of the bucket being filled
 	flush := func() {
 		if len(c2e) > 0 {
 			out = append(out, report.Bucket{AtMs: milli(at * int64(width)), Orders: int64(len(c2e)), CreateToEnd: moments(c2e), SendToEnd: moments(s2e)})

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// TestDetailsByHand works out from the known step what a reader of its time plot
-// sees: calm, a stall of 50 ms from 500 ms on, one descent a thread, calm.
+// TestDetailsByHand computes from the known step the expected time plot: calm, a stall of 50 ms
+// from 500 ms on, one descent per thread, calm.
 func TestDetailsByHand(t *testing.T) {
 	plan, sh := known(t)
 	for i := range sh.orders {
@@ -71,7 +71,7 @@ func TestDetailsByHand(t *testing.T) {
 	}
 }
 
-// TestDetailsAreBounded: a result has to fit where it is kept, whatever the run.
+// TestDetailsAreBounded: a result fits its size limit, for any run.
 func TestDetailsAreBounded(t *testing.T) {
 	const n = 400_000 // 10 min at some rate, every latency different
 	orders := make([]load.Order, n)
@@ -102,7 +102,7 @@ func TestPausesWithinTheMeasuredPart(t *testing.T) {
 	if s.Count != 1 || s.MaxUs != 2000 || len(in) != 1 || in[0].AtMs != 398 || in[0].Us != 2000 {
 		t.Errorf("%+v %+v", s, in)
 	}
-	// What the runtime has forgotten may have been in the measured part.
+	// Forgotten pauses may have been in the measured part.
 	if s, _ := w.of("n", report.TimesExact, nodestatus.Pauses{Collections: 300, Recent: []nodestatus.Pause{pause(1_900), pause(1_400)}}); s.Count != -1 || s.Times != report.TimesNone {
 		t.Errorf("%+v", s)
 	}

@@ -13,7 +13,7 @@ import (
 // fanoWindows are those of the record that the bursts are fitted to.
 var fanoWindows = [...]time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second}
 
-// burstWindow is in what stretches of time bursts are looked for.
+// burstWindow is the length of windows for detecting bursts.
 const burstWindow = 10 * time.Millisecond
 
 // offered describes the flow of a step, from its records.
@@ -87,8 +87,8 @@ func lateInBursts(sh *share, start, begin, end int64) (late int64) {
 	return late
 }
 
-// peakMinute has the latencies of the busiest minute of the day alone: its mean
-// is what people at the open and the close see.
+// peakMinute is the latencies of the busiest minute of the day alone: its mean is what traders at
+// the open and the close observe.
 func peakMinute(plan scenario.Plan, sh *share, start, begin int64) *report.PeakMinute {
 	from, to := flow.PeakMinute(int64(plan.MeasureTime()))
 	p := &report.PeakMinute{FromMs: milli(from), LengthMs: milli(to - from)}

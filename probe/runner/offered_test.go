@@ -40,7 +40,7 @@ func TestOfferedDescribesTheFlow(t *testing.T) {
 	if o.PeakRate < 4000 || o.LateInBursts != 0 || o.PeakMinute != nil {
 		t.Errorf("%+v", o)
 	}
-	// Orders created on an even schedule, though bursts were intended, show up.
+	// Orders created on an even schedule, though bursts were intended, are detected.
 	for i := range sh.orders {
 		sh.orders[i].T1 = int64(i) * int64(6*time.Second) / int64(len(sh.orders))
 	}
@@ -49,7 +49,7 @@ func TestOfferedDescribesTheFlow(t *testing.T) {
 	}
 }
 
-// Orders that a burst made late are told apart from those late for no such reason.
+// Orders late because of a burst are distinguished from others.
 func TestLateInBursts(t *testing.T) {
 	plan, step, sh := flowShare(t, flow.Hawkes, 2000)
 	late := func(want func(burst bool) bool) (n int64) {

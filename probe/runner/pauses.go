@@ -11,12 +11,12 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-// pausesTimeout bounds the asking of one node, after a step.
+// pausesTimeout bounds the query of one node, after a step.
 const pausesTimeout = time.Second
 
-// pauses are those of this process and of the grid's nodes during the measured
-// part of a step that started at start. Asked afterwards, so that nothing of it
-// is measured: every runtime remembers its last collections.
+// pauses are those of this process and of the grid's nodes during the measured part of a step that
+// started at start. They are queried afterwards, so that the query is not measured: every runtime
+// remembers its last collections.
 func (r *Run) pauses(ctx context.Context, start int64, cond *report.Conditions) (all []report.Pause) {
 	if cond == nil {
 		return nil
@@ -51,8 +51,8 @@ func askPauses(ctx context.Context, c *http.Client, url string, w window, times 
 // window is the measured part in unix nanoseconds.
 type window struct{ from, to int64 }
 
-// of sums up the pauses within the window. A runtime that has forgotten some of
-// them does not know how many there were.
+// of sums the pauses within the window. A runtime that has forgotten some of them does not know
+// their number.
 func (w window) of(name, times string, p nodestatus.Pauses) (s report.PauseSource, in []report.Pause) {
 	s = report.PauseSource{Of: name, Times: times}
 	complete := p.Collections == int64(len(p.Recent))

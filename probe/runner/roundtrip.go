@@ -14,11 +14,10 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// roundTrips measures the way to the server and back, before anything is written,
-// for scenarios that set it against a write. It goes the way of an order: created
-// on schedule, handed over to a publishing thread, sent and answered; only that
-// the server answers from its connection loop. A machine that is idle longer takes
-// longer to wake up, so each rate has its own.
+// roundTrips measures the round trip to the server, before anything is written, for scenarios that
+// compare it with a write. A ping is handled like an order: created on schedule, passed to a
+// publishing thread, sent and answered; only that the server answers from its connection loop. A
+// machine that is idle longer takes longer to wake up, so each rate is measured separately.
 func (r *Run) roundTrips(ctx context.Context) error {
 	plan := r.cfg.Plan
 	if plan.Scenario != published.WriteScenario {
@@ -29,10 +28,10 @@ func (r *Run) roundTrips(ctx context.Context) error {
 		for _, rate := range plan.Rates {
 			t, err := r.roundTrip(ctx, p, rate)
 			if err != nil {
-				return fmt.Errorf("probe %s: measure the way to the server and back: %w", p.load.Name, err)
+				return fmt.Errorf("probe %s: measure the round trip to the server: %w", p.load.Name, err)
 			}
 			r.result.RoundTrips = append(r.result.RoundTrips, *t)
-			r.cfg.Progress.Say(fmt.Sprintf("%s at %d/s: %.1f us there and back, mean of %d", scenario.WriteLabel("ping", plan.Replicas), rate, t.Latency.Mean()/1e3, t.Latency.Count()))
+			r.cfg.Progress.Say(fmt.Sprintf("%s at %d/s: round trip %.1f us, mean of %d", scenario.WriteLabel("ping", plan.Replicas), rate, t.Latency.Mean()/1e3, t.Latency.Count()))
 		}
 	}
 	return nil

@@ -1,6 +1,5 @@
-// Package runner carries out a plan: it connects the probes, holds every step's
-// rate for its time, reads the logs back, and puts what was measured into a
-// report.Result.
+// Package runner executes a plan: it connects the probes, runs every step, reads the logs back, and
+// collects the measurements in a report.Result.
 package runner
 
 import (
@@ -36,14 +35,14 @@ type Config struct {
 	FIX       fixorder.Version
 	// Run is part of every ClOrdID; processes of one run may share it.
 	Run uint64
-	// Probes are the indexes of the plan's probes that this process is.
+	// Probes are the indexes of the plan's probes of this process.
 	Probes []int
 	// Recording is what a replay plays.
 	Recording *flow.Recording
 	// OutDir gets a ledger file for every probe; "" writes none.
 	OutDir string
-	// NodePIDs are the grid's processes, if they are on this machine. They make
-	// the use of the cores by others known.
+	// NodePIDs are the grid's processes, if they are on this machine. With them, the use of the
+	// cores by others is known.
 	NodePIDs []int
 	// Metrics are base URLs of grid nodes, for their CPU time and collections.
 	Metrics []string
@@ -56,18 +55,18 @@ type Config struct {
 	// to calm down before a step. The step begins in any case.
 	QuietWait time.Duration
 	Progress  Progress
-	// Live, if not nil, shows the run to Prometheus while it goes on.
+	// Live, if not nil, exports the run's metrics while it goes on.
 	Live   *live.Metrics
 	Logger *slog.Logger
 }
 
-// Progress is told how far a run is. Methods are called from one goroutine.
+// Progress is notified of the progress of a run. Methods are called from one goroutine.
 type Progress interface {
 	// Begin is called before a step; left is the time the run still needs.
 	Begin(step scenario.Step, left time.Duration)
-	// End is called after a step with what it gave.
+	// End is called after a step with its result.
 	End(step scenario.Step, probes []report.ProbeStep)
-	// Say passes on something worth a line.
+	// Say reports a message.
 	Say(text string)
 }
 
@@ -85,12 +84,12 @@ type Run struct {
 	result *report.Result
 	http   []string
 	live   *live.Run
-	// prepared are the shares of step 0, made before anyone waits for it: drawing
-	// a long bursty step takes seconds.
+	// prepared are the shares of step 0, generated in advance: generating a long bursty step takes
+	// seconds.
 	prepared []share
 }
 
-// probe is one probe with what belongs to it for the whole run.
+// probe is one probe with its state for the whole run.
 type probe struct {
 	index     int
 	partition wire.PartitionID
@@ -113,8 +112,8 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 	if cfg.RequestTimeout == 0 {
 		cfg.RequestTimeout = 10 * time.Second
 	}
-	// Every creator and publishing thread keeps a scheduler processor while it
-	// waits; what is left is for the rest of the program.
+	// Every creator and publishing thread keeps a scheduler processor while it waits; the rest of
+	// the program uses the remaining ones.
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(cfg.Probes)*(1+cfg.Plan.Threads)+4))
 	r := &Run{cfg: cfg, result: &report.Result{Schema: report.ResultSchema, RunID: fixorder.RunText(cfg.Run), Plan: cfg.Plan}}
 	defer func() {
@@ -230,8 +229,8 @@ func (r *Run) manifest() report.Manifest {
 	return m
 }
 
-// Run carries out all steps, the first at startAt or, if that is zero, at once.
-// On an error the result holds the steps that were completed.
+// Run executes all steps, the first at startAt or, if that is zero, at once. On an error the result
+// has the completed steps.
 func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error) {
 	begun := time.Now()
 	if !startAt.IsZero() {
@@ -246,8 +245,8 @@ func (r *Run) Run(ctx context.Context, startAt time.Time) (*report.Result, error
 		}
 		start := clock.Now() + int64(leadTime)
 		if !startAt.IsZero() && (i == 0 || r.cfg.Plan.Search == nil) {
-			// Other processes hold the same timetable: a step that begins late
-			// keeps its intended times, and its schedule lag shows it.
+			// Other processes have the same timetable: a step that begins late keeps its intended
+			// times, which is visible in its schedule lag.
 			start = clock.At(startAt.Add(time.Duration(s.OffsetMs) * time.Millisecond))
 		}
 		r.cfg.Progress.Begin(s, r.left(i, startAt))
@@ -281,7 +280,7 @@ func (r *Run) searchOn() {
 	}
 }
 
-// leadTime is given to the threads of a step to be in place before it begins.
+// leadTime lets the threads of a step start before it begins.
 const leadTime = 30 * time.Millisecond
 
 // left estimates how long the steps from i on will take.
@@ -298,30 +297,30 @@ func (r *Run) left(i int, startAt time.Time) time.Duration {
 	return time.Duration(len(p.Steps)-i) * (p.WarmupTime() + p.MeasureTime() + between)
 }
 
-// quietPct is below what use of the cores by others a machine counts as quiet.
+// quietPct is the use of the cores by others below which a machine is quiet.
 const quietPct = 10
 
-// quietSample is how long the machine is looked at to tell.
+// quietSample is the length of that measurement.
 const quietSample = 300 * time.Millisecond
 
-// awaitQuiet waits until others leave the cores alone, as long as there is time
-// left for that. Whether they do is only known when the grid runs here.
+// awaitQuiet waits until others leave the cores idle, as long as there is time left for that. Other
+// use is only known when the grid runs here.
 func (r *Run) awaitQuiet(ctx context.Context) {
-	for said := false; r.cfg.QuietWait > 0 && len(r.cfg.NodePIDs) > 0; {
+	for reported := false; r.cfg.QuietWait > 0 && len(r.cfg.NodePIDs) > 0; {
 		begun := time.Now()
 		foreign, ok := r.foreign(ctx)
 		if !ok || foreign < quietPct {
 			return
 		}
-		if !said {
-			said = true
+		if !reported {
+			reported = true
 			r.cfg.Progress.Say(fmt.Sprintf("other processes use %.0f %% of the cores; wait up to %v for them", foreign, r.cfg.QuietWait.Round(time.Second)))
 		}
 		r.cfg.QuietWait -= time.Since(begun)
 	}
 }
 
-// foreign looks at the machine for a moment.
+// foreign measures the use by others.
 func (r *Run) foreign(ctx context.Context) (pct float64, ok bool) {
 	a, err := host.Take(r.cfg.NodePIDs)
 	if err != nil {

@@ -13,16 +13,15 @@ const (
 	spikeOrders = 120
 	// before is how many of them were created before the stall.
 	spikeBefore = 12
-	// spikeFactor: what is not at least so many times the median is no spike.
+	// spikeFactor is the least multiple of the median of a spike.
 	spikeFactor = 3
 	// pauseNear is how far from a stall a pause may end and still be shown, ns.
 	pauseNear = 1_000_000
 )
 
-// spikes finds the worst orders, each in a stretch of its own, and what
-// happened around them.
+// spikes finds the worst orders, each in an interval of its own, and their surroundings.
 func (m *measured) spikes(medianNs int64) (out []report.Spike) {
-	var taken [][2]int // stretches of orders that belong to a spike already
+	var taken [][2]int // ranges of orders that belong to a spike already
 	for len(out) < maxSpikes {
 		worst := m.worst(taken)
 		if worst < 0 || m.orders[worst].T3-m.orders[worst].T1 < spikeFactor*medianNs {
@@ -35,8 +34,7 @@ func (m *measured) spikes(medianNs int64) (out []report.Spike) {
 	return out
 }
 
-// worst is the order with the longest create-to-end outside of the stretches; -1
-// if there is none.
+// worst is the order with the longest create-to-end outside of the ranges; -1 if there is none.
 func (m *measured) worst(taken [][2]int) int {
 	worst, most := -1, int64(0)
 	for i := range m.orders {
@@ -48,8 +46,8 @@ func (m *measured) worst(taken [][2]int) int {
 	return worst
 }
 
-// spike describes what is around the worst order; from and to are the stretch
-// of orders it covers.
+// spike describes the surroundings of the worst order; from and to are the range of orders it
+// covers.
 func (m *measured) spike(worst int, medianNs int64) (s report.Spike, from, to int) {
 	o := &m.orders[worst]
 	stallFrom, stallTo := m.stall(worst)
@@ -86,8 +84,8 @@ func (m *measured) waited(i int, medianNs int64) bool {
 func (m *measured) stall(worst int) (from, to int64) {
 	o := &m.orders[worst]
 	acks := []int64{o.T1, o.T3}
-	// Threads overtake each other by few orders: those that were answered while
-	// this one lived were created not long before or after it.
+	// Threads overtake each other by few orders: those that were answered during its life were
+	// created shortly before or after it.
 	for i := worst - 1; i >= 0 && m.orders[i].T1 > o.T1-2*(o.T3-o.T1); i-- {
 		acks = appendWithin(acks, m.orders[i], o.T1, o.T3)
 	}
@@ -110,8 +108,8 @@ func appendWithin(acks []int64, o load.Order, from, to int64) []int64 {
 	return acks
 }
 
-// around are the orders from to to, thinned out evenly if they are too many; the
-// worst one is always there.
+// around are the orders from from to to, thinned out evenly if they are too many; the worst one is
+// always included.
 func (m *measured) around(from, to, worst int) (out []report.SpikeOrder) {
 	step := (to-from)/(spikeOrders-1) + 1
 	for i := from; i <= to; i++ {
@@ -122,8 +120,8 @@ func (m *measured) around(from, to, worst int) (out []report.SpikeOrder) {
 	return out
 }
 
-// descents are, thread by thread, the longest run of orders that each waited
-// less than the one before: the thread working off what had piled up.
+// descents are, thread by thread, the longest run of orders that each waited less than the previous
+// one: the thread working off its backlog.
 func (m *measured) descents(from, to int) (out []report.Descent) {
 	type run struct{ first, last, n int }
 	best, now := map[uint8]run{}, map[uint8]run{}

@@ -21,8 +21,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// heapLimit makes the collector run again if something allocates during a step
-// after all, instead of taking the machine's memory.
+// heapLimit makes the garbage collector run again if something allocates during a step after all,
+// instead of using up the machine's memory.
 const heapLimit = 512 << 20
 
 // share is one probe's part in a step.
@@ -66,7 +66,7 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 				return nil, fmt.Errorf("write the ledger of probe %s: %w", sh.p.load.Name, err)
 			}
 		}
-		// Also after an interruption: what was acknowledged must be there.
+		// Also after an interruption: acknowledged orders must be there.
 		r.verify(context.WithoutCancel(ctx), sh, &ps)
 		sh.p.next = sh.first + sh.outcome.Created
 		sh.p.out.Steps = append(sh.p.out.Steps, ps)
@@ -78,7 +78,7 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 	return steps, ctx.Err()
 }
 
-// shares gives every probe of this process that takes part its schedule.
+// shares returns the schedule of every participating probe of this process.
 func (r *Run) shares(s scenario.Step) (shares []share, err error) {
 	for _, p := range r.probes {
 		if p.index >= s.Probes {
@@ -93,9 +93,8 @@ func (r *Run) shares(s scenario.Step) (shares []share, err error) {
 	return shares, nil
 }
 
-// plan makes a share's schedule. Probes have no phase in common in the world;
-// where orders are evenly spaced they are spread here over the distance between
-// two orders, so that repeats are alike.
+// plan makes a share's schedule. Probes have no common phase in reality; where orders are evenly
+// spaced they are spread here over the interval between two orders, so that repeats are alike.
 func (r *Run) plan(sh *share, s scenario.Step) error {
 	plan, p := r.cfg.Plan, sh.p
 	length := int64(plan.WarmupTime() + plan.MeasureTime())
@@ -135,8 +134,8 @@ func (r *Run) plan(sh *share, s scenario.Step) error {
 	return nil
 }
 
-// rest lets the collector rest until the function returned is called: a collection
-// of the probe would be counted as the grid's latency.
+// rest disables garbage collection until the returned function is called: a collection of the probe
+// would be counted as the grid's latency.
 func rest() func() {
 	runtime.GC()
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(heapLimit)
@@ -174,7 +173,7 @@ func (r *Run) load(ctx context.Context, s scenario.Step, start int64, shares []s
 	return cond, errors.Join(errs...)
 }
 
-// follow shows the step to Prometheus; the function returned ends that.
+// follow exports the step's metrics; the returned function ends that.
 func (r *Run) follow(s scenario.Step, start int64, shares []share) func() {
 	var followed []live.Share
 	for _, sh := range shares {
@@ -243,7 +242,7 @@ func tally(plan scenario.Plan, s scenario.Step, start int64, sh *share) report.P
 	return ps
 }
 
-// detail adds what does not merge: exact statistics, the course of time, spikes.
+// detail adds what cannot be merged: exact statistics, time series, spikes.
 func detail(ps *report.ProbeStep, exact *[latencyCount]moment, m *measured) {
 	if ps.Samples == 0 {
 		return

@@ -16,9 +16,9 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// known is a step of 1,000 orders/s for 100 ms of warm-up and 1 s, against a
-// server that takes 200 µs, creation 30 µs late and sending 10 µs later. At
-// 500 ms it stalls for 50 ms: what falls due meanwhile is answered at 550 ms.
+// known is a step of 1,000 orders/s for 100 ms of warm-up and 1 s, against a server that takes 200
+// µs, creation 30 µs late and sending 10 µs later. At 500 ms it stalls for 50 ms: orders due
+// meanwhile are answered at 550 ms.
 func known(t *testing.T) (scenario.Plan, *share) {
 	t.Helper()
 	d, err := published.Load()
@@ -96,7 +96,7 @@ func TestTallyLeavesOutWarmupAndWhatWasNotAcknowledged(t *testing.T) {
 	if ps.CreateToEnd.Max() > int64(time.Minute) {
 		t.Error("the warm-up was measured")
 	}
-	sh.outcome.Created = 300 // cut short: the rest does not exist
+	sh.outcome.Created = 300 // interrupted: the rest does not exist
 	if ps := tally(plan, plan.Steps[0], 0, sh); ps.Created != 300 || ps.Intended != 200 || ps.CreatedRate != 200 {
 		t.Errorf("%+v", ps)
 	}

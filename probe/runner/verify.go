@@ -18,9 +18,8 @@ import (
 // verifyLimit bounds the reading of one copy's log: a gigabyte takes seconds.
 const verifyLimit = 2 * time.Minute
 
-// verify reads back every copy of the probe's partition and holds it against
-// the records of the step. What cannot be verified makes the step not valid;
-// it is never taken for correct.
+// verify reads back every copy of the probe's partition and compares it with the records of the
+// step. What cannot be verified makes the step invalid; it is never assumed correct.
 func (r *Run) verify(ctx context.Context, sh *share, ps *report.ProbeStep) {
 	p := sh.p
 	copies := r.grid.Copies(p.partition)
@@ -39,7 +38,7 @@ func (r *Run) verify(ctx context.Context, sh *share, ps *report.ProbeStep) {
 		counts, examples, err := r.verifyCopy(ctx, sh, c, last)
 		if errors.Is(err, errLeft) {
 			ps.Notes = append(ps.Notes, fmt.Sprintf("%s at %s: %v", p.partition, c.Member, err))
-			continue // what is acknowledged is on the copies that are left
+			continue // acknowledged orders are on the remaining copies
 		}
 		if err != nil && ps.Detector == "" {
 			ps.Detector = err.Error()
@@ -82,7 +81,7 @@ func (r *Run) verifyCopy(ctx context.Context, sh *share, c grid.Copy, last uint6
 		counts.ChainBreaks++
 		return counts, append(examples, readErr.Error()), nil
 	case errors.Is(readErr, grid.ErrShort):
-		// A log that never reaches what was acknowledged has lost it.
+		// A log that never reaches the acknowledged orders has lost them.
 		return counts, append(examples, readErr.Error()), err
 	case errors.Is(readErr, errLeft):
 		return report.LedgerCounts{}, nil, readErr
@@ -91,7 +90,7 @@ func (r *Run) verifyCopy(ctx context.Context, sh *share, c grid.Copy, last uint6
 	return report.LedgerCounts{}, nil, fmt.Errorf("the log could not be read back: %w", readErr)
 }
 
-// readOn reads a copy's log to the end, connecting again as often as it takes.
+// readOn reads a copy's log to the end, reconnecting as often as needed.
 func (r *Run) readOn(ctx context.Context, p *probe, c grid.Copy, v *ledger.Verifier, last uint64) error {
 	for {
 		err := r.grid.ReadLog(ctx, p.partition, c.Address, v.Next(), last, v.Entry)

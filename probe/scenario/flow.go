@@ -11,16 +11,16 @@ import (
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
-// Orders says what the orders of a plan are.
+// Orders is the kind of the orders of a plan.
 type Orders string
 
 // Orders.
 const (
-	Uniform Orders = "uniform" // the 305-byte order of the published tests, again and again
+	Uniform Orders = "uniform" // the 305-byte order of the published tests, repeated
 	Varied  Orders = "varied"  // new, cancel and replace; symbols, sides, sizes, prices, types
 )
 
-// ParseOrders reads what orders are.
+// ParseOrders reads the kind of orders.
 func ParseOrders(s string) (Orders, error) {
 	switch o := Orders(s); o {
 	case Uniform, Varied:
@@ -29,11 +29,10 @@ func ParseOrders(s string) (Orders, error) {
 	return "", fmt.Errorf("orders %.40q: there are %s and %s", s, Uniform, Varied)
 }
 
-// flowArrival is the arrival that a flow scenario is about.
+// flowArrival is the arrival of a flow scenario.
 var flowArrival = map[string]flow.Type{"flow-hawkes": flow.Hawkes, "flow-replay": flow.Replay, "flow-day": flow.Day}
 
-// IsFlow reports whether the scenario is about order flow: no report has figures
-// for it.
+// IsFlow reports whether the scenario is about order flow, for which no report has figures.
 func IsFlow(name string) bool { return flowArrival[name] != "" }
 
 // params are the parameter sets of a scenario, for the mode and exactly. A flow
@@ -107,7 +106,7 @@ func flowParams(p *published.Params, f published.Flow) {
 	}
 }
 
-// flow decides how orders arrive and what they are.
+// flow determines the arrival and the kind of orders.
 func (p *Plan) flow(speeds []int, o Options) error {
 	own := flowArrival[p.Scenario]
 	var a flow.Arrival
@@ -172,7 +171,7 @@ func (p *Plan) replay(speeds []int, o Options) error {
 	return nil
 }
 
-// variant is what distinguishes steps but for their place and their pairs.
+// variant is what distinguishes steps besides their index and their pairs.
 type variant struct {
 	rate    int
 	arrival flow.Type
@@ -180,8 +179,8 @@ type variant struct {
 	orders  int64
 }
 
-// variants of one round. A burst is compared with a steady step right before it,
-// at the same mean rate and with the same kind of orders.
+// variants of one round. A burst is compared with a steady step right before it, at the same mean
+// rate and with the same kind of orders.
 func (p *Plan) variants() (out []variant, err error) {
 	if p.Arrival != nil && p.Arrival.Type == flow.Replay {
 		for _, speed := range p.speeds {
@@ -206,8 +205,8 @@ func (p *Plan) variants() (out []variant, err error) {
 	return out, nil
 }
 
-// replayed is a step that plays the recording, or the largest there may be if
-// the recording is not known here.
+// replayed is a step that plays the recording, or the largest possible one if the recording is not
+// known here.
 func (p *Plan) replayed(speed int) (variant, error) {
 	v := variant{arrival: flow.Replay, speed: speed, orders: int64(p.Arrival.MaxMessages)}
 	length := p.WarmupTime() + p.MeasureTime()
@@ -230,7 +229,7 @@ func (p *Plan) replayed(speed int) (variant, error) {
 	return v, nil
 }
 
-// FlowParams are what the orders of a probe in a step follow from.
+// FlowParams determine the orders of a probe in a step.
 func (p Plan) FlowParams(s Step, probe int, recording *flow.Recording) flow.Params {
 	a := flow.Arrival{}.Defaulted()
 	if p.Arrival != nil {
@@ -245,8 +244,8 @@ func (p Plan) FlowParams(s Step, probe int, recording *flow.Recording) flow.Para
 	}
 }
 
-// Label tells apart steps of one rate: "hawkes", "replay 4x", "8 fields, 2 copies";
-// empty where all steps are alike.
+// Label distinguishes steps of one rate: "hawkes", "replay 4x", "8 fields, 2 copies"; empty where
+// all steps are alike.
 func (s Step) Label() string {
 	switch {
 	case s.Speed > 0:

@@ -67,7 +67,7 @@ func TestReplayHasTheRatesOfItsRecording(t *testing.T) {
 	if p.Arrival.Recording != "X_1.csv" || p.Orders(p.Steps[0]) != 10 || p.OrdersPerPartition() != 20 {
 		t.Errorf("%+v: %d orders", p, p.OrdersPerPartition())
 	}
-	// Where the recording is not known, the plan is the largest there may be.
+	// Where the recording is not known, the plan is the largest possible.
 	p = plan(t, "flow-replay", Options{Arrival: &flow.Arrival{MaxMessages: 5000}})
 	if got := p.Orders(p.Steps[0]); got != 5000 {
 		t.Errorf("%d orders", got)

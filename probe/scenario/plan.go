@@ -1,7 +1,6 @@
-// Package scenario turns the name of a published benchmark into a plan: which
-// grid it needs, which probes, which rates for how long, in which order. It is
-// pure, so that the command line, the pods of a Job and the operator come to
-// the same plan from the same words.
+// Package scenario turns the name of a published benchmark into a plan: the grid it needs, the
+// probes, the rates and times, and their order. It is pure, so that the command line, the pods of a
+// Job and the operator derive the same plan.
 package scenario
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
-// Mode says at which size a scenario is run.
+// Mode is the size of a scenario.
 type Mode string
 
 // Modes.
 const (
 	Exact  Mode = "exact"  // the parameters of the published run
 	Scaled Mode = "scaled" // for a machine with two cores
-	Quick  Mode = "quick"  // a look within a minute: fewer rates, measured shorter
+	Quick  Mode = "quick"  // a result within a minute: fewer rates, measured shorter
 )
 
-// Options choose and change a scenario's parameters. Zero values mean that the
-// mode decides, except for Warmup, where nil does.
+// Options choose and change a scenario's parameters. Zero values mean the mode's default, except
+// for Warmup, where nil does.
 type Options struct {
 	Mode    Mode
 	Rates   []int // orders/s of each probe
@@ -36,21 +35,21 @@ type Options struct {
 	Repeats int
 	Threads int
 	Probes  int
-	// Arrival and Orders change how orders arrive and what they are; nil and ""
-	// leave it to the scenario.
+	// Arrival and Orders change the arrival and the kind of orders; nil and "" leave it to the
+	// scenario.
 	Arrival *flow.Arrival
 	Orders  Orders
 	// Speeds of a replay. Recording is what it plays; without it the plan is the
 	// largest that Arrival.MaxMessages allows.
 	Speeds    []int
 	Recording *flow.Recording
-	// Search changes single parameters of stac-knee; what is zero stays.
+	// Search changes single parameters of stac-knee; zero fields stay.
 	Search *Search
 	// Replicas chooses one of gs-write's grids; 0 is both, one after the other.
 	Replicas int
 }
 
-// Limits of what a plan may ask for; the OrderProbe kind has the same.
+// Limits of a plan; the OrderProbe kind has the same.
 const (
 	MaxRate    = 1_000_000 // orders/s of a probe
 	MaxProbes  = 26
@@ -66,10 +65,10 @@ const (
 type Plan struct {
 	Scenario string `json:"scenario"`
 	Mode     Mode   `json:"mode"`
-	// Shards and Replicas are the grid the scenario is about.
+	// Shards and Replicas describe the grid of the scenario.
 	Shards   int `json:"shards"`
 	Replicas int `json:"replicas"`
-	// Probes is the largest number of probes at work at once.
+	// Probes is the largest number of concurrent probes.
 	Probes  int    `json:"probes"`
 	Threads int    `json:"threads"` // publishing threads of each probe
 	Rates   []int  `json:"rates"`   // orders/s of each probe, rising
@@ -82,8 +81,7 @@ type Plan struct {
 	// orders are of every kind, else all are alike.
 	Arrival *flow.Arrival `json:"arrival,omitempty"`
 	Varied  bool          `json:"varied,omitempty"`
-	// Differences are the parameters that are not those of the published run,
-	// in words.
+	// Differences are the parameters that differ from the published run, in words.
 	Differences []string `json:"differences,omitempty"`
 	// Search, if not nil, adds steps while the plan is carried out.
 	Search *Search `json:"search,omitempty"`
@@ -94,21 +92,20 @@ type Plan struct {
 
 // Step is one rate held once.
 type Step struct {
-	ID     int `json:"id"`    // place in Plan.Steps
+	ID     int `json:"id"`    // index in Plan.Steps
 	Rate   int `json:"rate"`  // orders/s of each probe
 	Pairs  int `json:"pairs"` // pairs of servers under load; 0 where the scenario has no pairs
 	Probes int `json:"probes"`
 	Run    int `json:"run"` // 1 to Repeats
-	// OffsetMs is when the step starts after the start of the run, where
-	// several processes have to agree on it without talking to each other.
+	// OffsetMs is the start of the step relative to the run, for processes that have to agree on it
+	// without communication.
 	OffsetMs int64 `json:"offsetMs"`
 	// Arrival of the step, where the plan has one; Speed of a replay.
 	Arrival flow.Type `json:"arrival,omitempty"`
 	Speed   int       `json:"speed,omitempty"`
-	// MaxOrders is the most that a probe creates, where it does not follow from
-	// Rate.
+	// MaxOrders is the most that a probe creates, where it does not follow from Rate.
 	MaxOrders int64 `json:"maxOrders,omitempty"`
-	// Record is what is written and Replicas on how many servers, in gs-write.
+	// Record is the record and Replicas the number of servers, in gs-write.
 	Record   fixorder.Record `json:"record,omitempty"`
 	Replicas int             `json:"replicas,omitempty"`
 }
@@ -122,17 +119,16 @@ func (p Plan) WarmupTime() time.Duration { return time.Duration(p.Warmup) * time
 // MeasureTime is the second part of a step.
 func (p Plan) MeasureTime() time.Duration { return time.Duration(p.Measure) * time.Millisecond }
 
-// Partition is the number of the partition that the probe with the given index sends its
-// orders to: every pair of probes has a shard of its own and each of the two another
-// primary there, as in the active/active tests. A new grid has partition n on shard
-// n modulo its shards, and those of a shard take turns with its pods. With more probes
-// than servers several share a partition.
+// Partition is the number of the partition of the probe with the given index: every pair of probes
+// has a shard of its own and each of the two another primary there, as in the active/active tests.
+// A new grid has partition n on shard n modulo its shards, and those of a shard are assigned to its
+// pods in turn. With more probes than servers several share a partition.
 func (p Plan) Partition(probe int) int {
 	n := probe % p.Servers()
 	return n%p.Replicas*p.Shards + n/p.Replicas
 }
 
-// Servers is how many servers the grid has, and so the partitions it needs.
+// Servers is the number of servers of the grid, and so the partitions it needs.
 func (p Plan) Servers() int { return p.Shards * p.Replicas }
 
 // New makes the plan of a scenario.
@@ -192,8 +188,8 @@ func Names(d *published.Data) (names []string) {
 	return names
 }
 
-// quick keeps the rates that the report's headline figures and the verdicts
-// need, so that both scenarios of a demonstration end within a minute.
+// quick keeps the rates that the report's headline figures and the verdicts need, so that both
+// scenarios of a demonstration end within a minute.
 func quick(name string, p published.Params) published.Params {
 	switch name {
 	case "stac-single":
@@ -281,9 +277,9 @@ func (p *Plan) check() error {
 	return err
 }
 
-// schedule puts the steps in order. The published procedure repeats a rate at
-// once; everywhere else whole rounds are repeated, and the numbers of pairs
-// take turns within a round, so that a drift of the machine meets all alike.
+// schedule orders the steps. The published procedure repeats a rate at once; otherwise whole rounds
+// are repeated, and the numbers of pairs alternate within a round, so that a drift of the machine
+// affects all alike.
 func (p *Plan) schedule() error {
 	variants, err := p.variants()
 	if err != nil {
@@ -318,7 +314,7 @@ func (p *Plan) schedule() error {
 	return nil
 }
 
-// number gives the steps their places and their times.
+// number sets the indexes and times of the steps.
 func (p *Plan) number() {
 	offset := int64(0)
 	for i := range p.Steps {
@@ -336,8 +332,7 @@ func (p Plan) Orders(s Step) int64 {
 	return int64(s.Rate) * (p.Warmup + p.Measure) / 1000
 }
 
-// OrdersPerPartition is the largest number of orders that a partition will
-// hold when the run has ended.
+// OrdersPerPartition is the largest number of orders in a partition at the end of the run.
 func (p Plan) OrdersPerPartition() (most int64) {
 	if p.Search != nil {
 		// Up by doubling, a bisection below the top, the confirmations, and one disturbed run or two.

@@ -55,7 +55,7 @@ func TestScaledSaysWhatDiffers(t *testing.T) {
 	}
 }
 
-// Pairs take turns, so that no number of pairs always comes first.
+// Pairs alternate, so that no number of pairs always comes first.
 func TestScaleInterleavesPairs(t *testing.T) {
 	p := plan(t, "stac-scale", Options{})
 	var order []string

@@ -17,13 +17,13 @@ type Objective struct {
 
 func (o Objective) String() string { return fmt.Sprintf("%s <= %d us", o.Statistic, o.LimitUs) }
 
-// Flag is the objective as a flag has it.
+// Flag is the objective in the form of a flag.
 func (o Objective) Flag() string { return fmt.Sprintf("%s<=%dus", o.Statistic, o.LimitUs) }
 
 // MaxLimit of an objective.
 const MaxLimit = time.Minute
 
-// ParseObjective reads what String and people write: "mean<=1ms", "p99 <= 500us".
+// ParseObjective reads the result of String and similar forms: "mean<=1ms", "p99 <= 500us".
 func ParseObjective(s string) (o Objective, err error) {
 	statistic, limit, ok := strings.Cut(s, "<=")
 	d, err := time.ParseDuration(strings.ReplaceAll(strings.TrimSpace(limit), " ", ""))
@@ -41,9 +41,8 @@ func (o Objective) check() error {
 	return nil
 }
 
-// Search looks for the highest rate at which an objective is met, by bisection:
-// it takes for granted that a rate above one that misses the objective misses it
-// too. Rates are orders/s of each probe.
+// Search looks for the highest rate at which an objective is met, by bisection: it assumes that a
+// rate above one that misses the objective misses it too. Rates are orders/s of each probe.
 type Search struct {
 	Objective Objective `json:"objective"`
 	From      int       `json:"from"`
@@ -51,7 +50,7 @@ type Search struct {
 	// Confirmations is how often the result has to meet the objective.
 	Confirmations int `json:"confirmations"`
 	MaxSteps      int `json:"maxSteps"`
-	// Goal is the total rate that pairs are counted for, orders/s.
+	// Goal is the total rate for which pairs are counted, orders/s.
 	Goal int `json:"goal"`
 
 	differs string // the published objective, if this is another
@@ -62,8 +61,8 @@ const (
 	maxSearchSteps = 32
 	// retries of a rate at which the machine disturbed the run.
 	invalidRuns = 2
-	// searchDigits: the rates left and right of the knee are at most this share
-	// of it apart, or searchStep.
+	// searchDigits: the rates left and right of the knee differ by at most this share of it, or
+	// searchStep.
 	searchShare = 0.05
 	searchStep  = 10
 )
@@ -90,7 +89,7 @@ func (s *Search) Bounds(tried []Tried) (lo, hi, meets int) {
 		}
 	}
 	for rate, n := range disturbed {
-		// Nothing is known about it, and nothing above can be claimed.
+		// It is unknown, and so is everything above.
 		if n >= invalidRuns && met[rate] == 0 {
 			missed[rate] = true
 		}
@@ -152,7 +151,8 @@ func (p *Plan) search(s published.Scenario, o Options) error {
 	if err != nil {
 		return err
 	}
-	// The published set names no range: the same begin, and up to twice what the report's pair reached.
+	// The published set has no range: the same begin, and up to twice what the report's pair
+	// reached.
 	q := Search{Objective: objective, From: scaled.SearchFrom / 2, To: 12_000, Confirmations: 3, MaxSteps: maxSearchSteps, Goal: exact.GoalOps}
 	if p.Mode != Exact {
 		q.To, q.MaxSteps = scaled.To/2, 24
@@ -208,7 +208,7 @@ func (p *Plan) Extend(tried []Tried) bool {
 	return true
 }
 
-// MostOrders is how many orders one probe creates in the largest step there may be.
+// MostOrders is how many orders one probe creates in the largest possible step.
 func (p Plan) MostOrders() (most int64) {
 	for _, s := range p.Steps {
 		most = max(most, p.Orders(s))
@@ -219,8 +219,8 @@ func (p Plan) MostOrders() (most int64) {
 	return most
 }
 
-// Processes is how many pods carry the plan out. A search decides after each
-// step, for all probes at once.
+// Processes is how many pods execute the plan. A search decides after each step, for all probes at
+// once.
 func (p Plan) Processes() int {
 	if p.Search != nil {
 		return 1
@@ -239,8 +239,8 @@ func (p Plan) ProbesOf(process int) (probes []int) {
 	return probes
 }
 
-// kneeParams are those of stac-pair but for how long a step takes. The published
-// set does not say; 30 s are measured.
+// kneeParams are those of stac-pair except the duration of a step. The published set has none; 30 s
+// are measured.
 func kneeParams(s published.Scenario, exact, scaled *published.Params) error {
 	_, q, err := s.Knee()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// grid is a system under test whose latency is known: it meets the objective up
-// to a rate, and the given tries, by number, are disturbed or miss by chance.
+// grid is a system under test with known latency: it meets the objective up to a rate, and the
+// given tries, by number, are disturbed or miss by chance.
 type grid struct {
 	upTo            int
 	disturbed, miss []int
@@ -58,7 +58,7 @@ func TestSearch(t *testing.T) {
 			}
 		})
 	}
-	// Noise for ever ends, too.
+	// Permanent noise ends, too.
 	s.MaxSteps = 10
 	all := []int{}
 	for i := 1; i < 100; i++ {
@@ -80,7 +80,7 @@ func TestParseObjective(t *testing.T) {
 	}
 	for _, in := range []string{"", "mean", "mean<1ms", "p50<=1ms", "mean<=0s", "mean<=2m", "mean<=-1ms", "mean<=1", "<=1ms", "mean<=1ms<=2ms"} {
 		if o, err := ParseObjective(in); err == nil {
-			t.Errorf("%q is taken for %+v", in, o)
+			t.Errorf("%q is parsed as %+v", in, o)
 		}
 	}
 }
@@ -108,6 +108,6 @@ func TestKneePlan(t *testing.T) {
 		}
 	}
 	if _, err := New(d, "stac-pair", Options{Search: &Search{From: 1}}); err == nil {
-		t.Error("stac-pair takes a search")
+		t.Error("stac-pair accepts a search")
 	}
 }

@@ -9,20 +9,19 @@ import (
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
-// WriteCopies are the numbers of copies that gs-write compares: none but the
-// primary's, and one more that an order waits for.
+// WriteCopies are the numbers of copies that gs-write compares: only the primary's, and one more
+// that an order waits for.
 var WriteCopies = []int{1, 2}
 
-// PingTime is for how long the way to the server and back is measured before the
-// steps of a grid, at each of their rates.
+// PingTime is how long the round trip is measured before the steps of a grid, at each of their
+// rates.
 const PingTime = time.Second
 
-// writes makes the plan's grids and returns the numbers of copies that they have;
-// nothing for another scenario.
+// writes sets the plan's grids and returns their numbers of copies; nothing for another scenario.
 func (p *Plan) writes(s published.Scenario, o Options) ([]int, error) {
 	if s.Name != published.WriteScenario {
 		if o.Replicas != 0 {
-			return nil, fmt.Errorf("replicas %d: go with scenario %s only; every other one says itself how many copies its grid has", o.Replicas, published.WriteScenario)
+			return nil, fmt.Errorf("replicas %d: go with scenario %s only; every other one sets the copies of its grid", o.Replicas, published.WriteScenario)
 		}
 		return nil, nil
 	}
@@ -41,8 +40,8 @@ func (p *Plan) writes(s published.Scenario, o Options) ([]int, error) {
 	return copies, nil
 }
 
-// writeParams: the report names no rates and no times, so the exact set has those
-// of the scaled one, measured longer.
+// writeParams: the report has no rates and no times, so the exact set has those of the scaled one,
+// measured longer.
 func writeParams(s published.Scenario) (exact, scaled published.Params, err error) {
 	w, err := s.Write()
 	if err != nil {
@@ -54,9 +53,8 @@ func writeParams(s published.Scenario) (exact, scaled published.Params, err erro
 	return exact, scaled, nil
 }
 
-// scheduleWrites puts the steps of one grid behind those of the other. Within a
-// grid the records take turns at each rate, so that a drift of the machine meets
-// both alike.
+// scheduleWrites puts the steps of one grid after those of the other. Within a grid the records
+// alternate at each rate, so that a drift of the machine affects both alike.
 func (p *Plan) scheduleWrites(copies []int) {
 	for _, replicas := range copies {
 		for run := range p.Repeats {
@@ -69,8 +67,8 @@ func (p *Plan) scheduleWrites(copies []int) {
 	}
 }
 
-// Grids cuts the plan into parts that need a grid each. All but gs-write's have
-// one part, the plan itself.
+// Grids splits the plan into parts that each need a grid. All but gs-write's have one part, the
+// plan itself.
 func (p Plan) Grids() (parts []Plan) {
 	for _, s := range p.Steps {
 		if n := len(parts); n == 0 || s.Replicas != 0 && s.Replicas != parts[n-1].Replicas {
@@ -98,7 +96,7 @@ func (p Plan) Copies(s Step) int {
 	return p.Replicas
 }
 
-// WriteLabel names what is written, or "ping", and how many servers have it.
+// WriteLabel names the record, or "ping", and the number of servers that have it.
 func WriteLabel(record string, replicas int) string {
 	return fmt.Sprintf("%s, %d %s", record, replicas, plural(replicas, "copy", "copies"))
 }

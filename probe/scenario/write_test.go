@@ -29,7 +29,7 @@ func TestWritePlan(t *testing.T) {
 	if p.Probes != 1 || p.Threads != 1 || p.Shards != 1 || p.Replicas != 2 || p.Warmup != 1000 || p.Measure != 4000 {
 		t.Errorf("%+v", p)
 	}
-	// Each half is on a grid of its own and is the plan that a pod makes of it.
+	// Each half is on a grid of its own and equals the plan derived by a pod.
 	parts := p.Grids()
 	if len(parts) != 2 {
 		t.Fatalf("%d grids", len(parts))
@@ -45,11 +45,11 @@ func TestWritePlan(t *testing.T) {
 			}
 		}
 		if got := part.OrdersPerPartition(); got != p.OrdersPerPartition() || got != 2*5*(100+500) {
-			t.Errorf("%d orders in a partition, the whole plan says %d", got, p.OrdersPerPartition())
+			t.Errorf("%d orders in a partition, %d in the whole plan", got, p.OrdersPerPartition())
 		}
 	}
 	if p.Steps[4].ID != 4 {
-		t.Errorf("cutting the plan changed it: %+v", p.Steps)
+		t.Errorf("splitting the plan changed it: %+v", p.Steps)
 	}
 	if got := plan(t, "gs-write", Options{Mode: Quick}); got.Length().Seconds() > 50 {
 		t.Errorf("quick takes %v", got.Length())

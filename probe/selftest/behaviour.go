@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Behaviour is what the known server does with an order.
+// Behaviour is how the known server handles an order.
 type Behaviour struct {
-	// Service is how long each order takes. Orders of several sessions are
-	// worked on at once.
+	// Service is the time of each order. Orders of several sessions are processed concurrently.
 	Service time.Duration
-	// Once every Every nothing is answered for Stall; what would have been is
-	// answered when it ends. 0: never.
+	// Once every Every nothing is answered for Stall; answers due meanwhile are sent when it ends.
+	// 0: never.
 	Every, Stall time.Duration
-	// PerSecond, if not 0, is how many orders are answered a second, one after
-	// the other at even distances, instead of Service.
+	// PerSecond, if not 0, is the number of orders answered per second, one after the other at even
+	// intervals, instead of Service.
 	PerSecond int
 }
 
-// station says when an order is answered.
+// station determines when an order is answered.
 type station struct {
 	b  Behaviour
 	mu sync.Mutex
@@ -44,17 +43,16 @@ func (s *station) due(now int64) int64 {
 	return at
 }
 
-// Expected are the latencies of one probe, worked out order by order.
+// Expected are the latencies of one probe, computed order by order.
 type Expected struct{ CreateToEnd, SendToEnd []time.Duration } // sorted
 
-// Expect works out what a probe with the given publishing threads has to see of
-// the behaviour, for orders at even distances over a time; roundTrip is what the
-// way to the server and back takes.
+// Expect computes the latencies that a probe with the given publishing threads must measure, for
+// orders at even intervals over a time; roundTrip is the round trip to the server.
 func (b Behaviour) Expect(rate, threads int, over, roundTrip time.Duration) (e Expected) {
 	s := station{b: b}
 	free := make([]int64, threads) // when each thread is free
 	n := int64(rate) * int64(over) / int64(time.Second)
-	// Half a stall into the period, so that no order falls on its edges.
+	// Half a stall into the period, so that no order is on its edges.
 	begin := int64(b.Every) - int64(b.Stall)/2 + 500
 	for i := range n {
 		created := begin + i*int64(time.Second)/int64(rate)

@@ -1,4 +1,4 @@
-// Package selftest measures a server whose latency is known in advance, with
-// the probe as it is: the same creator, sessions, records, statistics and ledger
-// as a run against a grid. What comes out is held against what was computed.
+// Package selftest measures a server whose latency is known in advance, with the unmodified probe:
+// the same creator, sessions, records, statistics and ledger as a run against a grid. The result is
+// compared with the computed figures.
 package selftest

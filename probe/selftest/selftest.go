@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// The known server of the self-test, and what it is offered.
+// The known server of the self-test, and the load on it.
 const (
 	Service   = 200 * time.Microsecond
 	Stall     = 50 * time.Millisecond
@@ -24,31 +24,30 @@ const (
 	floorTime = 2 * time.Second
 )
 
-// Line is one figure: what it has to be and what it is.
+// Line is one figure: expected and measured.
 type Line struct {
 	What     string  `json:"what"`
 	Unit     string  `json:"unit"`
 	Expected float64 `json:"expected"`
 	Measured float64 `json:"measured"`
-	// Low and High are what is tolerated.
+	// Low and High are the tolerance.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// OK reports whether the figure is what it has to be.
+// OK reports whether the figure is within its tolerance.
 func (l Line) OK() bool { return l.Measured >= l.Low && l.Measured <= l.High }
 
 // Outcome of a self-test.
 type Outcome struct {
 	RoundTrip time.Duration `json:"roundTripNs"` // to the known server and back, without service time
 	Lines     []Line        `json:"lines"`
-	// Step is the measurement with stalls, Overload that with more orders than
-	// are answered.
+	// Step is the measurement with stalls, Overload that with more orders than are answered.
 	Step     report.ProbeStep `json:"step"`
 	Overload report.ProbeStep `json:"overload"`
 }
 
-// OK reports whether every figure is what it has to be.
+// OK reports whether every figure is within its tolerance.
 func (o *Outcome) OK() bool {
 	for _, l := range o.Lines {
 		if !l.OK() {
@@ -60,8 +59,8 @@ func (o *Outcome) OK() bool {
 
 // Options of a self-test.
 type Options struct {
-	Measure time.Duration // whole seconds, at least 2; each of two parts takes so long
-	// Overload is by how much the rate exceeds what is answered, such as 0.01.
+	Measure time.Duration // whole seconds, at least 2; of each of the two parts
+	// Overload is by how much the rate exceeds the answers, such as 0.01.
 	Overload float64
 	Progress runner.Progress
 }
@@ -96,7 +95,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	return out, nil
 }
 
-// measure runs the probe as it is against a server of the behaviour.
+// measure runs the unmodified probe against a server of the behaviour.
 func measure(ctx context.Context, o Options, b Behaviour, rate int, over time.Duration) (step report.ProbeStep, err error) {
 	d, err := published.Load()
 	if err != nil {
@@ -129,16 +128,16 @@ func measure(ctx context.Context, o Options, b Behaviour, rate int, over time.Du
 	}
 	step = res.Probes[0].Steps[0]
 	if n := step.Violations(); n > 0 || step.Detector != "" || step.Acked != step.Created || step.Samples == 0 {
-		return step, fmt.Errorf("the known server lost nothing, the ledger says: %d of %d acknowledged, %d violations %s %v", step.Acked, step.Created, n, step.Detector, step.Notes)
+		return step, fmt.Errorf("the known server lost nothing, the ledger reports: %d of %d acknowledged, %d violations %s %v", step.Acked, step.Created, n, step.Detector, step.Notes)
 	}
 	return step, nil
 }
 
 const us = float64(time.Microsecond)
 
-// stalled holds the latencies of a step against what they have to be. One may be
-// a tenth and 100 us off (a wake-up or two of a machine that is not quite idle),
-// and longer by what the round trip alone was longer than its median.
+// stalled compares the latencies of a step with the expected ones. A tenth and 100 us of deviation
+// are allowed (a wake-up or two of a machine that is not quite idle), and the excess of the round
+// trip alone over its median.
 func stalled(s *report.ProbeStep, b Behaviour, over time.Duration, floor report.Histogram) []Line {
 	want := b.Expect(Rate, Threads, over, time.Duration(floor.Percentile(50)))
 	near := func(what string, expected time.Duration, measured, p float64) Line {
@@ -160,15 +159,15 @@ func stalled(s *report.ProbeStep, b Behaviour, over time.Duration, floor report.
 		}
 		lines = append(lines, near(l.name+" max", percentile(l.want, 100), l.got.MaxUs, 100))
 	}
-	// Intended-to-end is create-to-end and how late the order was created.
+	// Intended-to-end is create-to-end plus the lateness of the order's creation.
 	i2e := &s.Stats.IntendedToEnd
 	sum := c2e.MeanUs + s.Stats.Lag.MeanUs
 	return append(lines, Line{What: "intended-to-end mean", Unit: "us", Expected: sum, Measured: i2e.MeanUs, Low: sum - 1, High: sum + 1})
 }
 
-// overloaded holds a step with more orders than are answered against its
-// arithmetic: the last order has waited for all that piled up, while no order is
-// with the server for longer than the threads before it take.
+// overloaded compares a step with more orders than are answered with its arithmetic: the last order
+// has waited for the whole backlog, while no order is with the server for longer than the threads
+// before it take.
 func overloaded(s *report.ProbeStep, offered int, over time.Duration) []Line {
 	seconds := over.Seconds()
 	end := seconds * float64(offered-Rate) / Rate * 1e6 // us

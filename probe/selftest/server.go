@@ -10,8 +10,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
-// Server speaks a grid node's protocol to clients: one partition, one copy, a
-// true log of what it took, and the latency of a Behaviour.
+// Server speaks a grid node's protocol to clients: one partition, one copy, a correct log of the
+// accepted orders, and the latency of a Behaviour.
 type Server struct {
 	station station
 	ln      net.Listener
@@ -25,7 +25,7 @@ type Server struct {
 	serving  sync.WaitGroup
 }
 
-// grid and member are how the server calls itself.
+// grid and member are the server's names.
 const (
 	gridName   = "selftest"
 	memberName = "selftest-s0-0/0000000000000001"
@@ -77,7 +77,7 @@ func (s *Server) accept() {
 		s.conns[c] = struct{}{}
 		s.mu.Unlock()
 		s.serving.Go(func() {
-			// A thread of its own, so that it wakes when it is due.
+			// A thread of its own, for punctual wake-ups.
 			if clock.Thread() == nil {
 				s.serve(c)
 			}
@@ -163,7 +163,7 @@ func (s *Server) table(reqID uint64) *wire.Table {
 	}}}
 }
 
-// submit takes an order, waits until it is due, and acknowledges it.
+// submit accepts an order, waits until it is due, and acknowledges it.
 func (s *Server) submit(out, frame []byte) ([]byte, error) {
 	due := s.station.due(clock.Now())
 	var m wire.Submit

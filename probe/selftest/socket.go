@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a connection in blocking mode. Go's way to wait for a socket hands
-// the goroutine from one thread to another, which takes long, now and then, for
-// one that is locked to its thread; the server has to be better than what is measured.
+// socket is a connection in blocking mode. Go's netpoller hands the goroutine from one thread to
+// another, which sometimes takes long for one that is locked to its thread; the server has to be
+// more precise than the measurement.
 type socket struct{ f *os.File }
 
 func newSocket(c net.Conn) (*socket, error) {
@@ -55,4 +55,4 @@ func (s *socket) write(b []byte) error {
 // end makes a read or write under way return.
 func (s *socket) end() { _ = unix.Shutdown(int(s.f.Fd()), unix.SHUT_RDWR) } // it may be over already
 
-func (s *socket) close() { _ = s.f.Close() } // nothing is left to be told
+func (s *socket) close() { _ = s.f.Close() } // no error to report

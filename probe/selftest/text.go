@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Text writes the outcome for people.
+// Text writes the outcome for a terminal.
 func (o *Outcome) Text(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, `self-test: a server that answers an order after %v, and once a second nothing for %v; %d orders/s, %d threads
 then one that answers %d orders/s and is offered more. Way there and back: %v
