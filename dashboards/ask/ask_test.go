@@ -47,7 +47,7 @@ func board(expr ...string) *grafana.Dashboard {
 	return d
 }
 
-// TestWhatCountsAsAnAnswer: the check is worth nothing if it cannot see an empty panel.
+// TestWhatCountsAsAnAnswer: the check must detect an empty panel.
 func TestWhatCountsAsAnAnswer(t *testing.T) {
 	c := server(t, map[string]string{"number": matrix, "nothing": none, "undefined": nans, "histogram": native, "uncounted": blank})
 	for _, test := range []struct{ expr, fails string }{
@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestVariables: each within the choices before it, and Grafana's own.
+// TestVariables: each limited by the choices before it, and Grafana's own.
 func TestVariables(t *testing.T) {
 	d := board(`rate(number{namespace=~"$namespace",pod=~"${pod}"}[$__rate_interval])`)
 	add := func(name, query string) {
@@ -109,7 +109,7 @@ func TestHostileAnswers(t *testing.T) {
 		`{"status":"success","data":{"resultType":"matrix","result":[{"histograms":[[1,{"count":"1","buckets":[[1]]}]]}]}}`} {
 		c := server(t, map[string]string{"q": text})
 		if a := Board(c, board("q"), nil, window); a[0].Err == nil {
-			t.Errorf("%q is taken as an answer: %+v", text, a[0].Series)
+			t.Errorf("%q is accepted as an answer: %+v", text, a[0].Series)
 		}
 	}
 	gone := &Client{Context: t.Context(), URL: "http://127.0.0.1:1"}

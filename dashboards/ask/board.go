@@ -1,4 +1,4 @@
-// Package ask puts the queries of dashboards to a Prometheus as Grafana would, and keeps the answers.
+// Package ask sends the queries of dashboards to a Prometheus as Grafana would, and keeps the answers.
 package ask
 
 import (
@@ -40,14 +40,14 @@ func Load(dir string) ([]*grafana.Dashboard, error) {
 	return out, nil
 }
 
-// Window is the time a dashboard shows.
+// Window is the time range of a dashboard.
 type Window struct {
 	From, To time.Time
 	Step     time.Duration // between two values of a line
-	Scrape   time.Duration // between two scrapes, as Grafana's data source is told
+	Scrape   time.Duration // scrape interval, as configured in Grafana's data source
 }
 
-// builtins are the variables that Grafana itself knows.
+// builtins are Grafana's own variables.
 func (w Window) builtins() map[string]string {
 	// As Grafana computes it: at least four scrapes, so that a rate has two samples even when one scrape fails.
 	rate := max(w.Step+w.Scrape, 4*w.Scrape)
@@ -58,8 +58,8 @@ func (w Window) builtins() map[string]string {
 
 func promDuration(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
 
-// expand puts values in the place of $name and ${name}. Longer names go first: $__rate_interval contains no other, but $pod
-// might begin one.
+// expand substitutes $name and ${name}. Longer names first: $__rate_interval contains no other, but $pod might be a
+// prefix of one.
 func expand(text string, values map[string]string) (string, error) {
 	names := make([]string, 0, len(values))
 	for n := range values {
@@ -70,15 +70,15 @@ func expand(text string, values map[string]string) (string, error) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "${"+n+"}", values[n]), "$"+n, values[n])
 	}
 	if i := strings.IndexByte(text, '$'); i >= 0 {
-		return "", fmt.Errorf("a variable is not known: %.60s", text[i:])
+		return "", fmt.Errorf("unknown variable: %.60s", text[i:])
 	}
 	return text, nil
 }
 
 var labelValues = regexp.MustCompile(`^label_values\((.*), ([a-z_]+)\)$`)
 
-// Choose finds the values of a dashboard's variables as Grafana does, each query within the choices before it. A variable
-// without a value is an error. all has every variable at All, chosen at all its values by name.
+// Choose finds the values of a dashboard's variables like Grafana, each query limited by the choices before it. A
+// variable without a value is an error. all has every variable at All, chosen at all its values by name.
 func Choose(c *Client, d *grafana.Dashboard, w Window) (all, chosen map[string]string, err error) {
 	all, chosen = w.builtins(), w.builtins()
 	for _, v := range d.Templating.List {

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/dashboards/grafana"
 )
 
-// Answer is what one query of a panel, or an annotation, gave.
+// Answer is the result of one query of a panel, or of an annotation.
 type Answer struct {
 	Dashboard *grafana.Dashboard
 	Panel     *grafana.Panel // nil: an annotation
@@ -17,10 +17,10 @@ type Answer struct {
 	Legend    string
 	Expr      string // expanded
 	Series    []Series
-	Err       error // also when nothing was answered
+	Err       error // also for an empty answer
 }
 
-// Board asks everything that a dashboard asks. What is chosen in its variables is given by values.
+// Board runs all queries of a dashboard. values are the choices of its variables.
 func Board(c *Client, d *grafana.Dashboard, values map[string]string, w Window) []Answer {
 	var out []Answer
 	for i := range d.Panels {
@@ -52,7 +52,7 @@ func one(c *Client, a Answer, expr string, instant bool, values map[string]strin
 	return a
 }
 
-// shows is whether a reader would see anything: a number, or a histogram that counted something.
+// shows reports whether the panel would show anything: a number, or a non-empty histogram.
 func (a *Answer) shows() bool {
 	for _, s := range a.Series {
 		for _, v := range s.Samples {
@@ -78,7 +78,7 @@ func (a *Answer) Last() (Series, Sample) {
 
 var inLegend = regexp.MustCompile(`\{\{\s*([a-zA-Z_]+)\s*\}\}`)
 
-// Name of a series as its legend has it.
+// Name of a series in its legend.
 func (a *Answer) Name(s Series) string {
 	if a.Legend == "" {
 		return fmt.Sprint(s.Labels)

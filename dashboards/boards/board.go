@@ -27,7 +27,7 @@ type section struct {
 
 const columns = 24
 
-// File is one dashboard as it is written.
+// File is one dashboard as written.
 type File struct {
 	Name string // overview.json
 	Data []byte

@@ -2,10 +2,10 @@ package boards
 
 import "github.com/ordergrid/ordergrid/dashboards/grafana"
 
-// lastValue is how a number is made of a series.
+// lastValue reduces a series to a number.
 var lastValue = map[string]any{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}
 
-// number is one large figure with the line of its past behind it.
+// number is one large figure over the line of its history.
 func number(width int, title, description string) *panel {
 	p := newPanel("stat", width, 4, title, description)
 	p.p.FieldConfig.Defaults.Color = map[string]any{"mode": "thresholds"}
@@ -19,7 +19,7 @@ func number(width int, title, description string) *panel {
 	return p
 }
 
-// lamp is a figure on a coloured ground: green, or look here.
+// lamp is a figure on a coloured background: green, or a warning.
 func lamp(width int, title, description string) *panel {
 	p := number(width, title, description)
 	p.once = true
@@ -81,7 +81,7 @@ func heatmap(width, height int, title, description string) *panel {
 	return p
 }
 
-// states draws one bar over time per series, in the words and colours of its values.
+// states draws one bar over time per series, with the texts and colours of its values.
 func states(width, height int, title, description string) *panel {
 	p := newPanel("state-timeline", width, height, title, description)
 	p.p.FieldConfig.Defaults.Color = map[string]any{"mode": "thresholds"}

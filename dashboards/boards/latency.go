@@ -14,13 +14,13 @@ func latency() (board, error) {
 	}
 	return board{
 		uid: "ordergrid-latency", title: "OrderGrid / Latency", from: "now-30m",
-		description: "How long an order takes, where the time goes, and what held it up.",
+		description: "Latency of orders, its parts, and the causes of delays.",
 		variables:   gridVariables(), annotations: marks(),
 		sections: []section{
 			{"What an order takes on the grid", onTheGrid()},
 			{"Where the time goes", stages()},
 			{"What a client sees: probes", atTheClient(lines)},
-			{"Explaining a spike: the first that moved is the cause", causes()},
+			{"Explaining a spike: the first that changed is the cause", causes()},
 		},
 	}, nil
 }
@@ -38,7 +38,7 @@ func stages() []*panel {
 	stage := func(title string, q float64) *panel {
 		return lines(8, 8, title, "The whole, and the parts of it: replication is the way to another copy and back; parsing and storing is the work of the primary before that, committing after it. A wake-up serves all that has arrived.").
 			ask("whole", quantile(q, node("order_latency_seconds"), "")).
-			ask("replication, there and back", quantile(q, node("replication_round_trip_seconds"), "")).
+			ask("replication round trip", quantile(q, node("replication_round_trip_seconds"), "")).
 			ask("parse, check, store", quantile(q, node("preprocess_seconds"), "")).
 			ask("commit, write the answers", quantile(q, node("postprocess_seconds"), "")).
 			ask("one wake-up of a loop", quantile(q, node("loop_wakeup_seconds"), "")).
@@ -46,7 +46,7 @@ func stages() []*panel {
 	}
 	return []*panel{
 		stage("Median by stage", 0.5), stage("99 % by stage", 0.99),
-		heatmap(8, 8, "Replication, there and back", "From sending entries to another copy until its acknowledgement. What is slow here and above is the backup or the way to it.").
+		heatmap(8, 8, "Replication round trip", "From sending entries to another copy until its acknowledgement. If this is slow, the backup or the network to it is slow.").
 			ask("{{le}}", spread(node("replication_round_trip_seconds"))).
 			unit("s").empty(noOrders).docs("Explaining a spike", "metrics.md#explaining-a-spike"),
 	}
@@ -84,13 +84,13 @@ func causes() []*panel {
 			ask("{{pod}} {{loop}}", sumBy("pod, loop", rate(node("loop_run_queue_seconds_total")))).unit("percentunit"),
 		spike("Stopped for its CPU quota", "Share of time, all cores together, in which the pod was stopped for having used its quota; 0 without a quota.").
 			ask("{{pod}}", orZeroPer(sumBy("pod", rate(node("cgroup_cpu_throttled_seconds_total"))))).unit("percentunit"),
-		spike("Page faults of a loop", "Minor: pages not ready in time. Major: read from a disk.").
+		spike("Page faults of a loop", "Minor: pages not mapped in time. Major: read from a disk.").
 			ask("{{pod}} {{kind}}", sumBy("pod, kind", rate(node("loop_page_faults_total", `loop="data"`)))).unit("ops"),
 		spike("Short of memory", "Share of time in which some task of the pod waited for memory; 0 where the kernel does not count it.").
 			ask("{{pod}}", orZeroPer(sumBy("pod", rate(node("cgroup_pressure_seconds_total", `resource="memory"`, `kind="some"`))))).unit("percentunit"),
-		spike("Longest stop for the collector", "How long the world stood still for the garbage collector, at most. Orders are not on the heap: collections are rare.").
+		spike("Longest GC pause", "Longest stop-the-world pause of the garbage collector. Orders are not on the heap: collections are rare.").
 			ask("{{pod}}", orZeroPer("("+quantile(1, node("runtime_gc_pause_seconds"), "pod")+") > 0")).unit("s"),
-		spike("Thrown off the core", "Involuntary context switches of a loop: another thread took the core.").
+		spike("Preempted", "Involuntary context switches of a loop: another thread took the core.").
 			ask("{{pod}} {{loop}}", sumBy("pod, loop", rate(node("loop_context_switches_total", `kind="involuntary"`)))).unit("ops"),
 		spike("Changes of membership", "Configurations adopted: take-over, hand-over, a member lost or joined.").
 			ask("{{pod}}", sumBy("pod", increase(node("configuration_changes_total")))),
@@ -103,7 +103,7 @@ func causes() []*panel {
 	}
 }
 
-// percentiles of the order latency, with the mean that outliers move.
+// percentiles of the order latency, with the mean, which outliers affect.
 func percentiles(width, height int, title, description string) *panel {
 	series := node("order_latency_seconds")
 	return lines(width, height, title, description).
@@ -118,7 +118,7 @@ func percentiles(width, height int, title, description string) *panel {
 		docs("Latency and throughput", "metrics.md#latency-and-throughput")
 }
 
-// publishedLine is a figure of a report, to draw beside what is measured.
+// publishedLine is a figure of a report, to draw beside the measured ones.
 type publishedLine struct {
 	name    string
 	seconds float64

@@ -10,7 +10,7 @@ const (
 	partition = "namespace, grid, partition"
 )
 
-// overview is one screen: is it up, redundant, fast?
+// overview is one screen: available, redundant, fast?
 func overview() (board, error) {
 	return board{
 		uid: "ordergrid-overview", title: "OrderGrid / Grid overview", from: "now-30m",
@@ -20,7 +20,7 @@ func overview() (board, error) {
 			lamp(3, "Grids available", "Share of OrderGrids all of whose partitions have a primary that serves, as the operator sees it.").
 				ask("available", "avg("+operator("grid_condition", `condition="Available"`)+")").
 				unit("percentunit").decimals(0).goal("red", at(1, "green")).empty(noOperator).docs("Conditions of an OrderGrid", "spec/ordergrid.md#conditions"),
-			lamp(3, "Without a primary", "Partitions of which no scraped node is primary and takes orders. A take-over lasts some tens of milliseconds: what stays here does not resolve itself.").
+			lamp(3, "Without a primary", "Partitions of which no scraped node is primary and takes orders. A take-over lasts some tens of milliseconds: a lasting value does not resolve itself.").
 				ask("without", "count(count by ("+partition+") ("+role("")+")) - sum("+serving()+")").
 				decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
 			lamp(3, "Fewest copies in sync", "Of the partition that has the fewest: copies that hold every acknowledged order. One copy survives no failure.").
@@ -36,7 +36,7 @@ func overview() (board, error) {
 				ask("firing", orZero(`count(ALERTS{service="ordergrid",alertstate="firing"})`)).
 				decimals(0).goal("green", at(1, "red")).docs("Runbooks", "runbooks/README.md"),
 
-			lines(12, 7, "Orders by outcome", "Orders a second that primaries answered: acknowledged by every copy, refused, or a repetition of one that was there.").
+			lines(12, 7, "Orders by outcome", "Orders a second that primaries answered: acknowledged by every copy, refused, or a repetition.").
 				ask("{{outcome}}", sumBy("outcome", rate(node("orders_total")))).
 				unit("ops").fromZero().stacked().empty(noGrid).
 				colour("acknowledged", "green").colour("rejected", "red").colour("duplicate", "yellow").
@@ -60,7 +60,7 @@ func overview() (board, error) {
 			lines(5, 6, "Age of what is not downstream", "Age of the oldest committed order that a sink does not hold yet, by sink, of the pods that write. Without sinks nothing goes downstream.").
 				ask("{{sink}} {{pod}}", maxBy("sink, pod", node("sink_age_seconds"))).
 				unit("s").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
-			lines(4, 6, "Times a loop was held up", "Stalls of a loop for more than half of the lease; each is a line in the log of the node with its likely cause.").
+			lines(4, 6, "Stalls of a loop", "Stalls of a loop for more than half of the lease; each is a line in the log of the node with its likely cause.").
 				ask("{{pod}} {{loop}}", sumBy("pod, loop", increase(node("loop_stalls_total")))).
 				fromZero().empty(noGrid).docs("Explaining a spike", "metrics.md#explaining-a-spike"),
 			lines(5, 6, "Alerts, pending and firing", "Alerts of OrderGrid's rules over time, in all grids; pending ones fire when their condition holds for long enough.").
@@ -70,7 +70,7 @@ func overview() (board, error) {
 	}, nil
 }
 
-// role selects the role a node has in a partition; "" selects all roles.
+// role selects a node's role in a partition; "" selects all roles.
 func role(name string) string {
 	if name == "" {
 		return node("partition_role")
@@ -78,23 +78,23 @@ func role(name string) string {
 	return node("partition_role", `role="`+name+`"`)
 }
 
-// serving is 1 per partition that has a primary which acknowledges, else 0.
+// serving is 1 per partition with a primary that acknowledges, else 0.
 func serving() string {
 	return maxBy(partition, role("primary")+" unless on (namespace, grid, partition, pod) "+node("partition_suspended")+" == 1")
 }
 
-// copies in sync per partition, as its primary says.
+// copies in sync per partition, according to its primary.
 func copies() string {
 	return maxBy(partition, node("in_sync_members")+" and on (namespace, grid, partition, pod) "+role("primary")+" == 1")
 }
 
 func latencyNumber(title string, q, slow, bad float64) *panel {
-	return number(3, "Order latency, "+title, "From receiving an order on the primary until every copy has it; the network to the client is not in it.").
+	return number(3, "Order latency, "+title, "From receiving an order on the primary until every copy has it; without the network to the client.").
 		ask(title, quantile(q, node("order_latency_seconds"), "")).
 		unit("s").goal("green", at(slow, "orange"), at(bad, "red")).empty(noOrders).docs("Explaining a spike", "metrics.md#explaining-a-spike")
 }
 
-// roles shows which pod is what in which partition.
+// roles shows the role of each pod in each partition.
 func roles(width, height int) *panel {
 	var expr string
 	for i, r := range roleWords {
@@ -103,7 +103,7 @@ func roles(width, height int) *panel {
 		}
 		expr += role(r.text) + " * " + r.value
 	}
-	return states(width, height, "Who is primary of what", "The role of each pod in each partition. Gaps are pods that were not scraped.").
+	return states(width, height, "Roles by partition", "The role of each pod in each partition. Gaps are pods that were not scraped.").
 		ask("{{partition}} {{pod}}", maxBy("partition, pod", expr)).
 		words(roleWords...).empty(noGrid).docs("Words", "replication.md#words")
 }

@@ -2,18 +2,18 @@ package boards
 
 import "github.com/ordergrid/ordergrid/dashboards/grafana"
 
-// docsURL is where the pages stand that panels link to; a test holds every link against the tree.
+// docsURL is the base of the pages that panels link to; a test checks every link against the tree.
 const docsURL = "https://github.com/ordergrid/ordergrid/blob/main/docs/"
 
-// dataSource is the Prometheus that the reader chose.
+// dataSource is the Prometheus chosen by the reader.
 var dataSource = grafana.Datasource{Type: "prometheus", UID: "${datasource}"}
 
-// panel builds one panel. Its constructors are in kinds.go; what follows is what all kinds have.
+// panel builds one panel. Its constructors are in kinds.go; the methods here apply to all kinds.
 type panel struct {
 	p      grafana.Panel
 	height int
 	format string // of the targets
-	once   bool   // ask for the present value only
+	once   bool   // query the present value only
 }
 
 func newPanel(kind string, width, height int, title, description string) *panel {
@@ -59,7 +59,7 @@ func (p *panel) to(highest float64) *panel {
 	return p
 }
 
-// empty is what stands in the panel where there is nothing to show.
+// empty is the text of the panel where there is nothing to show.
 func (p *panel) empty(text string) *panel {
 	p.p.FieldConfig.Defaults.NoValue = text
 	return p
@@ -80,7 +80,7 @@ func (p *panel) goal(first string, rest ...grafana.Step) *panel {
 // at is a step of goal.
 func at(value float64, colour string) grafana.Step { return grafana.Step{Color: colour, Value: &value} }
 
-// words says what values mean, in the order in which a legend lists them.
+// words maps values to texts, in the order of the legend.
 func (p *panel) words(values ...word) *panel {
 	m := grafana.Mapping{Type: "value", Options: map[string]grafana.Mapped{}}
 	for i, w := range values {

@@ -7,12 +7,12 @@ const (
 	noResult = "no OrderProbe has a result yet"
 )
 
-// probes compares what was published with what was measured here, and shows a run while it lasts.
+// probes compares published figures with those measured here, and shows a run while it lasts.
 func probes() (board, error) {
 	const verdicts = "ordergrid_orderprobe_verdict"
 	return board{
 		uid: "ordergrid-probes", title: "OrderGrid / Probe runs", from: "now-1h",
-		description: "Published against here, with a verdict, and the run that is under way.",
+		description: "Published and measured figures, with a verdict, and the run under way.",
 		variables: []grafana.Variable{
 			dataSourceVariable(),
 			choice("namespace", "Namespace", `{__name__=~"`+verdicts+`|ordergrid_probe_step"}`),
@@ -38,10 +38,10 @@ func results() []*panel {
 		return result(metric, "here") + " / " + result(metric, "published")
 	}
 	return []*panel{
-		rowsOf(7, 8, "Verdicts", "Whether a run's figures may be believed, and whether every order was there.").
+		rowsOf(7, 8, "Verdicts", "Whether a run's figures are valid, and whether every order was found.").
 			ask("holds", `max by (namespace, orderprobe, scenario, verdict) (ordergrid_orderprobe_verdict{namespace=~"$namespace",orderprobe=~"$orderprobe",scenario=~"$scenario"} == 1)`).
 			join().hide("holds").empty(noResult).docs("When a run is valid", "probe.md#when-a-run-is-valid"),
-		rowsOf(17, 8, "Create-to-end, published and here", "One row per rate of one probe. A figure is missing where none was published for that rate, or where the guards say that nothing can be learned from it.").
+		rowsOf(17, 8, "Create-to-end, published and here", "One row per rate of one probe. A figure is missing where none was published for that rate, or where the guards reject it.").
 			ask("mean, published", result("mean", "published")).
 			ask("mean, here", result("mean", "here")).
 			ask("mean, here/published", ratio("mean")).
@@ -53,7 +53,7 @@ func results() []*panel {
 		bars(12, 6, "Median here over median published", "Below 1 is faster than what was published at the same rate.").
 			ask("{{orderprobe}} {{rate}}/s", ratio("p50")).
 			unit("short").decimals(2).fromZero().goal("green", at(1, "orange"), at(2, "red")).empty(noResult).docs("The table", "probe.md#the-table"),
-		bars(12, 6, "Mean here over mean published", "The mean has the outliers in it; the published means rise steeply with the rate.").
+		bars(12, 6, "Mean here over mean published", "The mean includes outliers; the published means rise steeply with the rate.").
 			ask("{{orderprobe}} {{rate}}/s", ratio("mean")).
 			unit("short").decimals(2).fromZero().goal("green", at(1, "orange"), at(2, "red")).empty(noResult).docs("The table", "probe.md#the-table"),
 	}
@@ -62,7 +62,7 @@ func results() []*panel {
 func underWay() []*panel {
 	at := func(q float64, metric string) string { return quantile(q, probe(metric), "") }
 	return []*panel{
-		lines(8, 8, "Orders offered and answered", "Offered: the rate the schedule asks for, all probes together. Acknowledged and the rest: what became of orders.").
+		lines(8, 8, "Orders offered and answered", "Offered: the rate of the schedule, all probes together. Acknowledged and the rest: the outcomes of orders.").
 			ask("offered", sumBy("", probe("rate_orders_per_second"))).
 			ask("{{outcome}}", sumBy("outcome", rate(probe("orders_total")))).
 			unit("ops").fromZero().empty(noProbe).docs("What is measured", "probe.md#what-is-measured"),
@@ -70,7 +70,7 @@ func underWay() []*panel {
 			ask("step {{scenario}}", maxBy("scenario", probe("step"))).
 			ask("of {{scenario}}", maxBy("scenario", probe("steps"))).
 			decimals(0).fromZero().custom("lineInterpolation", "stepAfter").empty(noProbe).docs("The probe", "probe.md"),
-		lines(8, 8, "Created and not yet sent", "Orders that wait for a publishing thread: the grid, or the threads, do not keep up.").
+		lines(8, 8, "Created and not yet sent", "Orders that wait for a publishing thread: the grid, or the threads, cannot keep up.").
 			ask("{{probe}}", maxBy("probe", probe("backlog_orders"))).
 			fromZero().empty(noProbe).docs("What is measured", "probe.md#what-is-measured"),
 		lines(12, 9, "Three clocks, median and 99 %", "Send-to-end is the grid alone; create-to-end has the wait in the probe; intended-to-end also the creator's own lateness. Far apart means orders wait before they are sent.").
@@ -89,12 +89,12 @@ func underWay() []*panel {
 
 func onTime() []*panel {
 	return []*panel{
-		lines(12, 7, "How late orders were created", "Against the schedule. A probe that is late itself makes create-to-end lie; a guard looks at the same figures.").
+		lines(12, 7, "How late orders were created", "Against the schedule. A late probe distorts create-to-end; a guard checks the same figures.").
 			ask("median", quantile(0.5, probe("schedule_lag_seconds"), "")).
 			ask("99 %", quantile(0.99, probe("schedule_lag_seconds"), "")).
 			ask("max", quantile(1, probe("schedule_lag_seconds"), "")).
 			unit("s").logarithmic().empty(noProbe).docs("When a run is valid", "probe.md#when-a-run-is-valid"),
-		lines(12, 7, "What the client had to do", "Orders sent again, requests redirected to another pod, connections made: near zero while nothing fails.").
+		lines(12, 7, "Retries of the client", "Orders sent again, requests redirected to another pod, connections made: near zero while nothing fails.").
 			ask("sent again", sumBy("", rate(probe("client_retries_total")))).
 			ask("redirected", sumBy("", rate(probe("client_redirects_total")))).
 			ask("connected", sumBy("", rate(probe("client_connects_total")))).
@@ -116,7 +116,7 @@ func bars(width, height int, title, description string) *panel {
 	return p
 }
 
-// hide leaves a column out.
+// hide removes a column.
 func (p *panel) hide(column string) *panel {
 	return p.override("^"+column+"$", grafana.Property{ID: "custom.hidden", Value: true})
 }

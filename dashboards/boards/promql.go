@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// gridSelector is what the variables of a dashboard choose. None of these labels is a node's own: they come from scraping
-// (the relabelling rules of the chart's PodMonitor). A label that is absent matches All.
+// gridSelector uses the variables of a dashboard. None of these labels is a node's own: they are set by the scrape
+// configuration (the relabelling rules of the chart's PodMonitor). An absent label matches All.
 const gridSelector = `namespace=~"$namespace",grid=~"$grid",shard=~"$shard",pod=~"$pod"`
 
-// node selects series of a grid node's metric, of which more matchers may be given.
+// node selects series of a grid node's metric, with optional further matchers.
 func node(metric string, more ...string) string {
 	return "ordergrid_node_" + metric + "{" + strings.Join(append([]string{gridSelector}, more...), ",") + "}"
 }
@@ -25,7 +25,7 @@ func probe(metric string) string { return "ordergrid_probe_" + metric + `{namesp
 func rate(series string) string     { return "rate(" + series + "[$__rate_interval])" }
 func increase(series string) string { return "increase(" + series + "[$__rate_interval])" }
 
-// sumBy adds up what has the same labels; without labels everything.
+// sumBy sums by labels; without labels everything.
 func sumBy(labels, expr string) string { return aggregate("sum", labels, expr) }
 func maxBy(labels, expr string) string { return aggregate("max", labels, expr) }
 
@@ -36,10 +36,10 @@ func aggregate(how, labels, expr string) string {
 	return how + " by (" + labels + ") (" + expr + ")"
 }
 
-// orZero answers 0 where there is no series, for counts of which none is 0.
+// orZero returns 0 where there is no series, for counts without events.
 func orZero(expr string) string { return expr + " or vector(0)" }
 
-// orZeroPer answers 0 for every pod that has no such series but is scraped: what the kernel does not count did not happen.
+// orZeroPer returns 0 for every scraped pod without such a series: the kernel does not count what did not happen.
 func orZeroPer(expr string) string {
 	return expr + " or 0 * " + maxBy("pod", node("memory_used_bytes"))
 }

@@ -3,16 +3,16 @@ package boards
 func replication() (board, error) {
 	return board{
 		uid: "ordergrid-replication", title: "OrderGrid / Replication and failover", from: "now-30m",
-		description: "Who is primary, who has every order, what a failover did. Orange marks are new epochs, purple ones drills.",
+		description: "Primaries, in-sync copies, and the effects of failovers. Orange marks are new epochs, purple ones drills.",
 		variables:   gridVariables(), annotations: marks(),
 		sections: []section{
 			{"Roles", rolesNow()},
 			{"Copies", copiesPanels()},
-			{"What a failover does to orders", failover()},
-			{"The way between nodes", between()},
+			{"Effects of a failover on orders", failover()},
+			{"Connections between nodes", between()},
 			{"Downstream", downstream()},
-			{"Signs of life and trouble", trouble()},
-			{"Clients who are asked who they are", askedWho()},
+			{"Heartbeats and errors", trouble()},
+			{"Client authentication", askedWho()},
 		},
 	}, nil
 }
@@ -29,16 +29,16 @@ func rolesNow() []*panel {
 		lamp(4, "Fewest copies in sync", "Of the partition that has the fewest.").
 			ask("copies", "min("+copies()+")").
 			decimals(0).goal("red", at(1, "orange"), at(2, "green")).empty(noGrid).docs("Runbook: not redundant", "runbooks/NotRedundant.md"),
-		lamp(4, "Most primaries on one pod", "Partitions that one pod is primary of, of the pod that has the most: after a failover more than one, until they are handed back.").
+		lamp(4, "Most primaries on one pod", "Number of partitions of the pod that is primary of the most: after a failover more than one, until they are handed back.").
 			ask("primaries", "max("+sumBy("namespace, grid, pod", role("primary"))+")").
 			decimals(0).goal("green", at(2, "orange")).empty(noGrid).docs("A planned stop", "spec/ordergrid.md#a-planned-stop"),
 		lamp(4, "Changes in this range", "Configurations adopted in the time shown: take-overs, hand-overs, members lost and joined.").
 			ask("changes", "sum(increase("+node("configuration_changes_total")+"[$__range]))").
 			decimals(0).goal("green", at(1, "blue")).empty(noGrid).docs("Who may change the configuration", "replication.md#who-may-change-the-configuration"),
-		lamp(4, "Lineage", "Highest of all partitions. It rises when a person accepts that data is lost; 1 is as created.").
+		lamp(4, "Lineage", "Highest of all partitions. It rises when a loss of data is accepted; 1 is as created.").
 			ask("lineage", "max("+node("partition_lineage")+")").
 			decimals(0).goal("green", at(2, "red")).empty(noGrid).docs("Runbook: data loss suspected", "runbooks/DataLossSuspected.md"),
-		lamp(4, "Replicas discarded", "Replicas that were discarded with their orders and joined anew, in the time shown.").
+		lamp(4, "Replicas discarded", "Replicas that were reset and joined anew, in the time shown.").
 			ask("discarded", "sum(increase("+node("replica_restarts_total")+"[$__range]))").
 			decimals(0).goal("green", at(1, "orange")).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 	}
@@ -46,21 +46,21 @@ func rolesNow() []*panel {
 
 func copiesPanels() []*panel {
 	return []*panel{
-		lines(8, 7, "Copies in sync", "Members that hold every acknowledged order, per partition, as its primary says.").
+		lines(8, 7, "Copies in sync", "Members that hold every acknowledged order, per partition, according to its primary.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", copies())).
 			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty(noGrid).docs("Words", "replication.md#words"),
 		lines(8, 7, "Entries not yet on every copy", "Stored on the primary and not yet known to be committed.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("replication_lag_entries"))).
 			fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
-		lines(8, 7, "Age of what is not on every copy", "Age of the oldest entry that is not known to be committed: how long the order that waits longest has waited.").
+		lines(8, 7, "Age of what is not on every copy", "Age of the oldest entry that is not known to be committed: how long the oldest waiting order has waited.").
 			ask("{{grid}} {{partition}}", maxBy("grid, partition", node("replication_lag_seconds"))).
 			unit("s").fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
-		lines(8, 7, "Replication, there and back", "From sending entries to another copy until its acknowledgement.").
+		lines(8, 7, "Replication round trip", "From sending entries to another copy until its acknowledgement.").
 			ask("median", quantile(0.5, node("replication_round_trip_seconds"), "")).
 			ask("99 %", quantile(0.99, node("replication_round_trip_seconds"), "")).
 			ask("max", quantile(1, node("replication_round_trip_seconds"), "")).
 			unit("s").logarithmic().empty("nothing is replicated").docs("Latency and throughput", "metrics.md#latency-and-throughput"),
-		lines(8, 7, "Log position", "Last entry stored, per partition and pod. Lines that part are a copy that falls behind.").
+		lines(8, 7, "Log position", "Last entry stored, per partition and pod. Diverging lines are a copy that falls behind.").
 			ask("{{partition}} {{pod}}", maxBy("partition, pod", node("last_sequence"))).
 			decimals(0).empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
 		lines(8, 7, "Catching up", "Bytes of the log sent to members that catch up, per sending pod.").
@@ -69,20 +69,20 @@ func copiesPanels() []*panel {
 	}
 }
 
-// between is what the kernel knows of the connections that carry the log.
+// between is the kernel's view of the connections that carry the log.
 func between() []*panel {
 	const page = "metrics.md#the-way-between-two-nodes"
 	return []*panel{
 		lines(6, 7, "Round trip of the network", "Smoothed, as the kernel of each pod measures it, without the time that a node takes to answer.").
 			ask("{{pod}} to {{peer}}", maxBy("pod, peer", node("peer_rtt_seconds"))).
 			unit("s").logarithmic().empty(noGrid).docs("The way between two nodes", page),
-		lines(6, 7, "Segments sent again", "Lost on the way, or thought to be: an order waits for each of them.").
+		lines(6, 7, "Segments sent again", "Lost, or presumed lost: an order waits for each of them.").
 			ask("{{pod}} to {{peer}}", sumBy("pod, peer", rate(node("peer_retransmits_total")))).
 			fromZero().empty(noGrid).docs("The way between two nodes", page),
-		lines(6, 7, "Sent and not acknowledged", "Segments on the way to another node: more than a few, for longer than a moment, is a way that is cut or full.").
+		lines(6, 7, "Sent and not acknowledged", "Segments in flight to another node: more than a few for longer than a moment mean a link that is cut or full.").
 			ask("{{pod}} to {{peer}}", maxBy("pod, peer", node("peer_unacknowledged_segments"))).
 			decimals(0).fromZero().empty(noGrid).docs("The way between two nodes", page),
-		lines(6, 7, "Connections between nodes by protection", "tls: certificates; key: the grid's peer key; none: the other end has proved nothing, and may be no node of the grid.").
+		lines(6, 7, "Connections between nodes by protection", "tls: certificates; key: the grid's peer key; none: the other end is not authenticated, and may not be a node of the grid.").
 			ask("{{protection}}", sumBy("protection", node("peer_connections"))).
 			decimals(0).fromZero().empty(noGrid).docs("Runbook: peers not proved", "runbooks/PeersNotProved.md"),
 	}
@@ -90,7 +90,7 @@ func between() []*panel {
 
 func failover() []*panel {
 	return []*panel{
-		lines(8, 7, "Orders acknowledged", "Per partition. The notch is what a failover cost.").
+		lines(8, 7, "Orders acknowledged", "Per partition. The notch is the cost of a failover.").
 			ask("{{partition}}", sumBy("partition", rate(node("orders_total", `outcome="acknowledged"`)))).
 			unit("ops").fromZero().empty(noGrid).docs("Measured", "robustness.md#measured"),
 		lines(8, 7, "Order latency", "Orders that waited for the new primary are the slow ones right after a mark.").
@@ -106,7 +106,7 @@ func failover() []*panel {
 
 func downstream() []*panel {
 	return []*panel{
-		lines(6, 7, "Not downstream yet", "Committed entries that a sink does not hold, by sink, as its primaries know it.").
+		lines(6, 7, "Not downstream yet", "Committed entries that a sink does not hold, by sink, according to its primaries.").
 			ask("{{sink}} {{partition}} {{pod}}", maxBy("sink, partition, pod", node("sink_depth_entries"))).
 			decimals(0).fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
 		lines(6, 7, "How old it is", "Age of the oldest committed entry that a sink does not hold, by sink, on the pods that write.").
@@ -116,7 +116,7 @@ func downstream() []*panel {
 			ask("{{sink}} write", quantile(0.99, node("sink_write_seconds"), "sink")).
 			ask("{{sink}} fsync", quantile(0.99, node("sink_fsync_seconds"), "sink")).
 			unit("s").logarithmic().empty("nothing is written: no sink, or no orders").docs("Memory and sinks", "metrics.md#memory-and-sinks"),
-		lines(6, 7, "Written and failed", "Entries that a sink holds durably, and writes that failed and are tried again.").
+		lines(6, 7, "Written and failed", "Entries that a sink holds durably, and writes that failed and are retried.").
 			ask("{{sink}} entries", sumBy("sink", rate(node("sink_entries_total")))).
 			ask("{{sink}} failed writes", sumBy("sink", rate(node("sink_errors_total")))).
 			unit("ops").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
@@ -125,10 +125,10 @@ func downstream() []*panel {
 
 func trouble() []*panel {
 	return []*panel{
-		rowsOf(24, 4, "Fabric in use", "What the data port of each pod is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link, and the transport.").
+		rowsOf(24, 4, "Fabric in use", "Network of the data port of each pod: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link, and the transport.").
 			ask("in use", "max by (namespace, grid, pod, network, interface, address, link, transport) ("+node("fabric_info")+")").
 			join().hide("in use").empty(noGrid).docs("Clients and connections", "metrics.md#clients-and-connections"),
-		lines(6, 7, "Late signs of life", "Beacons answered more than three beacon times after the one before. A member silent for --lease is dropped.").
+		lines(6, 7, "Late heartbeats", "Heartbeats answered more than three intervals after the previous one. A member silent for --lease is dropped.").
 			ask("{{pod}}", sumBy("pod", increase(node("beacons_total", `event="late"`)))).
 			fromZero().empty(noGrid).docs("Signs of life", "replication.md#signs-of-life"),
 		lines(6, 7, "Sent again, dropped", "Entries sent again to a member, frames for a node without a connection, frames of another epoch.").
@@ -136,30 +136,30 @@ func trouble() []*panel {
 			ask("no connection", sumBy("", rate(node("peer_frames_dropped_total")))).
 			ask("another epoch", sumBy("", rate(node("stale_frames_total")))).
 			unit("ops").fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
-		lines(6, 7, "Gaps found", "Gaps in a sequence: a client that skipped a number, entries a copy missed. Each is repaired or refused, none is passed over.").
+		lines(6, 7, "Gaps found", "Gaps in a sequence: a client that skipped a number, entries a copy missed. Each is repaired or refused, none is ignored.").
 			ask("{{side}}", sumBy("side", increase(node("gaps_total")))).
 			fromZero().empty(noGrid).docs("Partitions and replication", "metrics.md#partitions-and-replication"),
-		lines(6, 7, "Asking the API server", "Changes of a configuration proposed, and reads and watches that failed. Orders do not need it; a change of members does.").
+		lines(6, 7, "Requests to the API server", "Changes of a configuration proposed, and reads and watches that failed. Orders do not need it; a change of members does.").
 			ask("proposed", sumBy("", increase(node("arbiter_proposals_total")))).
 			ask("failed", sumBy("", increase(node("arbiter_errors_total")))).
 			fromZero().empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
 	}
 }
 
-// askedWho is 0 in a grid whose clients are not asked.
+// askedWho is 0 in a grid without client authentication.
 func askedWho() []*panel {
 	const page = "security.md#who-may-do-what"
 	return []*panel{
-		lines(8, 7, "Clients refused, by reason", "Connections closed because of who the client is: no proof, no rule that gives it anything, or nobody who could look at its token.").
+		lines(8, 7, "Clients refused, by reason", "Connections closed because of the client's identity: not authenticated, no rule for it, or its token could not be reviewed.").
 			ask("{{reason}}", orZero(sumBy("reason", increase(node("clients_refused_total")))+" > 0")).
 			fromZero().override(nameless, named("none")).docs("Who may do what", page),
-		lines(8, 7, "Looks at tokens, by result", "Failed: the API server did not answer, or does not let the node ask. Turned away: too many waited.").
+		lines(8, 7, "Token reviews, by result", "Failed: the API server did not answer, or does not permit the node to review. Turned away: too many waited.").
 			ask("{{result}}", orZero(sumBy("result", increase(node("token_reviews_total")))+" > 0")).
 			fromZero().override(nameless, named("none")).docs("Runbook: tokens not reviewed", "runbooks/TokensNotReviewed.md"),
-		lamp(4, "Rules not readable", "Nodes that cannot read the authorization rules that are mounted. They go by the last ones they could read.").
+		lamp(4, "Rules not readable", "Nodes that cannot read the authorization rules that are mounted. They use the last ones they could read.").
 			ask("unread", orZero("count("+node("authorization_rules_unread")+" == 1)")).
 			decimals(0).goal("green", at(1, "orange")).docs("Runbook: rules unread", "runbooks/AuthorizationRulesUnread.md"),
-		lamp(4, "Without any rules", "Nodes that never read any since they started: they let no client do anything.").
+		lamp(4, "Without any rules", "Nodes that have read none since they started: they refuse all clients.").
 			ask("without", orZero("count("+node("authorization_rules_read_seconds")+" == 0)")).
 			decimals(0).goal("green", at(1, "red")).docs("Runbook: rules unread", "runbooks/AuthorizationRulesUnread.md"),
 	}

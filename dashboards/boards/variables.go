@@ -8,8 +8,8 @@ func dataSourceVariable() grafana.Variable {
 		Current: grafana.Current{Text: "default", Value: "default"}}
 }
 
-// choice is a variable with the values of a label, several or all of which may be chosen. All is any value, the absent one
-// included, so that a server that lacks a label shows what it has.
+// choice is a variable with the values of a label, several or all of which may be chosen. All matches any value,
+// including an absent label, so that a server that lacks a label shows its data.
 func choice(name, label, series string) grafana.Variable {
 	query := "label_values(" + series + ", " + name + ")"
 	return grafana.Variable{
@@ -20,7 +20,7 @@ func choice(name, label, series string) grafana.Variable {
 	}
 }
 
-// gridVariables choose pods of grids, each within the choice before it.
+// gridVariables choose pods of grids, each limited by the choice before it.
 func gridVariables() []grafana.Variable {
 	const series = "ordergrid_node_memory_used_bytes"
 	return []grafana.Variable{
@@ -32,7 +32,7 @@ func gridVariables() []grafana.Variable {
 	}
 }
 
-// marks are the annotations of every dashboard about grids: what a reader has to know of a moment to understand the lines.
+// marks are the annotations of every dashboard about grids: events that explain the lines.
 func marks() []grafana.Annotation {
 	return append([]grafana.Annotation{
 		{Name: "Take-overs and other changes of a configuration", Datasource: dataSource, Enable: true, IconColor: "orange", Step: "5s",

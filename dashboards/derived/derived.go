@@ -1,4 +1,4 @@
-// Package derived knows which files of the tree follow from the dashboards' code and from the rules, and keeps them so.
+// Package derived writes and verifies the files that are derived from the dashboards' code and from the rules.
 package derived
 
 import (
@@ -19,8 +19,8 @@ const (
 	chartJSON  = chartFiles + "/dashboards"                 // a copy of every dashboard
 )
 
-// Write brings the derived files of the checkout at root up to date, and names those that were not. With verify it changes
-// nothing. A JSON file that no dashboard makes any more is removed.
+// Write updates the derived files of the checkout at root, and names those that were outdated. With verify it changes
+// nothing. A JSON file without a dashboard is removed.
 func Write(root string, verify bool) (drifted []string, err error) {
 	want, err := files(root)
 	if err != nil {
@@ -78,7 +78,7 @@ func files(root string) (map[string][]byte, error) {
 	return want, nil
 }
 
-// extra lists JSON files beside the derived ones that are derived from nothing.
+// extra lists JSON files beside the derived ones without a source.
 func extra(root string, want map[string][]byte) (names []string, err error) {
 	for _, dir := range []string{Dashboards, chartJSON} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.json"))

@@ -9,7 +9,7 @@ import (
 
 const root = "../.."
 
-// TestTree: the files in the tree are what the code gives.
+// TestTree: the files in the tree match the code.
 func TestTree(t *testing.T) {
 	drifted, err := Write(root, true)
 	if err != nil {
@@ -20,7 +20,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestDrift: a file that differs, one that is missing and one that nothing makes are found, and put right.
+// TestDrift: a file that differs, one that is missing and one without a source are found, and corrected.
 func TestDrift(t *testing.T) {
 	dir := t.TempDir()
 	rules := filepath.Join(dir, Rules)
@@ -54,6 +54,6 @@ func TestDrift(t *testing.T) {
 		}
 	}
 	if drifted, err := Write(dir, true); err != nil || len(drifted) > 0 {
-		t.Fatalf("put right: %v, %v", drifted, err)
+		t.Fatalf("corrected: %v, %v", drifted, err)
 	}
 }

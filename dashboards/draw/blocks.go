@@ -22,7 +22,7 @@ func last(s ask.Series) float64 {
 	return math.NaN()
 }
 
-// figure is one large number: on its colour, or over the line of its past.
+// figure is one large number: on its colour, or over the line of its history.
 func (pg *page) figure(p *grafana.Panel, all []shownSeries, whole, in box) {
 	v := last(all[0].Series)
 	words, size := text(p, v), 32.0
@@ -85,7 +85,7 @@ func (pg *page) heatmap(p *grafana.Panel, all []shownSeries, in box) {
 	pg.Text(plot.Text{At: plot.Point{X: x + 34 + plot.Ranks*22, Y: in.y + in.h - 2}, Words: "many, up to " + significant(most) + "/s", Role: plot.Muted, Size: 11})
 }
 
-// shade of a share of the greatest count; the root keeps single orders visible beside thousands.
+// shade of a share of the greatest count; the square root keeps single orders visible beside thousands.
 func shade(share float64) plot.Role {
 	return plot.Rank(int(math.Sqrt(share)*(plot.Ranks-1)+0.5), plot.Ranks)
 }

@@ -29,8 +29,8 @@ func answers(d *grafana.Dashboard, samples ...ask.Sample) (out []ask.Answer) {
 	return out
 }
 
-// TestPages: every dashboard can be drawn with figures, without any, and with what is no number; words that a panel shows
-// instead of nothing are there.
+// TestPages: every dashboard can be drawn with figures, without any, and with NaN; the texts of empty panels are
+// present.
 func TestPages(t *testing.T) {
 	boards, err := ask.Load(filepath.Join(envtest.Root(), "dashboards"))
 	if err != nil {
@@ -56,11 +56,11 @@ func TestPages(t *testing.T) {
 				t.Fatalf("%s, %s: %v", d.Title, name, err)
 			}
 			if strings.Contains(svg.String(), "NaN") || strings.Contains(svg.String(), "Inf") {
-				t.Errorf("%s, %s: a place that is no number", d.Title, name)
+				t.Errorf("%s, %s: a position that is not a number", d.Title, name)
 			}
 			for _, p := range d.Panels {
 				if text := p.FieldConfig; name == "nothing" && text != nil && text.Defaults.NoValue != "" && !strings.Contains(svg.String(), text.Defaults.NoValue) {
-					t.Errorf("%s: %q does not say %q", d.Title, p.Title, text.Defaults.NoValue)
+					t.Errorf("%s: %q does not contain %q", d.Title, p.Title, text.Defaults.NoValue)
 				}
 			}
 		}

@@ -46,7 +46,7 @@ func inUnit(unit string, decimals *int, v float64) string {
 	return fixed(v)
 }
 
-// scaled writes v in the largest unit that it has one of. Units rise.
+// scaled writes v in the largest unit that is not above it. Units rise.
 func scaled(v float64, names []string, of []float64) string {
 	if v == 0 {
 		if names[0] == "B" {

@@ -29,7 +29,7 @@ func (pg *page) lines(p *grafana.Panel, all []shownSeries, in box) {
 	if stacked {
 		sums := stack(all)
 		f := pg.over(p, sums, frameBox, false)
-		for i := len(sums) - 1; i >= 0; i-- { // the lower ones cover what is theirs
+		for i := len(sums) - 1; i >= 0; i-- { // the lower ones are drawn over the upper
 			pg.areaUnder(f, sums[i])
 		}
 		return
@@ -80,7 +80,7 @@ func (pg *page) over(p *grafana.Panel, all []shownSeries, b box, log bool) *plot
 	return pg.frame(b, y, func(v float64) string { return inUnit(d.Unit, nil, v) })
 }
 
-// frame has the axes of a panel over time. A second without a scrape at the begin is part of it: nothing is hidden.
+// frame has the axes of a panel over time. The time before the first scrape is included.
 func (pg *page) frame(b box, y plot.Scale, label func(float64) string) *plot.Frame {
 	from, to := float64(pg.window.From.Unix()), float64(pg.window.To.Unix())
 	f := pg.Frame(b.x, b.y, b.x+b.w, b.y+b.h, plot.Scale{Lo: from, Hi: to}, y)
@@ -108,7 +108,7 @@ func (pg *page) frame(b box, y plot.Scale, label func(float64) string) *plot.Fra
 	return f
 }
 
-// line leaves out what is no number.
+// line leaves out NaN.
 func (pg *page) line(f *plot.Frame, s shownSeries, steps bool) {
 	var points []plot.Point
 	flush := func() {
@@ -126,7 +126,7 @@ func (pg *page) line(f *plot.Frame, s shownSeries, steps bool) {
 			continue
 		}
 		if len(points) > 0 && v.At.Sub(last) > 3*pg.window.Step {
-			flush() // a series that was away
+			flush() // a gap in the series
 		}
 		at := f.At(float64(v.At.UnixMilli())/1000, v.Value)
 		if steps && len(points) > 0 {

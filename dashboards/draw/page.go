@@ -1,5 +1,5 @@
-// Package draw pictures a dashboard with the answers to its queries, much as Grafana would: for a look at it where there is no
-// Grafana, and for documentation. It draws what the dashboards use and no more.
+// Package draw renders a dashboard with the answers to its queries, similar to Grafana: for previews without a Grafana,
+// and for documentation. It draws only what the dashboards use.
 package draw
 
 import (

@@ -90,7 +90,7 @@ func keyOf(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// hidden columns carry no news, such as a 1 in every row.
+// hidden columns carry no information, such as a 1 in every row.
 func hidden(p *grafana.Panel, column string) bool {
 	for _, o := range p.FieldConfig.Overrides {
 		if ok, err := regexp.MatchString(o.Matcher.Options, column); err != nil || !ok {

@@ -1,5 +1,5 @@
-// Package grafana is the part of Grafana's dashboard JSON that OrderGrid's dashboards use, as Go types. Field names and values
-// are Grafana's own, of schema version 39 (Grafana 10.4) on; a field that is not here is left to Grafana's default.
+// Package grafana has the part of Grafana's dashboard JSON that OrderGrid's dashboards use, as Go types. Field names
+// and values are Grafana's own, from schema version 39 (Grafana 10.4) on; missing fields take Grafana's defaults.
 package grafana
 
 // SchemaVersion of the JSON. Grafana migrates older dashboards when it loads them, and refuses none.

@@ -17,7 +17,7 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// StartDrill creates a FailoverDrill of the grid and runs the pod of its recorder. Chaos Mesh is the caller's to play.
+// StartDrill creates a FailoverDrill of the grid and runs the pod of its recorder. The caller plays Chaos Mesh.
 func (r *Run) StartDrill(ctx context.Context, d *api.FailoverDrill) error {
 	d.Spec.GridRef.Name = gridName
 	if err := r.kube.Create(ctx, d); err != nil {
@@ -32,8 +32,8 @@ func (r *Run) StartDrill(ctx context.Context, d *api.FailoverDrill) error {
 	return r.startRecorder(ctx, job)
 }
 
-// startRecorder does what the Job controller and the kubelet do, with the operator's own command line; only addresses and
-// directories that need a cluster are others.
+// startRecorder plays the Job controller and the kubelet, with the operator's own command line; only addresses and
+// directories that need a cluster differ.
 func (r *Run) startRecorder(ctx context.Context, job *batchv1.Job) error {
 	pod := &corev1.Pod{ObjectMeta: job.Spec.Template.ObjectMeta, Spec: job.Spec.Template.Spec}
 	pod.Name, pod.Namespace, pod.Spec.NodeName = job.Name+"-0", namespace, "another-machine"
@@ -74,7 +74,7 @@ func (r *Run) startRecorder(ctx context.Context, job *batchv1.Job) error {
 	return r.Runs(ctx, pod, ip)
 }
 
-// mount writes the files of the recorder's Secret, and has its command line name them.
+// mount writes the files of the recorder's Secret, and adjusts its command line.
 func (r *Run) mount(secret *corev1.Secret, pod string, args []string) error {
 	dir := filepath.Join(r.o.Dir, pod+"-identity")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -93,7 +93,7 @@ func (r *Run) mount(secret *corev1.Secret, pod string, args []string) error {
 	return nil
 }
 
-// Runs says of a pod, as its kubelet does, that it is ready.
+// Runs marks a pod as ready, like its kubelet.
 func (r *Run) Runs(ctx context.Context, pod *corev1.Pod, ip string) error {
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}

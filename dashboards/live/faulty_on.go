@@ -4,7 +4,7 @@ package live
 
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
-// CanDrop says whether nodes can be told to lose orders: in a build with the tag faulty, which is for tests only.
+// CanDrop reports whether nodes can lose orders on request: in a build with the tag faulty, which is for tests only.
 const CanDrop = true
 
 func dropEvery(n uint64) { replica.DropEvery = n }

@@ -23,7 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
-// The grid that asks its clients who they are has one node, and one client that may do anything.
+// The grid with client authentication has one node, and one client that may do anything.
 const (
 	GuardedGrid     = "guarded"
 	guardedAudience = "guarded.ordergrid.dev"
@@ -31,7 +31,7 @@ const (
 	guardedIP       = "127.77.0.100"
 )
 
-// Guarded is a grid whose clients prove by tokens who they are: the API server vouches for them.
+// Guarded is a grid whose clients authenticate by tokens, which the API server reviews.
 type Guarded struct {
 	Endpoint string // of its node
 	CA       string // PEM file: the authority of its certificate
@@ -40,7 +40,7 @@ type Guarded struct {
 	account *corev1.ServiceAccount
 }
 
-// guard is what makes a grid node ask.
+// guard is the configuration for client authentication.
 type guard struct{ Cert, Key, CA, Rules string }
 
 func (g *guard) apply(c *node.Config, config *rest.Config) (err error) {
@@ -55,7 +55,7 @@ func (g *guard) apply(c *node.Config, config *rest.Config) (err error) {
 	return nil
 }
 
-// StartGuarded starts it beside the other grid. Its node may not have tokens looked at before LetReview.
+// StartGuarded starts it beside the other grid. Its node may not have tokens reviewed before LetReview.
 func (r *Run) StartGuarded(ctx context.Context) (*Guarded, error) {
 	dir := filepath.Join(r.o.Dir, GuardedGrid)
 	authority, err := pki.Load(filepath.Join(dir, "authority"), GuardedGrid)
@@ -106,7 +106,8 @@ func (g *Guarded) Token(ctx context.Context) (string, error) {
 	return ask.Status.Token, err
 }
 
-// reviewers are the objects by which the chart's value clientTokens.namespaces lets the nodes of a namespace have tokens looked at.
+// reviewers are the objects with which the chart's value clientTokens.namespaces permits the nodes of a namespace to
+// have tokens reviewed.
 func reviewers() (*rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding) {
 	name := metav1.ObjectMeta{Name: "client-tokens"}
 	return &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}}}},
@@ -114,7 +115,7 @@ func reviewers() (*rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding) {
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + namespace}}}
 }
 
-// LetReview lets the nodes of the namespace have tokens looked at, as an administrator does with the chart.
+// LetReview permits the nodes of the namespace to have tokens reviewed, like an administrator with the chart.
 func (g *Guarded) LetReview(ctx context.Context) error {
 	role, binding := reviewers()
 	if err := kube.IgnoreAlreadyExists(g.kube.Create(ctx, role)); err != nil {
@@ -123,7 +124,7 @@ func (g *Guarded) LetReview(ctx context.Context) error {
 	return g.kube.Create(ctx, binding)
 }
 
-// ForbidReview takes that right away.
+// ForbidReview removes that permission.
 func (g *Guarded) ForbidReview(ctx context.Context) error {
 	_, binding := reviewers()
 	return g.kube.Delete(ctx, binding)

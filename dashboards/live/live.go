@@ -1,6 +1,7 @@
-// Package live makes a real run for dashboards to show and for alerts to fire in: an API server, the operator, two grid nodes
-// and probes, each a process of its own, and a Prometheus that scrapes them. Only the kubelet, the StatefulSet and Job
-// controllers and, for drills, Chaos Mesh are played: pods are processes on loopback addresses, started with what the operator wrote into the API server.
+// Package live makes a real run for dashboards to show and for alerts to fire in: an API server, the operator, two grid
+// nodes and probes, each a process of its own, and a Prometheus that scrapes them. Only the kubelet, the StatefulSet
+// and Job controllers and, for drills, Chaos Mesh are played: pods are processes on loopback addresses, started from
+// the operator's objects in the API server.
 package live
 
 import (
@@ -29,7 +30,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// What the run is made of.
+// Parts of the run.
 const (
 	namespace         = "trading"
 	operatorNamespace = "ordergrid-system"
@@ -49,16 +50,16 @@ func podName(i int) string { return api.PodName(gridName, 0, int32(i)) }
 // Options of Start.
 type Options struct {
 	Bin        string // directory with the programs operator and order-probe
-	Dir        string // for logs, configuration and data; made anew
+	Dir        string // for logs, configuration and data; recreated
 	Prometheus string // the program
 	Labels     string // charts/ordergrid/files/scrape/labels.yaml
 	Rules      string // a file of rules
-	// DropEvery makes nodes acknowledge every so manyth order of a partition and throw it away; 0: none. See CanDrop.
+	// DropEvery makes nodes acknowledge every Nth order of a partition and drop it; 0: none. See CanDrop.
 	DropEvery uint64
 	Say       func(format string, args ...any)
 }
 
-// Run is what runs.
+// Run is the running parts.
 type Run struct {
 	o      Options
 	env    *server.Environment
@@ -149,7 +150,7 @@ func (r *Run) startGrid(ctx context.Context) error {
 	return r.Redundant(ctx)
 }
 
-// Redundant waits until the operator says that every partition has all its copies.
+// Redundant waits until the operator reports that every partition has all its copies.
 func (r *Run) Redundant(ctx context.Context) error {
 	return r.Until(ctx, "the grid is redundant", func() bool {
 		grid := &api.OrderGrid{}
@@ -193,7 +194,7 @@ func (r *Run) Close() error {
 	return nil
 }
 
-// process is a program that runs, with its output in a file.
+// process is a running program, with its output in a file.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -214,7 +215,7 @@ func (r *Run) spawn(name string, env []string, program string, args ...string) (
 	}
 	p := &process{cmd, make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // how it ended stands in its log
+		_ = cmd.Wait() // its exit status is in its log
 		close(p.done)
 	}()
 	return p, nil
@@ -226,7 +227,7 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// stop asks first.
+// stop terminates gracefully first.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {

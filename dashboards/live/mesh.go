@@ -18,8 +18,7 @@ import (
 
 const meshNamespace = "chaos-mesh"
 
-// InstallMesh has Chaos Mesh's kinds served, and the pods there by which it is known to run. What it would do is the
-// caller's.
+// InstallMesh installs Chaos Mesh's kinds, and the pods by which it is detected. The caller plays its actions.
 func (r *Run) InstallMesh(ctx context.Context) error {
 	kinds, err := crds.Objects(ctx, envtest.Root(), "PodChaos", "NetworkChaos", "StressChaos", "TimeChaos", "IOChaos")
 	if err != nil {
@@ -50,7 +49,7 @@ func (r *Run) InstallMesh(ctx context.Context) error {
 	return nil
 }
 
-// StartFault creates a drill of one PodFailure and returns the object by which the operator asks Chaos Mesh for it.
+// StartFault creates a drill of one PodFailure and returns the operator's Chaos Mesh object for it.
 func (r *Run) StartFault(ctx context.Context, name string) (d *api.FailoverDrill, fault *unstructured.Unstructured, err error) {
 	rate := int32(50)
 	d = &api.FailoverDrill{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: api.FailoverDrillSpec{
@@ -72,7 +71,7 @@ func (r *Run) StartFault(ctx context.Context, name string) (d *api.FailoverDrill
 	return d, fault, err
 }
 
-// Injected says of a fault what Chaos Mesh says once it has hit node i.
+// Injected sets the status of a fault that has hit node i, like Chaos Mesh.
 func (r *Run) Injected(ctx context.Context, fault *unstructured.Unstructured, i int) error {
 	condition := func(kind, status string) any { return map[string]any{"type": kind, "status": status} }
 	fault.Object["status"] = map[string]any{

@@ -24,20 +24,20 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 )
 
-// nodeEnv makes the program a grid node. The real one finds the API server by files at a fixed place of a container, which
-// processes on one machine cannot each have.
+// nodeEnv makes the program a grid node. The real one finds the API server by files at a fixed path in a container,
+// which processes on one machine cannot each have.
 const nodeEnv = "ORDERGRID_LIVE_NODE"
 
-// nodeSpec is how a grid node is started.
+// nodeSpec is the configuration of a grid node.
 type nodeSpec struct {
 	Kubeconfig, Grid, Pod, IP, Sink string
 	Peers                           []string // data ports of the shard's nodes
 	PeerKey                         string   // file with the key of the grid; "": it is alone, or has certificates
 	DropEvery                       uint64
-	Guard                           *guard // nil: clients are not asked who they are
+	Guard                           *guard // nil: no client authentication
 }
 
-// IsNode says whether this process was started as a grid node; then it has run, and this is its exit status.
+// IsNode reports whether this process was started as a grid node; then it has run, and this is its exit status.
 func IsNode() (status int, yes bool) {
 	text := os.Getenv(nodeEnv)
 	if text == "" {
@@ -60,7 +60,7 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
-	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + api.ShardName(s.Grid, 0) // no more rights than the pod has
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + api.ShardName(s.Grid, 0) // only the pod's permissions
 	a, err := arbiter.New(config, namespace)
 	if err != nil {
 		return err
@@ -88,11 +88,11 @@ func runNode(text string) error {
 	return n.Run(ctx)
 }
 
-// createPod does what the StatefulSet controller and the kubelet do.
+// createPod plays the StatefulSet controller and the kubelet.
 func (r *Run) createPod(ctx context.Context, set *appsv1.StatefulSet, name, ip string) error {
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
 	pod.Name, pod.Namespace = name, namespace
-	pod.Spec.NodeName = "this-machine" // as the scheduler does: condition Schedulable goes by it
+	pod.Spec.NodeName = "this-machine" // plays the scheduler: condition Schedulable uses it
 	if err := r.kube.Create(ctx, pod); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *Run) Kill(ctx context.Context, i int, away time.Duration) error {
 	return r.startNode(i)
 }
 
-// kubelet keeps the Ready condition of the pods.
+// kubelet updates the Ready condition of the pods.
 func (r *Run) kubelet(ctx context.Context) {
 	asker := &http.Client{Timeout: 2 * time.Second}
 	last := map[int]corev1.ConditionStatus{}
@@ -175,7 +175,7 @@ func (r *Run) kubelet(ctx context.Context) {
 				continue
 			}
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: want}}
-			if r.kube.Status().Update(ctx, pod) == nil { // else again in a moment
+			if r.kube.Status().Update(ctx, pod) == nil { // else retried shortly
 				last[i] = want
 			}
 		}

@@ -47,7 +47,7 @@ func (r *Run) StopOperator() {
 	p.stop()
 }
 
-// KillAll ends all nodes at once, as crashes do, and starts them again after a while: nobody has the orders any more.
+// KillAll ends all nodes at once, as crashes do, and restarts them after a while: the orders are lost.
 func (r *Run) KillAll(ctx context.Context, away time.Duration) error {
 	var all [replicas]error
 	var wg sync.WaitGroup
@@ -70,7 +70,7 @@ func (r *Run) records(ctx context.Context) (all []*api.GridPartition, err error)
 	return all, nil
 }
 
-// AcceptLoss gives up, as a person does, what nobody has any more.
+// AcceptLoss accepts the loss of data, like a user.
 func (r *Run) AcceptLoss(ctx context.Context) error {
 	records, err := r.records(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Run) AcceptLoss(ctx context.Context) error {
 	return person.AcceptLoss(ctx, r.kube, records...)
 }
 
-// Reassert confirms, as a person does after the restore of etcd, the configuration that the nodes go by.
+// Reassert confirms, like a user after the restore of etcd, the configuration of the nodes.
 func (r *Run) Reassert(ctx context.Context) error {
 	records, err := r.records(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ const emptyShard = 1
 
 func emptyPod(i int) string { return api.PodName(gridName, emptyShard, int32(i)) }
 
-// EmptyShard asks for a second shard, whose pods are ready by the API server's word and have no process in them: a partition
+// EmptyShard adds a second shard, whose pods are ready according to the API server but have no process: a partition
 // begins to move there and gets no further.
 func (r *Run) EmptyShard(ctx context.Context) error {
 	if err := r.shards(ctx, emptyShard+1); err != nil {
@@ -122,10 +122,10 @@ func (r *Run) EmptyShard(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.Until(ctx, "a partition is on its way to the second shard", func() bool { return r.movesTo(ctx) })
+	return r.Until(ctx, "a partition moves to the second shard", func() bool { return r.movesTo(ctx) })
 }
 
-// RemoveEmptyShard takes that back.
+// RemoveEmptyShard removes it again.
 func (r *Run) RemoveEmptyShard(ctx context.Context) error {
 	if err := r.shards(ctx, emptyShard); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *Run) RemoveEmptyShard(ctx context.Context) error {
 		return err
 	}
 	var all []error
-	for i := range replicas { // as the StatefulSet controller does
+	for i := range replicas { // like the StatefulSet controller
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: emptyPod(i)}}
 		all = append(all, r.kube.Delete(ctx, pod, kube.GracePeriodSeconds(0)))
 	}
@@ -158,11 +158,11 @@ func (r *Run) movesTo(ctx context.Context) bool {
 	return err == nil && slices.ContainsFunc(records, func(p *api.GridPartition) bool { return p.Spec.Shard == emptyShard })
 }
 
-// Backup is the grid's records as they were.
+// Backup is an earlier copy of the grid's records.
 type Backup [replicas]envtest.Stored
 
-// Outdate makes a backup of the records, then has a node die and come back, so that the backup is older than what the nodes
-// go by.
+// Outdate makes a backup of the records, then restarts a node, so that the backup is older than the configuration of
+// the nodes.
 func (r *Run) Outdate(ctx context.Context) (b Backup, err error) {
 	before, err := r.records(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *Run) Outdate(ctx context.Context) (b Backup, err error) {
 	})
 }
 
-// Restore is the restore of etcd from a backup.
+// Restore plays the restore of etcd from a backup.
 func (b Backup) Restore() error {
 	var all [replicas]error
 	for i, s := range b {

@@ -19,10 +19,10 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// probePort is where a probe pod serves its metrics.
+// probePort is the metrics port of a probe pod.
 const probePort = 9401
 
-// Probe creates an OrderProbe of the scenario stac-pair and starts its pods. Ended says, once it has, what the operator thinks.
+// Probe creates an OrderProbe of the scenario stac-pair and starts its pods. Ended returns its verdict.
 func (r *Run) Probe(ctx context.Context, name string, rates []int32, warmup, measure time.Duration) error {
 	one := int32(1)
 	probe := &api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: api.OrderProbeSpec{
@@ -63,7 +63,7 @@ func (r *Run) Ended(ctx context.Context, name string) (string, error) {
 	return string(probe.Status.Verdict), err
 }
 
-// account is a directory as Kubernetes mounts it: the token of a service account, and whom to trust.
+// account is a directory as mounted by Kubernetes: the token of a service account, and the CA.
 func (r *Run) account(ctx context.Context, name string) (string, error) {
 	dir := filepath.Join(r.o.Dir, "account-"+name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -80,7 +80,8 @@ func (r *Run) account(ctx context.Context, name string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "ca.crt"), r.config.CAData, 0o600)
 }
 
-// startProbe runs one pod of the Job with the operator's own command line; only addresses that need a cluster's DNS are others.
+// startProbe runs one pod of the Job with the operator's own command line; only addresses that need a cluster's DNS
+// differ.
 func (r *Run) startProbe(job *batchv1.Job, account string, index int) error {
 	var endpoints, metrics []string
 	for i := range replicas {

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Scrape is the time between two scrapes: short, because a run is short.
+// Scrape is the scrape interval: short, because a run is short.
 const Scrape = time.Second
 
 const prometheusAddress = "127.77.3.1:9090"
 
-// PrometheusURL is where the server answers.
+// PrometheusURL is the server's URL.
 const PrometheusURL = "http://" + prometheusAddress
 
 // targets by kind, as the files that Prometheus watches.
@@ -29,7 +29,7 @@ type targetGroup struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// addTarget tells Prometheus of a pod, with the meta labels that the discovery of Kubernetes gives.
+// addTarget adds a pod to Prometheus, with the meta labels of Kubernetes' discovery.
 func (r *Run) addTarget(kind, address, ns, pod string, labels map[string]string) error {
 	meta := map[string]string{"__meta_kubernetes_namespace": ns, "__meta_kubernetes_pod_name": pod}
 	for k, v := range labels {
@@ -53,7 +53,7 @@ func (r *Run) writeTargets(kind string) error {
 	return os.Rename(file+".new", file) // Prometheus must not read half of it
 }
 
-// relabeling is a rule as monitors of the Prometheus operator have it.
+// relabeling is a rule as in monitors of the Prometheus operator.
 type relabeling struct {
 	SourceLabels []string `json:"sourceLabels,omitempty"`
 	TargetLabel  string   `json:"targetLabel,omitempty"`

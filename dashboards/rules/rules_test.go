@@ -1,5 +1,5 @@
-// Package rules holds the alert and recording rules, as YAML; promtool tests
-// what they do, the tests here that they fit the rest of the repository.
+// Package rules holds the alert and recording rules, as YAML; promtool tests their behaviour, the tests here their
+// consistency with the rest of the repository.
 package rules
 
 import (
@@ -68,7 +68,7 @@ func alerts(t *testing.T) (names []string) {
 	return names
 }
 
-func TestAlertsSayWhatAPersonNeeds(t *testing.T) {
+func TestAlertAnnotations(t *testing.T) {
 	for _, r := range load(t) {
 		if r.Alert == "" {
 			continue
@@ -80,7 +80,7 @@ func TestAlertsSayWhatAPersonNeeds(t *testing.T) {
 			t.Errorf("%s: severity is %q, allowed: critical, warning", r.Alert, s)
 		}
 		if r.Labels["service"] != "ordergrid" {
-			t.Errorf("%s: no label service: ordergrid, by which dashboards and routes find our alerts", r.Alert)
+			t.Errorf("%s: no label service: ordergrid, which dashboards and routes select", r.Alert)
 		}
 		if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 			t.Errorf("%s: no summary or no description", r.Alert)
@@ -118,7 +118,7 @@ func TestEveryAlertHasItsPageAndEveryPageItsAlert(t *testing.T) {
 	}
 	for _, p := range pages {
 		if name := strings.TrimSuffix(filepath.Base(p), ".md"); name != "README" && !slices.Contains(names, name) {
-			t.Errorf("docs/runbooks/%s.md is no alert's page", name)
+			t.Errorf("docs/runbooks/%s.md belongs to no alert", name)
 		}
 	}
 }
@@ -129,14 +129,13 @@ var (
 	parts  = regexp.MustCompile(`_(bucket|count|sum)$`)
 )
 
-// ours are names in an expression that are metrics of ours, or of the library
-// that the operator is made with, or records of this file.
+// ours are names in an expression that are metrics of ours, or of the library used by the operator, or records of this
+// file.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "ordergrid_") || strings.HasPrefix(name, "controller_runtime_") || strings.Contains(name, ":")
 }
 
-// docs/metrics.md has exactly the metrics that the code exports (internal/metricsdoc),
-// so what is on the page exists.
+// docs/metrics.md has exactly the metrics that the code exports (internal/metricsdoc), so metrics on the page exist.
 func TestEveryMetricExists(t *testing.T) {
 	rules, records, used := load(t), map[string]bool{}, 0
 	for _, r := range rules {
@@ -158,8 +157,7 @@ func TestEveryMetricExists(t *testing.T) {
 	}
 }
 
-// Each alert, and each of several with the same name, is seen firing and not
-// firing by promtool.
+// Each alert, and each of several with the same name, is seen firing and not firing by promtool.
 func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		RuleFiles          []string `json:"rule_files"`
@@ -181,7 +179,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 	read(t, "ordergrid.rules_test.yaml", &file)
 	for i, g := range groups(t) {
 		if i >= len(file.GroupEvalOrder) || file.GroupEvalOrder[i] != g.Name {
-			t.Errorf("group_eval_order is %v, want the groups of the rules in their order, %s at %d: promtool evaluates others by chance", file.GroupEvalOrder, g.Name, i)
+			t.Errorf("group_eval_order is %v, want the groups of the rules in their order, %s at %d: promtool evaluates others in random order", file.GroupEvalOrder, g.Name, i)
 		}
 	}
 	quiet, firing := map[string]bool{}, map[string]bool{}
@@ -208,7 +206,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// key tells alerts of one name apart, by the labels that rules set.
+// key distinguishes alerts of one name, by the labels that rules set.
 func key(alert string, labels map[string]string) string {
 	for _, l := range []string{"severity", "seen_by", "window", "cause"} {
 		alert += "/" + labels[l]

@@ -1,5 +1,6 @@
-// Command check is `make dashboards-check`: it makes a real run with a failover in it, scrapes it with a real Prometheus, puts
-// every query of every dashboard to that, with its variables expanded, and fails on an error or an empty answer.
+// Command check is `make dashboards-check`: it makes a real run with a failover in it, scrapes it with a real
+// Prometheus, sends it every query of every dashboard, with its variables expanded, and fails on an error or an empty
+// answer.
 //
 //	go run ./dashboards/cmd/check [--bin bin] [--out out/dashboards] [--keep]
 //
@@ -30,7 +31,7 @@ func main() {
 	}
 	bin := flag.String("bin", "bin", "directory with the programs operator and order-probe")
 	out := flag.String("out", "out/dashboards", "directory for the list, the pictures, logs and data; it is emptied first")
-	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C, to look at")
+	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C, for inspection")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "check: unknown argument %q; see --help\n", flag.Arg(0))
@@ -94,11 +95,11 @@ func check(ctx context.Context, bin, out string, keep bool) (err error) {
 	return r.verdict(say)
 }
 
-// attempts to get figures that the guards let stand; a machine that compiles beside the run disturbs them.
+// attempts to get valid figures; other load on the machine invalidates them.
 const attempts = 3
 
-// story is what happens in the run: a probe that is measured to its end, then load, and in it a primary that dies and comes
-// back.
+// story is the sequence of the run: a probe that is measured to its end, then load, and during it a primary that dies
+// and comes back.
 func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("pair-%d", n)
@@ -115,7 +116,7 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 			break
 		}
 		if n == attempts {
-			say("%d probe runs, all invalid: the machine is too busy for a figure to stand, so panels that show them will be found empty", n)
+			say("%d probe runs, all invalid: the machine is too busy for valid figures, so the panels that show them will be empty", n)
 			break
 		}
 	}
@@ -126,7 +127,7 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 	if err := pause(ctx, 12*time.Second); err != nil {
 		return err
 	}
-	say("FailoverDrill nightly: its fault is what comes")
+	say("FailoverDrill nightly: its fault follows")
 	if err := run.InstallMesh(ctx); err != nil {
 		return err
 	}
@@ -145,10 +146,10 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 		return err
 	}
 	say("redundant again")
-	if err := pause(ctx, 12*time.Second); err != nil { // its partition is handed back to it, and lines show what is normal
+	if err := pause(ctx, 12*time.Second); err != nil { // its partition is handed back to it, and lines show the steady state
 		return err
 	}
-	say("a second shard is asked for: a partition is on its way to it")
+	say("a second shard is added: a partition moves to it")
 	if err := run.EmptyShard(ctx); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (r *result) draw(dir string) error {
 	return nil
 }
 
-// verdict names every query that answered nothing or failed.
+// verdict names every query that failed or had an empty answer.
 func (r *result) verdict(say func(string, ...any)) error {
 	queries, bad := 0, 0
 	for _, d := range r.boards {

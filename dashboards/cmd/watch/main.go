@@ -88,7 +88,7 @@ func watch(ctx context.Context, kubeconfig, listen string, interval time.Duratio
 	return cmd.Run()
 }
 
-// configure completes the checked-in configuration for a Prometheus that runs outside the cluster.
+// configure completes the checked-in configuration for a Prometheus outside the cluster.
 func configure(source []byte, kubeconfig, rules string, interval time.Duration) ([]byte, error) {
 	var config map[string]any
 	if err := yaml.Unmarshal(source, &config); err != nil {
@@ -101,7 +101,7 @@ func configure(source []byte, kubeconfig, rules string, interval time.Duration) 
 		return nil, errors.New("dashboards/prometheus.yaml: no scrape_configs")
 	}
 	for _, job := range jobs {
-		// A Prometheus beside the cluster has no account there: it takes an operator whose metrics are open.
+		// A Prometheus outside the cluster has no account there: it requires an operator with open metrics.
 		for _, key := range []string{"scheme", "authorization", "tls_config"} {
 			delete(job.(map[string]any), key)
 		}

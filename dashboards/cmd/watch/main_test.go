@@ -32,7 +32,7 @@ func source(t *testing.T) []byte {
 	return text
 }
 
-// TestLabels: a Prometheus without its operator makes the same labels as the chart's monitors.
+// TestLabels: a Prometheus without its operator sets the same labels as the chart's monitors.
 func TestLabels(t *testing.T) {
 	text, err := os.ReadFile("../../../charts/ordergrid/files/scrape/labels.yaml")
 	if err != nil {
@@ -61,11 +61,11 @@ func TestLabels(t *testing.T) {
 			}
 		}
 		if len(made) != len(want[kind]) {
-			t.Errorf("%s: labels %v, the monitors make %+v", kind, made, want[kind])
+			t.Errorf("%s: labels %v, the monitors set %+v", kind, made, want[kind])
 		}
 		for _, w := range want[kind] {
 			if made[w.TargetLabel] != strings.Join(w.SourceLabels, ",")+w.Replacement {
-				t.Errorf("%s: %s from %q, the monitors take %v%s", kind, w.TargetLabel, made[w.TargetLabel], w.SourceLabels, w.Replacement)
+				t.Errorf("%s: %s from %q, the monitors use %v%s", kind, w.TargetLabel, made[w.TargetLabel], w.SourceLabels, w.Replacement)
 			}
 		}
 	}
@@ -89,6 +89,6 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	if _, err := configure([]byte("{}"), "/k", "/r", time.Second); err == nil {
-		t.Error("a configuration without jobs is taken")
+		t.Error("a configuration without jobs is accepted")
 	}
 }
