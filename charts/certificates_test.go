@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// TestCertificateRights: Secrets are read in the namespaces that are named and nowhere else, by name and never by list.
+// TestCertificateRights: Secrets are read in the configured namespaces and nowhere else, by name and never by list.
 func TestCertificateRights(t *testing.T) {
 	for key := range render(t, "certificates.namespaces=null") {
 		if strings.Contains(key, "certificates") {
-			t.Errorf("%s is rendered, and certificates may be kept nowhere", key)
+			t.Errorf("%s is rendered without namespaces for certificates", key)
 		}
 	}
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestCertificateRights(t *testing.T) {
 	}
 }
 
-// TestOperatorNetworkPolicy: it selects the operator's pods and lets them where they have to go.
+// TestOperatorNetworkPolicy: it selects the operator's pods and allows the egress they need.
 func TestOperatorNetworkPolicy(t *testing.T) {
 	objects := render(t, "networkPolicy.install=true", "drills.executors[0].name=lab", "drills.executors[0].url=https://x:9443", "drills.executors[0].tokenSecret=t", "drills.executors[0].caSecret=t",
 		"drills.executors[1].name=old", "drills.executors[1].url=http://y", "drills.executors[1].tokenSecret=t", "drills.executors[1].insecure=Accept")
@@ -68,6 +68,6 @@ func TestOperatorNetworkPolicy(t *testing.T) {
 	}
 	slices.Sort(ports)
 	if want := []int32{53, 53, 80, 443, 6443, 9400, 9401, 9443}; !slices.Equal(ports, want) {
-		t.Errorf("it lets out to ports %v, want %v", ports, want)
+		t.Errorf("it allows egress to ports %v, want %v", ports, want)
 	}
 }

@@ -33,10 +33,10 @@ func helmAt(t *testing.T, kubeconfig string, args ...string) (string, error) {
 	return envtest.Helm(t, kubeconfig, args...)
 }
 
-// everywhere is what has to be set where a test is about something else than where the operator may work.
+// everywhere sets the required values in tests of something other than the watched namespaces.
 const everywhere = "clusterWide=Accept"
 
-// templated are the arguments by which helm renders the chart with values, in every namespace unless they name some.
+// templated are the arguments for rendering the chart with values, in every namespace unless they name some.
 func templated(values ...string) []string {
 	args := []string{"template", "og", "ordergrid", "--namespace", "og-system", "--kube-version", "1.36.3"}
 	if !slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, "watchNamespaces=") }) {
@@ -142,7 +142,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// wantRestricted holds the operator's pod against the Restricted Pod Security Standard.
+// wantRestricted checks the operator's pod against the Restricted Pod Security Standard.
 func wantRestricted(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	pod := d.Spec.Template.Spec
@@ -157,11 +157,12 @@ func wantRestricted(t *testing.T, d *appsv1.Deployment) {
 	}
 }
 
-// deletable are what belongs to a shard, which goes when spec.shards falls. Pods, Secrets and claims are not among them.
+// deletable are the kinds of a shard's objects, which are deleted when spec.shards falls. Pods, Secrets and claims are
+// not among them.
 var deletable = []string{"gridpartitions", "services", "serviceaccounts", "statefulsets", "poddisruptionbudgets", "roles", "rolebindings"}
 
-// TestRights: the operator may delete nothing but what belongs to a shard, escalate nothing and read no Secret; no rule
-// has a wildcard.
+// TestRights: the operator may delete nothing but a shard's objects, escalate nothing and read no Secret; no rule has a
+// wildcard.
 func TestRights(t *testing.T) {
 	rules := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid").Rules
 	for _, rule := range rules {
@@ -181,7 +182,7 @@ func TestRights(t *testing.T) {
 			}
 		}
 		for _, resource := range []string{"secrets", "nodes", "pods/exec", "pods/log", "clusterroles", "customresourcedefinitions"} {
-			// The key of a grid's nodes is made and never read.
+			// The key of a grid's nodes is created and never read.
 			if slices.Contains(rule.Resources, resource) && !(resource == "secrets" && slices.Equal(rule.Verbs, []string{"create"})) {
 				t.Errorf("%s is granted: %+v", resource, rule)
 			}
@@ -190,7 +191,7 @@ func TestRights(t *testing.T) {
 	edit := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-edit")
 	for _, rule := range edit.Rules {
 		if slices.Contains(rule.Resources, "gridpartitions") || slices.Contains(rule.Resources, "failoverdrills") {
-			t.Errorf("an editor of a namespace may change GridPartitions or break a grid: %+v", rule)
+			t.Errorf("an editor of a namespace may change GridPartitions or run drills: %+v", rule)
 		}
 	}
 	operate := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-operate")
@@ -201,14 +202,14 @@ func TestRights(t *testing.T) {
 		t.Errorf("rules %+v; the status of a GridPartition is for grid nodes", r)
 	}
 	if r := operate.Rules; len(r) == 2 && !slices.Equal(r[1].Resources, []string{"failoverdrills"}) {
-		t.Errorf("rules %+v; who administers a namespace may break a grid in it on purpose", r)
+		t.Errorf("rules %+v; the administrator of a namespace may run drills in it", r)
 	}
 	if render(t, "userRoles=false")["ClusterRole/og-ordergrid-edit"] != nil {
 		t.Error("userRoles=false still renders the roles")
 	}
 }
 
-// TestCRDs: what the chart installs is what was generated, kept on uninstall.
+// TestCRDs: the chart installs the generated CRDs, kept on uninstall.
 func TestCRDs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
 	if err != nil || len(files) != 4 {
@@ -246,7 +247,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// TestPreflight: Kubernetes nodes are read, never changed, and only where that is wanted.
+// TestPreflight: Kubernetes nodes are read, never changed, and only where that is enabled.
 func TestPreflight(t *testing.T) {
 	for _, test := range []struct {
 		set  []string
@@ -276,7 +277,7 @@ func TestPreflight(t *testing.T) {
 func TestWatchNamespaces(t *testing.T) {
 	objects := render(t, "watchNamespaces={emea,apac}")
 	if objects["ClusterRole/og-ordergrid"] != nil || objects["ClusterRoleBinding/og-ordergrid"] != nil {
-		t.Error("cluster-wide rights although only two namespaces are watched")
+		t.Error("cluster-wide permissions although only two namespaces are watched")
 	}
 	all := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid").Rules
 	for _, ns := range []string{"emea", "apac"} {
@@ -292,8 +293,8 @@ func TestWatchNamespaces(t *testing.T) {
 	}
 }
 
-// TestWhereTheOperatorMayWork: a person says so, on every way to install or upgrade; who says nothing, or both, is told what to
-// write.
+// TestWhereTheOperatorMayWork: the watched namespaces must be set, on every way to install or upgrade; without a
+// choice, or with both, the error has the values to set.
 func TestWhereTheOperatorMayWork(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -372,7 +373,8 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// TestOperatorOnALostNode: a second operator is elsewhere if it can, and none waits five minutes to be moved.
+// TestOperatorOnALostNode: a second operator is on another node if possible, and neither waits five minutes to be
+// moved.
 func TestOperatorOnALostNode(t *testing.T) {
 	for _, test := range []struct {
 		set      []string

@@ -16,31 +16,31 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// warnings are what the API server said beside its answers.
+// warnings are the API server's warnings in its answers.
 type warnings struct {
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	warnings []string
 }
 
 func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said = append(w.said, text)
+	w.warnings = append(w.warnings, text)
 }
 
-// of does something and returns what the API server said meanwhile.
+// of calls f and returns the API server's warnings meanwhile.
 func (w *warnings) of(do func() error) ([]string, error) {
 	w.mu.Lock()
-	w.said = nil
+	w.warnings = nil
 	w.mu.Unlock()
 	err := do()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.said), err
+	return slices.Clone(w.warnings), err
 }
 
-// wantDeprecations: the API server of a cluster with the chart warns those who write spec.writeBehind, refuses nothing, and
-// says nothing where the spec is not written.
+// wantDeprecations: the API server of a cluster with the chart warns about spec.writeBehind, refuses nothing, and does
+// not warn where the spec is not written.
 func wantDeprecations(t *testing.T) {
 	t.Helper()
 	heard := &warnings{}
@@ -58,9 +58,9 @@ func wantDeprecations(t *testing.T) {
 	}
 	behind := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile}}
 	envtest.Eventually(t, "the policy is in force", func(ctx context.Context) error {
-		said, err := heard.of(func() error { return cl.Create(ctx, grid("old", behind), client.DryRunAll) })
-		if err == nil && !slices.Contains(said, file) {
-			err = fmt.Errorf("the API server says %q", said)
+		warnings, err := heard.of(func() error { return cl.Create(ctx, grid("old", behind), client.DryRunAll) })
+		if err == nil && !slices.Contains(warnings, file) {
+			err = fmt.Errorf("the API server warns %q", warnings)
 		}
 		return err
 	})
@@ -84,8 +84,8 @@ func wantDeprecations(t *testing.T) {
 			return cl.Create(t.Context(), grid("new", api.OrderGridSpec{Sinks: old.Spec.Sinks}), client.DryRunAll)
 		}, ""},
 	} {
-		if said, err := heard.of(test.do); err != nil || strings.Join(said, "\n") != test.want {
-			t.Errorf("%s: the API server says %q, %v; want %q", test.name, said, err, test.want)
+		if warnings, err := heard.of(test.do); err != nil || strings.Join(warnings, "\n") != test.want {
+			t.Errorf("%s: the API server warns %q, %v; want %q", test.name, warnings, err, test.want)
 		}
 	}
 	for _, g := range []*api.OrderGrid{old, held} {
@@ -95,7 +95,7 @@ func wantDeprecations(t *testing.T) {
 	}
 }
 
-// TestDeprecationsGoWithTheCRDs: who installs the CRDs otherwise gets no policy either.
+// TestDeprecationsGoWithTheCRDs: without the chart's CRDs there is no policy either.
 func TestDeprecationsGoWithTheCRDs(t *testing.T) {
 	const key = "ValidatingAdmissionPolicy/og-ordergrid-deprecations"
 	if render(t)[key] == nil || render(t, "crds.install=false")[key] != nil {

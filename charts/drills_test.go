@@ -22,12 +22,12 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestDrillsNowhere: without a namespace there is no right that could break anything, and the operator is told of none.
+// TestDrillsNowhere: without a namespace there is no permission to inject faults, and the operator gets no flag.
 func TestDrillsNowhere(t *testing.T) {
 	objects := render(t)
 	for key := range objects {
 		if strings.Contains(key, "drills") && !strings.HasPrefix(key, "CustomResourceDefinition/") {
-			t.Errorf("%s is rendered, and drills may run nowhere", key)
+			t.Errorf("%s is rendered without namespaces for drills", key)
 		}
 	}
 	for _, arg := range as[appsv1.Deployment](t, objects, "Deployment/og-ordergrid").Spec.Template.Spec.Containers[0].Args {
@@ -37,12 +37,12 @@ func TestDrillsNowhere(t *testing.T) {
 	}
 }
 
-// TestDrillRights: what breaks things is granted in the namespaces that are named and nowhere else; no Secret is read but
-// the operator's own.
+// TestDrillRights: permissions to inject faults are granted in the configured namespaces and nowhere else; no Secret is
+// read but the operator's own.
 func TestDrillRights(t *testing.T) {
 	objects := render(t, "drills.namespaces={staging,lab}")
 	if objects["ClusterRole/og-ordergrid-drills"] != nil {
-		t.Error("rights in the whole cluster although two namespaces are named")
+		t.Error("cluster-wide permissions although two namespaces are named")
 	}
 	for _, ns := range []string{"staging", "lab"} {
 		role := as[rbacv1.Role](t, objects, "Role/"+ns+"/og-ordergrid-drills")
@@ -74,7 +74,7 @@ func TestDrillRights(t *testing.T) {
 
 	all := render(t, "drills.namespaces={*}")
 	if all["ClusterRole/og-ordergrid-drills"] == nil || all["ClusterRoleBinding/og-ordergrid-drills"] == nil {
-		t.Error("no rights in the cluster")
+		t.Error("no cluster-wide permissions")
 	}
 	watched := render(t, "drills.namespaces={*}", "watchNamespaces={emea}")
 	if watched["ClusterRole/og-ordergrid-drills"] != nil || watched["Role/emea/og-ordergrid-drills"] == nil {
@@ -82,7 +82,8 @@ func TestDrillRights(t *testing.T) {
 	}
 }
 
-// TestDrillExecutors: an executor's token and authority come from Secrets, as files; plain http takes somebody's word.
+// TestDrillExecutors: an executor's token and authority come from Secrets, as files; plain http has to be enabled
+// explicitly.
 func TestDrillExecutors(t *testing.T) {
 	pod := as[appsv1.Deployment](t, render(t, "drills.executors[0].name=lab", "drills.executors[0].url=https://executor.example:9443", "drills.executors[0].tokenSecret=lab-token", "drills.executors[0].caConfigMap=lab-ca"),
 		"Deployment/og-ordergrid").Spec.Template.Spec
@@ -106,8 +107,8 @@ func TestDrillExecutors(t *testing.T) {
 	}
 }
 
-// TestNodeFeaturesNamespace: the Jobs that look at nodes run where their pods are allowed to, and the operator has the
-// rights for it there.
+// TestNodeFeaturesNamespace: the Jobs that inspect nodes run where their pods are allowed, and the operator has the
+// permissions for it there.
 func TestNodeFeaturesNamespace(t *testing.T) {
 	objects := render(t, "drills.namespaces={staging}", "drills.nodeFeaturesNamespace=tools")
 	role := as[rbacv1.Role](t, objects, "Role/tools/og-ordergrid-drills-node-features")
@@ -123,8 +124,8 @@ func TestNodeFeaturesNamespace(t *testing.T) {
 	}
 }
 
-// drill is what the operator does with the chart's rights about FailoverDrills, without Chaos Mesh: it says that this is
-// missing; it starts the recorder of a drill that does not need it; and it lets both go.
+// drill exercises the operator's FailoverDrill controller with the chart's permissions, without Chaos Mesh: it reports
+// that as missing; it starts the recorder of a drill that does not need it; and it lets both be deleted.
 func drill(t *testing.T, cl client.Client) {
 	t.Helper()
 	create := func(name string, fault api.DrillFaultType) *api.FailoverDrill {
@@ -154,15 +155,15 @@ func drill(t *testing.T, cl client.Client) {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "move-recorder"}, &corev1.Secret{})
 	})
 	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "og-system", Name: failoverdrill.MetricsSecret}, &corev1.Secret{}); err != nil {
-		t.Errorf("Prometheus has nothing to read the recorder's metrics with: %v", err)
+		t.Errorf("Prometheus has no certificate for the recorder's metrics: %v", err)
 	}
 	for _, d := range []*api.FailoverDrill{kill, move} {
 		if err := cl.Delete(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		envtest.Eventually(t, "the operator, with the chart's rights, has let a drill go", func(ctx context.Context) error {
+		envtest.Eventually(t, "the operator, with the chart's rights, has finished a drill", func(ctx context.Context) error {
 			if err := cl.Get(ctx, client.ObjectKeyFromObject(d), d); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is there: %w, %+v", err, d.Status.Conditions)
+				return fmt.Errorf("it exists: %w, %+v", err, d.Status.Conditions)
 			}
 			return nil
 		})

@@ -15,11 +15,11 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// helmTest runs `helm test` on a release whose operator works. There is no kubelet: what the hook's pod would do is done
-// here, by the operator's own code, with the rights of the pod's account, and with the pod's end as its answer to helm.
+// helmTest runs `helm test` on a release whose operator is running. There is no kubelet: the test plays the hook's pod,
+// with the operator's own code and the permissions of the pod's account, and sets its result for helm.
 func helmTest(t *testing.T, kubeconfig string, cl client.Client) {
 	t.Helper()
-	metrics := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // no DNS has the Service's name here
+	metrics := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // no DNS resolves the Service's name here
 	defer metrics.Close()
 	type result struct {
 		out string
@@ -43,15 +43,15 @@ func helmTest(t *testing.T, kubeconfig string, cl client.Client) {
 	cfg.Impersonate.Groups = []string{"system:authenticated"}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var said strings.Builder
-	err := installcheck.Run(ctx, cfg, installcheck.Options{Namespace: "og-system", URL: metrics.URL, Out: &said})
+	var output strings.Builder
+	err := installcheck.Run(ctx, cfg, installcheck.Options{Namespace: "og-system", URL: metrics.URL, Out: &output})
 	pod.Status.Phase = corev1.PodSucceeded
 	if err != nil {
 		pod.Status.Phase = corev1.PodFailed
-		t.Errorf("check: %v, after\n%s", err, said.String())
+		t.Errorf("check: %v, after\n%s", err, output.String())
 	}
-	if n := strings.Count(said.String(), "ok: "); err == nil && n != 3 {
-		t.Errorf("%d things were checked:\n%s", n, said.String())
+	if n := strings.Count(output.String(), "ok: "); err == nil && n != 3 {
+		t.Errorf("%d things were checked:\n%s", n, output.String())
 	}
 	if err := cl.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func helmTest(t *testing.T, kubeconfig string, cl client.Client) {
 	}
 }
 
-// wantCheckFails: an installation that does not work is not said to.
+// wantCheckFails: the check of a broken installation fails.
 func wantCheckFails(t *testing.T, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

@@ -26,8 +26,8 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// TestRelease takes the chart through its life on a real API server: installed, its notes followed, its rights enough for
-// the operator, upgraded with a grid in place, uninstalled without taking the grid along.
+// TestRelease takes the chart through its life on a real API server: installed, its notes followed, its permissions
+// sufficient for the operator, upgraded with a grid in place, uninstalled without deleting the grid.
 func TestRelease(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
 	wantCheckFails(t, "the API server does not serve ordergrid.dev/v1alpha1")
@@ -57,7 +57,7 @@ func TestRelease(t *testing.T) {
 	})
 	serve(t, cl, grid)
 	record := &api.GridPartition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: api.PartitionName(grid.Name, 0)}}
-	if err := cl.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"ordergrid.dev/preferred-pod":"nobody"}}}`))); err != nil {
+	if err := cl.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"ordergrid.dev/preferred-pod":"absent"}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	envtest.Eventually(t, "the operator, with the chart's rights, has answered an annotation", func(ctx context.Context) error {
@@ -73,7 +73,7 @@ func TestRelease(t *testing.T) {
 	envtest.Eventually(t, "the operator, with the chart's rights, has made the probe's Job", func(ctx context.Context) error {
 		return cl.Get(ctx, client.ObjectKey{Namespace: "default", Name: "pair"}, &batchv1.Job{})
 	})
-	envtest.Eventually(t, "the operator, with the chart's rights, has told of it", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator, with the chart's rights, has emitted its event", func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := cl.List(ctx, &events, client.InNamespace("default"), client.MatchingFields{"reason": "Serving"}); err != nil {
 			return err
@@ -86,7 +86,7 @@ func TestRelease(t *testing.T) {
 	drill(t, cl)
 	wantMadeRolesOnPage(t, cl)
 	stop()
-	wantCheckFails(t, "is held by nobody and not renewed: no operator works")
+	wantCheckFails(t, "is held by no operator and not renewed: no operator is running")
 
 	if out, err := helmAt(t, kubeconfig, "upgrade", "og", "ordergrid", "--namespace", "og-system", "--reuse-values", "--set", "replicas=2"); err != nil {
 		t.Fatalf("upgrade: %v\n%s", err, out)
@@ -95,19 +95,19 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("uninstall: %v\n%s", err, out)
 	}
 	if err := cl.Get(t.Context(), client.ObjectKeyFromObject(grid), grid); err != nil || grid.DeletionTimestamp != nil {
-		t.Errorf("the OrderGrid went with the release: %v", err)
+		t.Errorf("the OrderGrid was deleted with the release: %v", err)
 	}
 	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "og-system", Name: "og-ordergrid"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the operator is still there: %v", err)
 	}
-	// Installed again, the release takes the CRDs it had kept.
+	// Installed again, the release adopts the CRDs that were kept.
 	if out, err := helmAt(t, kubeconfig, "install", "og", "ordergrid", "--namespace", "og-system", "--set", everywhere); err != nil {
 		t.Fatalf("install again: %v\n%s", err, out)
 	}
 }
 
-// followNotes does what the notes say, as somebody who copies the lines from a point of it up to a command into a shell: what
-// is copied is what helm printed, blanks at the beginning of lines included.
+// followNotes runs the commands in the notes like a user who copies the lines from one point up to a command into a
+// shell: exactly as printed by helm, including leading blanks.
 func followNotes(t *testing.T, kubeconfig, notes, point, until string) {
 	t.Helper()
 	_, rest, found := strings.Cut(notes, "\n"+point)
@@ -125,7 +125,7 @@ func followNotes(t *testing.T, kubeconfig, notes, point, until string) {
 	}
 }
 
-// operate runs the operator in this process with the rights the chart gave its service account.
+// operate runs the operator in this process with the permissions of the chart's service account.
 func operate(t *testing.T) (stop func()) {
 	t.Helper()
 	cfg := envtest.Config(t)
@@ -140,7 +140,7 @@ func operate(t *testing.T) (stop func()) {
 	return envtest.Operate(t, mgr)
 }
 
-// serve has the grid's pods do their part, and waits until the operator has seen it.
+// serve plays the grid's pods, and waits until the operator has seen them.
 func serve(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 	t.Helper()
 	envtest.Serve(t, cl, grid)

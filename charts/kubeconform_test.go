@@ -21,19 +21,19 @@ import (
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
-// noManifests are YAML files that Kubernetes never sees, and those that are wrong on purpose.
+// noManifests are YAML files that are not Kubernetes manifests, and those that are invalid on purpose.
 var noManifests = []string{
-	"charts/upgrade/testdata/previous/objects/gridpartition.yaml", // of the layout before
+	"charts/upgrade/testdata/previous/objects/gridpartition.yaml", // of the earlier layout
 	".golangci.yml", "api/v1alpha1/testdata/invalid/", "charts/ordergrid/", "charts/olm/metadata/", "charts/olm/tests/", "charts/testdata/prometheus-operator/",
 	"dashboards/", "e2e/cluster/local/templates/", "controllers/orderprobe/testdata/arrival/", "controllers/failoverdrill/", "e2e/chaosmesh/testdata/faults.yaml",
 	"hack/crdcompat/released/allowed.yaml", "e2e/scale/stages.yaml", "docs/examples/production/values.yaml",
 }
 
-// judgedElsewhere are kinds whose CRD is in no Go module that is used here: OLM's own library judges the first (hack/olm), a
-// test of this package the second as far as the chart makes it.
+// judgedElsewhere are kinds whose CRD is in no Go module used here: OLM's own library validates the first (hack/olm), a
+// test of this package the second as far as the chart renders it.
 var judgedElsewhere = []string{"ClusterServiceVersion", "GrafanaDashboard"}
 
-// golden are the files of the controllers' tests that have what an operator writes, without kind and apiVersion.
+// golden are the files of the controllers' tests with objects written by an operator, without kind and apiVersion.
 var golden = map[string]string{
 	"client_service": "apiVersion: v1\nkind: Service\n", "headless_service": "apiVersion: v1\nkind: Service\n", "serviceaccount": "apiVersion: v1\nkind: ServiceAccount\n",
 	"role": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n", "rolebinding": "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\n",
@@ -52,8 +52,8 @@ type conform struct {
 	files                       int             // of manifests
 }
 
-// TestKubeconform: kubeconform accepts every manifest of the repository and the chart with every switch, a field that no
-// schema has being an error. It fetches nothing.
+// TestKubeconform: kubeconform accepts every manifest of the repository and the chart with every switch, with unknown
+// fields as errors. It downloads nothing.
 func TestKubeconform(t *testing.T) {
 	c := newConform(t)
 	count := c.addTree(t, envtest.Root())
@@ -116,7 +116,7 @@ func newConform(t *testing.T) *conform {
 	return c
 }
 
-// readCore takes the OpenAPI document of the Kubernetes that the local cluster is built from, out of its module.
+// readCore reads the OpenAPI document of the Kubernetes that the local cluster is built from, from its module.
 func (c *conform) readCore(t *testing.T) {
 	t.Helper()
 	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes")
@@ -157,7 +157,7 @@ func (c *conform) addCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefini
 	}
 }
 
-// addTree adds the manifests that git has.
+// addTree adds the manifests tracked by git.
 func (c *conform) addTree(t *testing.T, root string) (count int) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -193,7 +193,7 @@ func (c *conform) addTree(t *testing.T, root string) (count int) {
 	return count
 }
 
-// add adds documents, and the schemas of those of their kinds that are Kubernetes' own.
+// add adds documents, and the schemas of Kubernetes' own kinds among them.
 func (c *conform) add(t *testing.T, name string, documents []byte) {
 	t.Helper()
 	for document := range bytes.SplitSeq(documents, []byte("\n---")) {
@@ -203,7 +203,7 @@ func (c *conform) add(t *testing.T, name string, documents []byte) {
 		}
 		kind := object.GroupVersionKind()
 		if kind.Kind == "" && len(bytes.TrimSpace(document)) > 0 && !isComment(document) {
-			t.Errorf("%s says no kind: put it into golden if it is what an operator writes, or into noManifests", name)
+			t.Errorf("%s has no kind: put it into golden if an operator writes it, or into noManifests", name)
 		}
 		if file := kubeschema.File(kind); c.core.Has(kind) && !c.known[file] {
 			if err := c.core.Write(c.schemas, kind); err != nil {
@@ -214,13 +214,13 @@ func (c *conform) add(t *testing.T, name string, documents []byte) {
 	}
 	file := strings.NewReplacer("/", "_", " ", "_").Replace(strings.TrimSuffix(name, ".yaml"))
 	c.files++
-	path := filepath.Join(c.manifests, fmt.Sprintf("%03d_%.150s.yaml", c.files, file)) // a name may be long, and begin like another
+	path := filepath.Join(c.manifests, fmt.Sprintf("%03d_%.150s.yaml", c.files, file)) // a name may be long, and share a prefix with another
 	if err := os.WriteFile(path, documents, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// isComment: nothing but comments.
+// isComment reports whether there is nothing but comments.
 func isComment(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.HasPrefix(line, []byte("---")) {

@@ -24,12 +24,12 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// always installs everything that may be installed, CRDs or not.
+// always installs all optional objects, with or without CRDs.
 var always = []string{"monitoring.podMonitors=always", "monitoring.serviceMonitor=always", "monitoring.prometheusRule=always", "dashboards.grafanaDashboards.install=always"}
 
 var boardNames = []string{"latency", "operator", "overview", "probes", "replication"}
 
-// kinds counts the rendered objects of kinds that are about monitoring.
+// kinds counts the rendered monitoring objects by kind.
 func kinds(objects map[string]*unstructured.Unstructured) map[string]int {
 	n := map[string]int{}
 	for _, u := range objects {
@@ -41,7 +41,7 @@ func kinds(objects map[string]*unstructured.Unstructured) map[string]int {
 	return n
 }
 
-// TestMonitoringSwitches: each switch alone renders or removes its objects; auto follows what the cluster has.
+// TestMonitoringSwitches: each switch alone renders or removes its objects; auto follows the cluster's CRDs.
 func TestMonitoringSwitches(t *testing.T) {
 	for _, test := range []struct {
 		set  []string
@@ -98,8 +98,8 @@ func equal(a, b map[string]int) bool {
 	return true
 }
 
-// TestMonitorsFindPods: selectors and ports are those of the pods that the operator makes, and the labels are made that
-// dashboards and rules rely on.
+// TestMonitorsFindPods: selectors and ports match the pods that the operator creates, and the labels used by dashboards
+// and rules are set.
 func TestMonitorsFindPods(t *testing.T) {
 	objects := render(t, append(always, "drills.namespaces={lab}", "monitoring.interval=5s", "monitoring.labels.release=kps")...)
 	for _, test := range []struct {
@@ -162,7 +162,7 @@ func TestMonitorsFindPods(t *testing.T) {
 	}
 	if e := fmt.Sprint(objects["PodMonitor/og-ordergrid-recorders"].Object["spec"]); !strings.Contains(e, "scheme:https") || strings.Contains(e, "bearer") || strings.Contains(e, "authorization") ||
 		strings.Count(e, "name:"+failoverdrill.MetricsSecret) != 3 || !strings.Contains(e, "serverName:"+recorder.ServerName) {
-		t.Errorf("recorders are asked so: %s", e)
+		t.Errorf("recorders are scraped so: %s", e)
 	}
 	some := render(t, append(always, "watchNamespaces={emea,apac}")...)["PodMonitor/og-ordergrid-nodes"]
 	if names, _, _ := unstructured.NestedStringSlice(some.Object, "spec", "namespaceSelector", "matchNames"); !slices.Equal(names, []string{"emea", "apac"}) {
@@ -179,7 +179,7 @@ func subset(part, of map[string]string) bool {
 	return true
 }
 
-// TestDashboards: what the ConfigMaps hold is what the dashboards' code gave, and the sidecar finds it.
+// TestDashboards: the ConfigMaps hold the generated dashboards, and the sidecar finds them.
 func TestDashboards(t *testing.T) {
 	objects := render(t, append(always, "dashboards.configMaps.label=grafana", "dashboards.configMaps.labelValue=yes", "dashboards.folder=Trading", "dashboards.namespace=observe")...)
 	for _, name := range boardNames {
@@ -208,7 +208,7 @@ func TestDashboards(t *testing.T) {
 	}
 	hidden := render(t, "dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always")
 	if c := as[corev1.ConfigMap](t, hidden, "ConfigMap/og-ordergrid-dashboard-overview"); c.Labels["grafana_dashboard"] != "" {
-		t.Error("configMaps.install=false, and the sidecar finds the ConfigMap all the same")
+		t.Error("configMaps.install=false, but the sidecar finds the ConfigMap")
 	}
 }
 
@@ -227,8 +227,8 @@ func TestWrongMonitoringValues(t *testing.T) {
 	}
 }
 
-// TestMonitorsOnAPIServer: with the Prometheus operator's CRDs in place, auto installs what they accept. TestRelease, which runs
-// before, has shown that their absence is no error.
+// TestMonitorsOnAPIServer: with the Prometheus operator's CRDs, auto installs objects that they accept. TestRelease,
+// which runs first, shows that their absence is no error.
 func TestMonitorsOnAPIServer(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
 	cl := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
@@ -273,7 +273,7 @@ func TestMonitorsOnAPIServer(t *testing.T) {
 	}
 }
 
-// TestRules: the PrometheusRule has the groups of dashboards/rules, templates of alerts left alone.
+// TestRules: the PrometheusRule has the groups of dashboards/rules, with the templates of alerts unchanged.
 func TestRules(t *testing.T) {
 	source, err := os.ReadFile("../dashboards/rules/ordergrid.rules.yaml")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestProductionValues: the documented values of production leave the operator rights in the namespaces of grids, and of the
-// whole cluster only to look at nodes and to ask who asks for metrics.
+// TestProductionValues: the documented production values give the operator permissions in the namespaces of grids, and
+// cluster-wide only to read nodes and to review readers of metrics.
 func TestProductionValues(t *testing.T) {
 	out, err := helm(t, "template", "og", "ordergrid", "--namespace", "og-system", "--kube-version", "1.36.3", "--set", "userRoles=false", "--values", "../docs/examples/production/values.yaml")
 	if err != nil {
@@ -21,7 +21,7 @@ func TestProductionValues(t *testing.T) {
 		}
 	}
 	if objects["Role/trading/og-ordergrid"] == nil || objects["Role/trading/og-ordergrid-certificates"] == nil {
-		t.Error("no rights where the grids are")
+		t.Error("no permissions in the grids' namespace")
 	}
 	args := strings.Join(as[appsv1.Deployment](t, objects, operator).Spec.Template.Spec.Containers[0].Args, " ")
 	for _, want := range []string{"--watch-namespaces=trading", "--pod-template-allow=trading=PriorityClass/trading", "--preflight"} {

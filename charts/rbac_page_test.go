@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rights are a role's, one line per group, resource, name and verb.
+// rights are a role's permissions, one line per group, resource, name and verb.
 type rights map[string]bool
 
 func (r rights) add(rules []rbacv1.PolicyRule, nameOf func(string) string) {
@@ -39,7 +39,7 @@ func (r rights) add(rules []rbacv1.PolicyRule, nameOf func(string) string) {
 	}
 }
 
-// pageRights reads the tables of docs/rbac.md: the rights of each role by the name in its section's title.
+// pageRights reads the tables of docs/rbac.md: the permissions of each role by the name in its section's title.
 func pageRights(t *testing.T) map[string]rights {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "docs", "rbac.md"))
@@ -74,7 +74,7 @@ func list(cell string) (out []string) {
 	return out
 }
 
-// wantOnPage compares what a role grants with its section.
+// wantOnPage compares the permissions of a role with its section.
 func wantOnPage(t *testing.T, page map[string]rights, section, role string, got rights) {
 	t.Helper()
 	want := page[section]
@@ -94,10 +94,10 @@ func wantOnPage(t *testing.T, page map[string]rights, section, role string, got 
 	}
 }
 
-// made are the sections about roles the operator creates.
+// made are the sections about roles created by the operator.
 var made = []string{"SHARD", "PROBE"}
 
-// TestRBACPage holds docs/rbac.md against every role of the chart, whichever values render it.
+// TestRBACPage compares docs/rbac.md with every role of the chart, for all values that render one.
 func TestRBACPage(t *testing.T) {
 	page := pageRights(t)
 	seen := map[string]bool{}
@@ -126,15 +126,15 @@ func TestRBACPage(t *testing.T) {
 	}
 	for section := range page {
 		if !seen[section] && !slices.Contains(made, section) {
-			t.Errorf("docs/rbac.md has a section `%s`, and the chart renders no such role", section)
+			t.Errorf("docs/rbac.md has a section `%s`, but the chart renders no such role", section)
 		}
 	}
 }
 
 func asGiven(name string) string { return name }
 
-// wantMadeRolesOnPage holds the page against the Roles that the operator has made of grid rtd and probe pair, as they are
-// on the API server.
+// wantMadeRolesOnPage compares the page with the Roles that the operator has created for grid rtd and probe pair, as on
+// the API server.
 func wantMadeRolesOnPage(t *testing.T, cl client.Client) {
 	t.Helper()
 	page := pageRights(t)

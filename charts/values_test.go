@@ -14,13 +14,13 @@ import (
 
 const operator = "Deployment/og-ordergrid"
 
-// switches has, for every value, how it shows in what is rendered.
+// switches has, for every value, its effect on the rendered manifests.
 var switches = []struct {
 	value  string
 	base   []string // set before and after
 	set    []string
 	object string
-	// text is in the object after, and not before; none: the object is there before, and not after.
+	// text is in the object after, and not before; if empty, the object exists before, and not after.
 	text string
 }{
 	{"image.registry", nil, []string{"image.registry=registry.example/og"}, operator, "image: registry.example/og/operator:dev"},
@@ -77,7 +77,7 @@ var switches = []struct {
 	{"dashboards.namespace", nil, []string{"dashboards.namespace=observe"}, "ConfigMap/observe/og-ordergrid-dashboard-latency", "namespace: observe"},
 }
 
-// TestEveryValue: each value of values.yaml shows in what is rendered, and none is without an entry here.
+// TestEveryValue: each value of values.yaml has an effect on the rendered manifests, and none is without an entry here.
 func TestEveryValue(t *testing.T) {
 	var tested []string
 	bases := map[string]map[string]*unstructured.Unstructured{}
@@ -135,7 +135,7 @@ func chartValues(t *testing.T) map[string]any {
 	return values
 }
 
-// leaves are the paths of everything that is no object with something in it.
+// leaves are the paths of all values that are not non-empty objects.
 func leaves(path string, value any) (out []string) {
 	object, _ := value.(map[string]any)
 	if len(object) == 0 {
@@ -159,7 +159,7 @@ type valuesSchema struct {
 	Definitions          map[string]*valuesSchema
 }
 
-// TestSchemaIsComplete: whatever can be set is described, and nothing can be misspelt unnoticed.
+// TestSchemaIsComplete: all values are described, and misspelt ones are detected.
 func TestSchemaIsComplete(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("ordergrid", "values.schema.json"))
 	root := &valuesSchema{}
@@ -190,8 +190,8 @@ func (s *valuesSchema) resolve(root *valuesSchema) *valuesSchema {
 	return s
 }
 
-// free are the objects whose keys the chart does not know: what a parent chart shares, and terms of affinities, which
-// the API server checks.
+// free are the objects whose keys the chart does not know: values shared by a parent chart, and terms of affinities,
+// which the API server checks.
 var free = []string{"/networkPolicy/monitoring[]/namespaceSelector", "/networkPolicy/monitoring[]/podSelector", "/networkPolicy/monitoring[]/ipBlock",
 	"/global", "/resources/claims[]", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
 	"/dashboards/grafanaDashboards/instanceSelector/matchExpressions[]",
@@ -217,6 +217,6 @@ func (s *valuesSchema) check(t *testing.T, path string, root *valuesSchema) {
 	if s.Items != nil {
 		s.Items.check(t, path+"[]", root)
 	} else if s.Type == "array" {
-		t.Errorf("%s: what an item is, is not said", path)
+		t.Errorf("%s: items have no schema", path)
 	}
 }

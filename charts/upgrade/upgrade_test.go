@@ -1,4 +1,4 @@
-// Package upgrade takes an installation of the release before to the chart of this checkout.
+// Package upgrade upgrades an installation of the previous release to the chart of this checkout.
 package upgrade
 
 import (
@@ -43,8 +43,9 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m, envtest.WithoutCRDs)) }
 
-// TestUpgrade: CRDs are upgraded by `helm upgrade`; what users have written stays as it is and valid; the operator of this
-// checkout, with the rights of its chart, leaves a grid of the layout before as it is, says so, and its nodes go on.
+// TestUpgrade: CRDs are upgraded by `helm upgrade`; users' objects stay unchanged and valid; the operator of this
+// checkout, with the permissions of its chart, does not change a grid of the previous layout, reports it, and its nodes
+// go on.
 func TestUpgrade(t *testing.T) {
 	kubeconfig := envtest.Kubeconfig(t)
 	cl := envtest.Client(t, envtest.Config(t), apiextensionsv1.AddToScheme)
@@ -84,8 +85,8 @@ func helm(t *testing.T, kubeconfig string, args ...string) {
 	}
 }
 
-// wantAsked: a release of before, whose operator has rights everywhere, is upgraded once a person has said that it may keep
-// them. Until then nothing changes, with the values of before or with the new chart's.
+// wantAsked: a previous release, whose operator has cluster-wide permissions, is upgraded once the values allow that
+// explicitly. Until then nothing changes, with the old values or with the new chart's.
 func wantAsked(t *testing.T, kubeconfig string, before map[string]*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	for _, values := range []string{"--reset-then-reuse-values", "--reuse-values", "--reset-values"} {
@@ -170,7 +171,7 @@ func readInto(t *testing.T, file string, into any) {
 	}
 }
 
-// writeExamples creates what users of the release before have written, as they would.
+// writeExamples creates objects as users of the previous release would.
 func writeExamples(t *testing.T, cl client.Client) (written []*unstructured.Unstructured) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(objects, "example-*.yaml"))
@@ -200,7 +201,7 @@ func writeExamples(t *testing.T, cl client.Client) (written []*unstructured.Unst
 	return written
 }
 
-// writeGrid makes what the operator of the release before has made of the example's pair.
+// writeGrid creates the objects of the previous release's operator for the example's pair.
 func writeGrid(t *testing.T, cl client.Client) *api.OrderGrid {
 	t.Helper()
 	grid := &api.OrderGrid{}
@@ -240,7 +241,7 @@ func writeGrid(t *testing.T, cl client.Client) *api.OrderGrid {
 	return grid
 }
 
-// wantValid: what was written before can be written again, and has kept every field.
+// wantValid: earlier objects can be written again, and have kept every field.
 func wantValid(t *testing.T, cl client.Client, written []*unstructured.Unstructured) {
 	t.Helper()
 	for _, was := range written {
@@ -259,7 +260,7 @@ func wantValid(t *testing.T, cl client.Client, written []*unstructured.Unstructu
 	}
 }
 
-// lacks says what of an older value is not in a newer one.
+// lacks lists what of an older value is missing in a newer one.
 func lacks(older, newer any, path string) string {
 	o, isObject := older.(map[string]any)
 	if !isObject {
@@ -277,15 +278,15 @@ func lacks(older, newer any, path string) string {
 	return ""
 }
 
-// gridPartition is a record as the API server has it, with fields that this release does not know.
+// gridPartition is a record from the API server, with fields that this release does not know.
 func gridPartition() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(api.GroupVersion.WithKind("GridPartition"))
 	return u
 }
 
-// wantLeftAlone: the operator of this checkout says that the grid is of the layout before, and writes nothing else. A grid
-// node of that release can still change its partition's configuration.
+// wantLeftAlone: the operator of this checkout reports that the grid has the previous layout, and writes nothing else.
+// A grid node of that release can still change its partition's configuration.
 func wantLeftAlone(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 	t.Helper()
 	set, record := &appsv1.StatefulSet{}, gridPartition()
@@ -296,7 +297,7 @@ func wantLeftAlone(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 	}
 	before := set.DeepCopy()
 	defer operate(t)()
-	envtest.Eventually(t, "the operator of this checkout has looked at the grid", func(ctx context.Context) error {
+	envtest.Eventually(t, "the operator of this checkout has seen the grid", func(ctx context.Context) error {
 		if err := cl.Get(ctx, client.ObjectKeyFromObject(grid), grid); err != nil {
 			return err
 		}
@@ -315,7 +316,7 @@ func wantLeftAlone(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 	}
 }
 
-// operate runs the operator with the rights the upgraded chart gave its service account.
+// operate runs the operator with the permissions of the upgraded chart's service account.
 func operate(t *testing.T) (stop func()) {
 	t.Helper()
 	cfg := envtest.Config(t)

@@ -18,7 +18,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
-{{/* testLabels are not the selector's: no Service leads to what tests the installation. */}}
+{{/* testLabels differ from the selector, so that no Service selects the test pod. */}}
 {{- define "ordergrid.testLabels" -}}
 app.kubernetes.io/name: ordergrid
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -45,8 +45,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
 {{/*
-rules are the operator's rights. It creates and changes what grids and probes consist of; it deletes nothing, which is
-left to the garbage collector, but evicts a pod that runs an older template; and reads no Secret.
+rules are the operator's permissions. It creates and changes the objects of grids and probes. Deletion is left to the garbage
+collector, except below and for pods of an older template, which it evicts. It reads no Secret.
 */}}
 {{- define "ordergrid.rules" -}}
 - apiGroups: [ordergrid.dev]
@@ -55,19 +55,19 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: [ordergrid.dev]
   resources: [ordergrids/status, orderprobes/status, failoverdrills/status]
   verbs: [patch]
-# Where the API server enforces it, only this allows to name a grid as an owner that blocks its own deletion.
+# For OwnerReferencesPermissionEnforcement: owner references with blockOwnerDeletion.
 - apiGroups: [ordergrid.dev]
   resources: [ordergrids/finalizers, orderprobes/finalizers, failoverdrills/finalizers]
   verbs: [update]
-# The finalizer that keeps a drill until nothing of it is in place. Not among the rights of drills: those may go first, with
-# their namespace.
+# The finalizer that keeps a drill until all its faults are recovered. Not in drillRules, which may be removed first, with their
+# namespace.
 - apiGroups: [ordergrid.dev]
   resources: [failoverdrills]
   verbs: [patch]
 - apiGroups: [ordergrid.dev]
   resources: [gridpartitions]
   verbs: [get, list, watch, create, patch]
-# Never used by the operator itself: it may grant the pods of a shard only what it holds.
+# Not used by the operator itself: RBAC lets it grant the pods of a shard only permissions that it has.
 - apiGroups: [ordergrid.dev]
   resources: [gridpartitions/status]
   verbs: [get, update]
@@ -83,7 +83,7 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
-# Asked for, by name, only while a pod of a grid with spec.fabric is not on its network: to say that it does not exist.
+# Read by name while a pod of a grid with spec.fabric is not on its network, to report a missing definition.
 - apiGroups: [k8s.cni.cncf.io]
   resources: [network-attachment-definitions]
   verbs: [get]
@@ -102,7 +102,8 @@ left to the garbage collector, but evicts a pod that runs an older template; and
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch]
-# What belongs to a shard that is removed from a running grid, and Services that spec.externalAccess no longer asks for; of a grid that is deleted the garbage collector takes it.
+# Objects of a shard that is removed from a running grid, and Services that spec.externalAccess no longer requests; those of a
+# deleted grid are garbage collected.
 - apiGroups: [""]
   resources: [services, serviceaccounts]
   verbs: [delete]
@@ -120,14 +121,14 @@ left to the garbage collector, but evicts a pod that runs an older template; and
   verbs: [create, patch]
 {{- end -}}
 
-{{/* preflight gives "yes" when the operator is to look at Kubernetes nodes; auto is where it has rights in the whole cluster anyway. */}}
+{{/* preflight is "yes" if the operator reads Kubernetes nodes; auto is yes if it has cluster-wide permissions anyway. */}}
 {{- define "ordergrid.preflight" -}}
 {{- if or (eq .Values.preflight "always") (and (eq .Values.preflight "auto") (not .Values.watchNamespaces)) -}}yes{{- end -}}
 {{- end -}}
 
 {{/*
-certificateRules are what spec.security.tls takes, in the namespaces of certificates.namespaces and nowhere else. Neither
-list nor watch: the operator reads Secrets by the names it gave them, or that spec gives.
+certificateRules are the permissions for spec.security.tls, granted in certificates.namespaces only. No list or watch: the operator
+reads Secrets by the names it gave them, or that spec gives.
 */}}
 {{- define "ordergrid.certificateRules" -}}
 - apiGroups: [""]
@@ -139,51 +140,51 @@ list nor watch: the operator reads Secrets by the names it gave them, or that sp
 {{- end -}}
 
 {{/*
-drillRules are what drills need beyond that, in the namespaces of drills.namespaces and nowhere else.
+drillRules are the additional permissions for drills, granted in drills.namespaces only.
 */}}
 {{- define "ordergrid.drillRules" -}}
-# RollingUpdate: an annotation in spec.podTemplate, which replaces every pod as any change of it does. (HandOver patches a
-# GridPartition, which the operator may anyway.)
+# RollingUpdate: an annotation in spec.podTemplate, which replaces every pod. (HandOver patches a GridPartition, which rules
+# above allow.)
 - apiGroups: [ordergrid.dev]
   resources: [ordergrids]
   verbs: [patch]
-# PodDelete: the planned end of a pod, without the disruption budget that an eviction asks.
+# PodDelete: deletion of a pod, which unlike eviction ignores the disruption budget.
 - apiGroups: [""]
   resources: [pods]
   verbs: [delete]
-# The token of a recorder. It is never read: the operator makes it anew from its own key.
+# The token of a recorder. It is never read: the operator derives it from its own key.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
-# The Jobs that find out what a node's kernel can do are removed once they have.
+# The Jobs that detect the features of a node's kernel are removed when they are done.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [delete]
-# Faults: made, looked at, found again by their labels, taken back.
+# Faults: created, read, listed by their labels, deleted.
 - apiGroups: [chaos-mesh.org]
   resources: [podchaos, networkchaos, stresschaos, timechaos, iochaos]
   verbs: [get, list, create, delete]
-# A fault that a kernel cannot do would keep Chaos Mesh trying for ever: its part is taken out of the work list of the pod.
+# Chaos Mesh would retry a fault that a kernel does not support indefinitely: it is removed from the pod's work list.
 - apiGroups: [chaos-mesh.org]
   resources: [podnetworkchaos, podiochaos]
   verbs: [get, update]
 {{- end -}}
 
-{{/* drillEverywhere is "yes" when drills may run in every namespace of the cluster. */}}
+{{/* drillEverywhere is "yes" if drills may run in every namespace of the cluster. */}}
 {{- define "ordergrid.drillEverywhere" -}}
 {{- if and (has "*" .Values.drills.namespaces) (not .Values.watchNamespaces) -}}yes{{- end -}}
 {{- end -}}
 
 {{/*
 install takes a list: the context, one of auto, always and never, and an API such as monitoring.coreos.com/v1/PodMonitor. It
-gives "yes" when objects of that API are to be rendered; auto is when the cluster has it.
+is "yes" if objects of that API are to be rendered; auto is yes if the cluster has the API.
 */}}
 {{- define "ordergrid.install" -}}
 {{- $root := index . 0 -}}{{- $when := index . 1 -}}{{- $api := index . 2 -}}
 {{- if or (eq $when "always") (and (eq $when "auto") ($root.Capabilities.APIVersions.Has $api)) -}}yes{{- end -}}
 {{- end -}}
 
-{{/* monitorLabels are on everything that Prometheus has to find. */}}
+{{/* monitorLabels are the labels of all monitors and rules. */}}
 {{- define "ordergrid.monitorLabels" -}}
 {{ include "ordergrid.labels" . }}
 {{- with .Values.monitoring.labels }}
@@ -191,12 +192,12 @@ gives "yes" when objects of that API are to be rendered; auto is when the cluste
 {{- end }}
 {{- end -}}
 
-{{/* scrapeProtocols says how every endpoint is scraped: protobuf first, the only form that has native histograms. */}}
+{{/* scrapeProtocols of every endpoint: protobuf first, the only format with native histograms. */}}
 {{- define "ordergrid.scrapeProtocols" -}}
 scrapeProtocols: [PrometheusProto, OpenMetricsText1.0.0, OpenMetricsText0.0.1, PrometheusText0.0.4]
 {{- end -}}
 
-{{/* gridNamespaces are where grids and probes may be. */}}
+{{/* gridNamespaces selects the namespaces of grids and probes. */}}
 {{- define "ordergrid.gridNamespaces" -}}
 namespaceSelector:
   {{- if .Values.watchNamespaces }}
