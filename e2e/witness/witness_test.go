@@ -160,15 +160,15 @@ func (s *stage) show(ctx context.Context, by inject.Injector, spec api.DrillFaul
 		return err
 	})
 	s.until(ctx, "is injected", func() (err error) {
-		if f.Said, err = by.State(ctx, f); err == nil && f.Said.Phase != inject.Injected {
-			err = fmt.Errorf("%s: %s", f.Said.Phase, f.Said.Message)
+		if f.Reported, err = by.State(ctx, f); err == nil && f.Reported.Phase != inject.Injected {
+			err = fmt.Errorf("%s: %s", f.Reported.Phase, f.Reported.Message)
 		}
 		return err
 	})
 	injected := time.Since(begin)
 	s.until(ctx, "is seen", func() error {
 		if said, err := by.State(ctx, f); err == nil {
-			f.Said = said
+			f.Reported = said
 		}
 		r, err := s.observer.Look(ctx, f, before)
 		if err == nil && !r.Seen {
