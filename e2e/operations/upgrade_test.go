@@ -41,7 +41,7 @@ func upgradeFromPrevious(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	f.grow(ctx)
+	f.grow(ctx, append(slices.Clone(withoutSinks), "  security: {insecure: Accept}\n", "")...) // fields that release does not know
 	before, operators, records := f.pods(ctx), f.operators(ctx), f.epochs(ctx)
 	for name, pod := range before {
 		if got := pod.Spec.Containers[0].Image; !strings.HasSuffix(got, ":"+previousTag) {
