@@ -3,6 +3,7 @@ package sim
 import (
 	"strings"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
@@ -140,12 +141,34 @@ func (w *world) beginTimeline(p *process, st *replica.Status) {
 	}
 	t.begun, t.begunAt, t.base = true, w.now, len(p.log.hashes)
 	t.inherit(w.cameFrom(p, st.Config.Lineage), p.status.FreedSeq)
+	w.revive(p, st.Config.Lineage)
 	for seq := p.status.FreedSeq + 1; seq <= p.status.CommitSeq && !w.stopped; seq++ {
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
 		t.epochs = append(t.epochs, p.log.epochs[seq-1])
 		w.checkI7(p, t, p.st.Get(seq))
 	}
 	w.logf("lineage %d begins with the %d entries of %s; %d were committed", st.Config.Lineage, t.base, p.name, len(w.timeline(st.Config.Lineage-1).hashes))
+}
+
+// revive looks at the entries that a new lineage begins with and the last one did not
+// commit. An order in them may have been rejected by a primary whose memory is lost: that
+// answer is lost with it, as acknowledgements are.
+func (w *world) revive(p *process, lineage uint64) {
+	last := w.timeline(lineage - 1)
+	for seq := p.status.FreedSeq + 1; seq <= uint64(len(p.log.hashes)); seq++ {
+		if seq <= uint64(len(last.hashes)) && last.hashes[seq-1] == p.log.hashes[seq-1] {
+			continue
+		}
+		var e order.Entry
+		entry := p.st.Get(seq)
+		if _, err := order.DecodeEntry(entry, &e); err != nil || e.Kind != order.KindOrder {
+			continue // checkI7 has the error
+		}
+		if id := string(order.ClOrdID(entry)); w.check.refused[id] > 0 {
+			delete(w.check.refused, id)
+			w.history.revived[id] = lineage
+		}
+	}
 }
 
 // checkI12Record: in a planned roll, or change of the number of copies, no change of the record leaves more than one

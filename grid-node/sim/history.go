@@ -8,8 +8,9 @@ import (
 // it was acknowledged, every read that was answered.
 type history struct {
 	ops     []histOp
-	known   []string       // ClOrdIDs as their acknowledgements came in
-	writers map[string]int // orders submitted, by ClOrdID
+	known   []string          // ClOrdIDs as their acknowledgements came in
+	writers map[string]int    // orders submitted, by ClOrdID
+	revived map[string]uint64 // lineages that began with an order that was rejected before, by ClOrdID
 }
 
 type histOp struct {
@@ -55,7 +56,7 @@ func (h *history) of(lineage uint64, t *timeline) []linear.Op {
 	for i := range h.ops {
 		o := h.ops[i]
 		switch {
-		case o.dropped:
+		case o.dropped && (h.revived[o.Key] == 0 || lineage < h.revived[o.Key]):
 			continue
 		case o.lineage == lineage:
 		case o.Kind == linear.Get:

@@ -80,7 +80,7 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	w.profile = newProfile(seed, w.rng)
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = map[uint64]uint64{}, map[uint64]uint64{}, map[receiptKey]string{}
-	w.check.refused, w.history.writers = map[string]int{}, map[string]int{}
+	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
 		w.sinks = append(w.sinks, &sink{w: w, name: name})
 	}
