@@ -41,7 +41,7 @@ func (w *world) checkSpoiled() {
 	}
 	noticed := w.check.noticed
 	w.await("another state of "+p.name+", and", func() string {
-		if w.check.noticed == noticed {
+		if p.alive && w.check.noticed == noticed { // one that was stopped meanwhile takes its state along
 			return "it was not detected"
 		}
 		return ""
