@@ -52,7 +52,7 @@ func TestWhatCountsAsAnAnswer(t *testing.T) {
 	c := server(t, map[string]string{"number": matrix, "nothing": none, "undefined": nans, "histogram": native, "uncounted": blank})
 	for _, test := range []struct{ expr, fails string }{
 		{"number", ""}, {"histogram", ""}, {"nothing", "empty answer: 0 series"}, {"undefined", "empty answer: 1 series, none with a number"},
-		{"uncounted", "empty answer"}, {"syntax(", "no such thing"}, {"rate(x[$__unknown])", "not known: $__unknown"},
+		{"uncounted", "empty answer"}, {"syntax(", "no such thing"}, {"rate(x[$__unknown])", "unknown variable: $__unknown"},
 	} {
 		a := Board(c, board(test.expr), window.builtins(), window)
 		if len(a) != 1 || (a[0].Err == nil) != (test.fails == "") || test.fails != "" && !strings.Contains(a[0].Err.Error(), test.fails) {

@@ -22,7 +22,7 @@ func overview() (board, error) {
 				unit("percentunit").decimals(0).goal("red", at(1, "green")).empty(noOperator).docs("Conditions of an OrderGrid", "spec/ordergrid.md#conditions"),
 			lamp(3, "Without a primary", "Partitions of which no scraped node is primary and takes orders. A take-over lasts some tens of milliseconds: a lasting value does not resolve itself.").
 				ask("without", "count(count by ("+partition+") ("+role("")+")) - sum("+serving()+")").
-				decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+				decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are unavailable", "replication.md#when-things-are-unavailable"),
 			lamp(3, "Fewest copies in sync", "Of the partition that has the fewest: copies that hold every acknowledged order. One copy survives no failure.").
 				ask("copies", "min("+copies()+")").
 				decimals(0).goal("red", at(1, "orange"), at(2, "green")).empty(noGrid).docs("Runbook: not redundant", "runbooks/NotRedundant.md"),

@@ -25,7 +25,7 @@ func rolesNow() []*panel {
 			custom("lineInterpolation", "stepAfter").decimals(0).fromZero().empty(noGrid).docs("Who may change the configuration", "replication.md#who-may-change-the-configuration"),
 		lamp(4, "Partitions without a primary", "Partitions of which no scraped node is primary and takes orders.").
 			ask("without", "count(count by ("+partition+") ("+role("")+")) - sum("+serving()+")").
-			decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+			decimals(0).goal("green", at(1, "red")).empty(noGrid).docs("When things are unavailable", "replication.md#when-things-are-unavailable"),
 		lamp(4, "Fewest copies in sync", "Of the partition that has the fewest.").
 			ask("copies", "min("+copies()+")").
 			decimals(0).goal("red", at(1, "orange"), at(2, "green")).empty(noGrid).docs("Runbook: not redundant", "runbooks/NotRedundant.md"),
@@ -142,7 +142,7 @@ func trouble() []*panel {
 		lines(6, 7, "Requests to the API server", "Changes of a configuration proposed, and reads and watches that failed. Orders do not need it; a change of members does.").
 			ask("proposed", sumBy("", increase(node("arbiter_proposals_total")))).
 			ask("failed", sumBy("", increase(node("arbiter_errors_total")))).
-			fromZero().empty(noGrid).docs("When things are away", "replication.md#when-things-are-away"),
+			fromZero().empty(noGrid).docs("When things are unavailable", "replication.md#when-things-are-unavailable"),
 	}
 }
 

@@ -23,8 +23,8 @@ func rebalanceUnderFire(t *testing.T) {
 	ctx, f := on(t)
 	f.grow(ctx, append(withoutSinks, "  memory: 256Mi\n", "  memory: 512Mi\n  partitions: 2\n  rebalance: {maxConcurrent: 1, bandwidth: 1Mi}\n")...)
 	r := f.record(ctx, "rebalance-under-fire", 2)
-	l := f.spread(ctx, 300, nil)
-	l.more(t, 15_000) // so that a move takes its time
+	l := f.spread(ctx, 600, nil)
+	l.more(t, 30_000) // so that a move takes its time
 	early := l.some(20)
 	for _, s := range []struct {
 		to   int32
