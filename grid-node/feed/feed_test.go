@@ -52,6 +52,33 @@ func TestReadersAreWokenByCommits(t *testing.T) {
 	wg.Wait() // the test's own limit ends it
 }
 
+// A reader that waits for a later entry is still woken after the wake-up of another one.
+func TestLaterReadersAreWokenToo(t *testing.T) {
+	log := &counter{}
+	f := New(log)
+	readers := map[uint64]*Reader{1: reader(t, f, "next"), 3: reader(t, f, "later"), 5: reader(t, f, "last")}
+	woken := make(chan uint64, len(readers))
+	for seq, r := range readers {
+		go func() {
+			r.Await(t.Context(), seq, 0)
+			woken <- seq
+		}()
+		for r.awaits.Load() != seq || f.next.Load() > seq {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for seq := uint64(1); seq <= 5; seq++ {
+		log.committed.Store(seq)
+		f.Wake()
+		if readers[seq] == nil {
+			continue
+		}
+		if got := <-woken; got != seq { // the test's own limit ends it
+			t.Errorf("entry %d woke the reader that awaits %d", seq, got)
+		}
+	}
+}
+
 // A reader that waits for an entry far ahead, or for none, is left alone.
 func TestReadersAreWokenForWhatTheyAwait(t *testing.T) {
 	log := &counter{}
