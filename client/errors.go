@@ -58,6 +58,9 @@ var (
 	ErrSessionMoved       = errors.New("session is open on another connection")
 	ErrSinkUnreadable     = errors.New("sink cannot be read")
 	ErrNotPermitted       = errors.New("not permitted")
+	ErrReaderUnknown      = errors.New("no outside reader has the name")
+	ErrDiverged           = errors.New("another history")
+	ErrReaderAhead        = errors.New("not committed there yet")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -66,7 +69,8 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeSequenceGap: ErrSequenceGap, wire.CodeDraining: ErrDraining, wire.CodeInsufficientInSync: ErrInsufficientInSync,
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
 	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
-	wire.CodeNotPermitted: ErrNotPermitted,
+	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
+	wire.CodeReaderAhead: ErrReaderAhead,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted

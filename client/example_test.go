@@ -165,6 +165,39 @@ func ExampleClient_ReadLog() {
 	// Output: order true true
 }
 
+func ExampleClient_Follow() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := client.Dial(ctx, client.Config{Endpoints: exampleEndpoints(), Grid: "dev"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	receipt, err := c.Submit(ctx, newOrder("FOLLOW-1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	// From that order on, and what comes; After of an earlier follower begins behind what that had.
+	f, err := c.Follow(ctx, client.FollowOptions{Partition: receipt.Partition, After: client.Position{Seq: receipt.Seq - 1}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		b, err := f.Next(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, e := range b.Entries {
+			if o, ok := e.Order(b.Partition); ok {
+				fmt.Println(o.ClOrdID, o.ID == receipt.ID())
+				return
+			}
+		}
+	}
+	// Output: FOLLOW-1 true
+}
+
 // Explains why orders waited. What is printed for a hand-over: "p1: no answers for 2.6ms (moved),
 // from primary … of epoch 7 to … of epoch 8, 1 attempts: …".
 func ExampleClient_Outages() {

@@ -235,7 +235,7 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 
 // passing reports whether a refused read can succeed later.
 func passing(code wire.Code) bool {
-	return code == wire.CodeDraining || code == wire.CodeOverloaded || code == wire.CodeInsufficientInSync
+	return code == wire.CodeDraining || code == wire.CodeOverloaded || code == wire.CodeInsufficientInSync || code == wire.CodeReaderAhead
 }
 
 // replica selects the target: the primary, or for backup reads the in-sync

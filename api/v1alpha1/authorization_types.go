@@ -51,18 +51,19 @@ type AuthorizationRule struct {
 	// +kubebuilder:validation:MaxItems=64
 	Subjects []AuthorizationSubject `json:"subjects"`
 
-	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID) and Admin (read the
-	// whole log and the sink's files). None of them includes another.
+	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID), Admin (read the
+	// whole log and the sink's files), Watch (follow the log as it grows) and Sink (be a sink of type External: report the
+	// position it holds; requires Watch as well). None of them includes another.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=5
 	Permissions []AuthorizationPermission `json:"permissions"`
 }
 
 // AuthorizationPermission is what a client may do.
 //
-// +kubebuilder:validation:Enum=Submit;Read;Admin
+// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink
 type AuthorizationPermission string
 
 const (
@@ -72,6 +73,10 @@ const (
 	PermissionRead AuthorizationPermission = "Read"
 	// PermissionAdmin is to read the whole log and the sink's files.
 	PermissionAdmin AuthorizationPermission = "Admin"
+	// PermissionWatch is to follow the log as it grows.
+	PermissionWatch AuthorizationPermission = "Watch"
+	// PermissionSink is to follow it as a sink of type External, and to say what that holds.
+	PermissionSink AuthorizationPermission = "Sink"
 )
 
 // AuthorizationSubject is one client or a group of clients, as in a RoleBinding.

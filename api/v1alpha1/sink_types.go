@@ -10,6 +10,9 @@ import (
 // SinkSpec is one destination of committed orders.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.?file.?volume.orValue('EmptyDir') == 'EmptyDir' && oldSelf.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.file) && has(oldSelf.file) && self.file == oldSelf.file",message="changed; the PersistentVolumeClaims of a running grid's pods stay as they were made; keep it as it was, or create a second OrderGrid and move the traffic"
+// +kubebuilder:validation:XValidation:fieldPath=".type",rule="self.type == oldSelf.type",messageExpression="'%s was of type %s, and its place in the logs is of that; keep the type, or remove the sink and add one of another name'.format([self.name, oldSelf.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.type == 'File' || !has(self.file)",messageExpression="'file is for type File, and sink %s is of type %s; remove file'.format([self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.type == 'File' || self.name != 'file'",message="the name file is for a sink of type File; use another name"
 type SinkSpec struct {
 	// name of the sink, in the log of every partition, in metrics and in status: lowercase letters, digits and hyphens,
 	// beginning with a letter, at most 32. The sink called file continues where spec.writeBehind stopped.
@@ -19,7 +22,8 @@ type SinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is no name of a sink; use lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen, such as audit or archive-2'.format([self])"
 	Name string `json:"name"`
 
-	// type is File: appended to files of the primary's pod, fsync per batch.
+	// type is File: appended to files of the primary's pod, fsync per batch; or External: a program outside the grid follows
+	// the log under this name and says what it holds.
 	// +required
 	// +unionDiscriminator
 	Type SinkType `json:"type"`
@@ -31,11 +35,15 @@ type SinkSpec struct {
 
 // SinkType is the kind of a sink.
 //
-// +kubebuilder:validation:Enum=File
+// +kubebuilder:validation:Enum=File;External
 type SinkType string
 
-// SinkFile appends one line per log entry to a file.
-const SinkFile SinkType = "File"
+const (
+	// SinkFile appends one line per log entry to a file.
+	SinkFile SinkType = "File"
+	// SinkExternal is a program outside the grid that follows the log.
+	SinkExternal SinkType = "External"
+)
 
 // SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name, because it predates named sinks.
 const SinkNameFile = "file"
@@ -59,7 +67,7 @@ func (g *OrderGrid) Sinks() []SinkSpec {
 // ReadableSink is the sink whose files the nodes serve for comparison with the log: file, or the first by name.
 // nil if there is none.
 func (g *OrderGrid) ReadableSink() *SinkSpec {
-	sinks := g.Sinks()
+	sinks := g.FileSinks()
 	for i := range sinks {
 		if sinks[i].Name == SinkNameFile {
 			return &sinks[i]
@@ -71,13 +79,21 @@ func (g *OrderGrid) ReadableSink() *SinkSpec {
 	return nil
 }
 
-// OutlivesPods reports whether the sink's data survives the pods of the grid.
-func (s *SinkSpec) OutlivesPods() bool {
-	return s.Type == SinkFile && s.File.Volume == SinkVolumeClaim
+// FileSinks returns the sinks that write files on the pods.
+func (g *OrderGrid) FileSinks() []SinkSpec {
+	return slices.DeleteFunc(g.Sinks(), func(s SinkSpec) bool { return s.Type != SinkFile })
 }
 
+// HasClaim reports whether the sink writes to a PersistentVolumeClaim of each pod.
+func (s *SinkSpec) HasClaim() bool { return s.Type == SinkFile && s.File.Volume == SinkVolumeClaim }
+
+// OutlivesPods reports whether the sink's data survives the pods of the grid.
+func (s *SinkSpec) OutlivesPods() bool { return s.Type == SinkExternal || s.HasClaim() }
+
 // OutlivesShard reports whether the sink's data survives a shard's objects.
-func (s *SinkSpec) OutlivesShard() bool { return s.OutlivesPods() && s.File.WhenDeleted != ClaimDelete }
+func (s *SinkSpec) OutlivesShard() bool {
+	return s.Type == SinkExternal || s.HasClaim() && s.File.WhenDeleted != ClaimDelete
+}
 
 // FileSinkSpec is the volume that a file sink writes to, one per pod.
 //

@@ -85,6 +85,7 @@ func TestSinkUpdates(t *testing.T) {
 	behind := func(f *api.FileSinkSpec) api.OrderGridSpec {
 		return api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: f}}
 	}
+	outside := func(name string) api.SinkSpec { return api.SinkSpec{Name: name, Type: api.SinkExternal} }
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
 	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
@@ -108,6 +109,10 @@ func TestSinkUpdates(t *testing.T) {
 		{"file is added", sinks(fileSink("audit", "")), sinks(fileSink("audit", ""), fileSink("file", "")), named},
 		{"file is added to a grid without sinks", hold, sinks(fileSink("file", "")), named},
 		{"file is taken", sinks(fileSink("audit", ""), fileSink("file", "")), sinks(fileSink("audit", "")), ""},
+
+		{"one outside is added", sinks(fileSink("audit", "")), sinks(fileSink("audit", ""), outside("kafka")), ""},
+		{"one outside is taken", sinks(fileSink("audit", ""), outside("kafka")), sinks(fileSink("audit", "")), ""},
+		{"a directory becomes one outside", sinks(fileSink("audit", "")), sinks(outside("audit")), "spec.sinks[0].type: Invalid value: audit was of type File, and its place in the logs is of that; keep the type, or remove the sink and add one of another name"},
 
 		{"Hold is left out", hold, sinks(), ""},
 		{"Hold is said", sinks(), hold, ""},

@@ -16,6 +16,7 @@ import (
 
 type devFlags struct {
 	sink, dir, memory, io, logLevel string
+	external                        []string
 	asJSON, pprof, leased           bool
 }
 
@@ -64,6 +65,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.IntVar(&o.HTTPPort, "http-port", 9400, "metrics and health port of the first node, the others follow; 0: any free ports")
 	fl.StringVar(&f.sink, "sink", "hold", "sink: hold (none) or file")
 	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
+	fl.StringSliceVar(&f.external, "external-sink", nil, "name of a sink outside the grid, which follows the log and says what it holds; repeat or separate by commas")
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")
 	fl.BoolVar(&o.TLS, "tls", false, "TLS 1.3 on the data ports, with throw-away certificates; the commands printed have the flags for it")
@@ -90,6 +92,9 @@ func (f *devFlags) apply(o *dev.Options) error {
 	}
 	o.Log = log
 	o.Args = []string{"--memory-limit", f.memory, "--sink", f.sink, "--log-level", f.logLevel, "--log-format", "text", "--io", f.io}
+	if len(f.external) > 0 {
+		o.Args = append(o.Args, "--external-sink", strings.Join(f.external, ","))
+	}
 	if f.leased {
 		o.Args = append(o.Args, "--leased-reads")
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +17,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
-
-// tailEvery is the polling interval of a log that has been read to its end.
-const tailEvery = 200 * time.Millisecond
 
 type tailFlags struct {
 	reachFlags
@@ -35,8 +31,8 @@ func tailCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail GRID",
 		Short: "Show the last orders of a grid, and new ones",
-		Long: `Shows the last committed orders, in the order of their receipt, and with --follow new ones
-until it is interrupted. It polls the logs of the primaries every 200 ms, and goes on after a failover.
+		Long: `Shows the last committed orders, in the order of their receipt, and with --follow new ones as they
+are committed, until it is interrupted: from any in-sync replica, through failovers.
 Orders of one partition are in the order of its log; partitions have no order between them.
 
 ` + reachHelp + `
@@ -193,29 +189,41 @@ func (t *tailer) follow(ctx context.Context, next map[wire.PartitionID]uint64) e
 }
 
 func (t *tailer) followOne(ctx context.Context, p wire.PartitionID, from uint64) error {
-	tick := time.NewTicker(tailEvery)
-	defer tick.Stop()
+	after := client.Position{Seq: from - 1}
 	for {
-		end, err := t.client.ReadLog(ctx, p, "", from, func(e client.LogEntry) error {
-			o, ok := e.Order(p)
-			if !ok {
-				return nil
-			}
-			return t.write(&o)
-		})
-		if freed, gone := freedUpTo(err); gone {
-			t.note("%s: entries %d to %d were freed before they could be read here; they are downstream", p, from, freed)
-			from = freed + 1
-			continue
-		}
+		f, err := t.client.Follow(ctx, client.FollowOptions{Partition: p, After: after})
 		if err != nil {
 			return err
 		}
-		from = end.NextSeq
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		err = t.writeAll(ctx, f)
+		_ = f.Close()
+		var gone *client.SnapshotRequiredError
+		switch {
+		case ctx.Err() != nil:
 			return nil
+		case !errors.As(err, &gone):
+			return err
+		}
+		t.note("%s: entries %d to %d were freed before they could be read here; they are downstream", p, gone.Wanted, gone.After.Seq)
+		after = gone.After
+	}
+}
+
+// writeAll writes the orders that a follower gets.
+func (t *tailer) writeAll(ctx context.Context, f *client.Follower) error {
+	for {
+		b, err := f.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range b.Entries {
+			o, ok := e.Order(b.Partition)
+			if !ok {
+				continue
+			}
+			if err := t.write(&o); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (c *preflight) checkFault(d *api.FailoverDrill, grid *api.OrderGrid, p *pla
 		c.add(reasonGridMismatch, "fault %s (%s) takes the only copy there is: OrderGrid %s has replicas: 1, and every order that was acknowledged would be lost; set spec.safety.lastCopy: Take to see that, or name a grid with two copies or more", f.Name, f.Type, grid.Name)
 	case f.Expect != nil && f.Expect.Grid == api.GridRefusesOrders && grid.Spec.MinInSync < 2 && f.Start != api.StartHeld:
 		c.add(reasonGridMismatch, "fault %s expects that orders are refused when copies are missing, and OrderGrid %s has minInSync: %d, with which one copy is enough; set it to 2, or leave out expect.grid", f.Name, grid.Name, grid.Spec.MinInSync)
-	case (f.Type == api.FaultIODelay || f.Type == api.FaultIOError) && len(grid.Sinks()) == 0:
+	case (f.Type == api.FaultIODelay || f.Type == api.FaultIOError) && len(grid.FileSinks()) == 0:
 		c.add(reasonGridMismatch, "fault %s (%s) concerns the files of a sink, and OrderGrid %s has none; name a grid with a sink of type File", f.Name, f.Type, grid.Name)
 	}
 }

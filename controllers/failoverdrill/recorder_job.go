@@ -120,7 +120,7 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 // its content again.
 func noSink(grid *api.OrderGrid, steps []plan.Step) string {
 	sink := grid.ReadableSink()
-	if sink == nil || sink.OutlivesPods() {
+	if sink == nil || sink.HasClaim() {
 		return ""
 	}
 	if i := slices.IndexFunc(steps, func(p plan.Step) bool { return replacesPods(p.Fault.Type) }); i >= 0 {

@@ -48,7 +48,7 @@ func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
 func rules(a *api.AuthorizationSpec) access.Document {
 	doc := access.Document{Rules: []access.Rule{{
 		Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: access.Tools}},
-		Permissions: []string{string(api.PermissionSubmit), string(api.PermissionRead), string(api.PermissionAdmin)},
+		Permissions: []string{string(api.PermissionSubmit), string(api.PermissionRead), string(api.PermissionAdmin), string(api.PermissionWatch), string(api.PermissionSink)},
 	}}}
 	for _, rule := range a.Rules {
 		var r access.Rule

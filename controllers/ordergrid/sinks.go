@@ -45,8 +45,11 @@ func sinkArgs(grid *api.OrderGrid) []string {
 		args = []string{"--sink", "file", "--sink-dir", sinkDir(api.SinkNameFile)}
 	}
 	for i := range sinks {
-		if name := sinks[i].Name; name != api.SinkNameFile {
-			args = append(args, "--file-sink", name+"="+sinkDir(name))
+		switch s := &sinks[i]; {
+		case s.Type == api.SinkExternal:
+			args = append(args, "--external-sink", s.Name)
+		case s.Name != api.SinkNameFile:
+			args = append(args, "--file-sink", s.Name+"="+sinkDir(s.Name))
 		}
 	}
 	if removed := removedSinks(grid); len(removed) > 0 {
@@ -109,7 +112,7 @@ func (o *observation) sinkStatus(status *api.OrderGridStatus) {
 
 // sinkMounts of the grid node's container.
 func sinkMounts(grid *api.OrderGrid) (list []corev1.VolumeMount) {
-	for _, s := range grid.Sinks() {
+	for _, s := range grid.FileSinks() {
 		list = append(list, corev1.VolumeMount{Name: sinkVolume(s.Name), MountPath: sinkDir(s.Name)})
 	}
 	return list
@@ -117,8 +120,8 @@ func sinkMounts(grid *api.OrderGrid) (list []corev1.VolumeMount) {
 
 // sinkVolumes of the pod; a PersistentVolumeClaim comes from the StatefulSet's claim templates instead.
 func sinkVolumes(grid *api.OrderGrid) (list []corev1.Volume) {
-	for _, s := range grid.Sinks() {
-		if !s.OutlivesPods() {
+	for _, s := range grid.FileSinks() {
+		if !s.HasClaim() {
 			list = append(list, corev1.Volume{Name: sinkVolume(s.Name), VolumeSource: corev1.VolumeSource{
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &s.File.Size},
 			}})
@@ -129,8 +132,8 @@ func sinkVolumes(grid *api.OrderGrid) (list []corev1.Volume) {
 
 // claimSinks adds the claims of the sinks to a shard's StatefulSet.
 func claimSinks(grid *api.OrderGrid, shard int32, set *appsv1.StatefulSet) {
-	for _, s := range grid.Sinks() {
-		if s.OutlivesPods() {
+	for _, s := range grid.FileSinks() {
+		if s.HasClaim() {
 			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim(grid, shard, &s))
 			set.Spec.PersistentVolumeClaimRetentionPolicy = retention(s.File.WhenDeleted) // of all claims: the API server enforces it
 		}
@@ -168,7 +171,7 @@ func capacityAdvice(grid *api.OrderGrid) string {
 	case slices.ContainsFunc(grid.Sinks(), func(s api.SinkSpec) bool { return s.OutlivesPods() }):
 		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
 	}
-	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink on a PersistentVolumeClaim, which cannot be added to a running grid: raise spec.memory"
+	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type External to spec.sinks, or raise spec.memory"
 }
 
 // sinkSteps are the lags in status, which is written when the next one is reached.

@@ -62,6 +62,15 @@ func TestSinksOfPods(t *testing.T) {
 		t.Errorf("claims, volumes and mounts: %s", got)
 	}
 
+	grid.Spec.Sinks = append(grid.Spec.Sinks, api.SinkSpec{Name: "kafka", Type: api.SinkExternal})
+	if got := args(); got != all+" --external-sink kafka" {
+		t.Errorf("with one outside: %s", got)
+	}
+	if with := statefulSet(grid, 0, 2, pod(grid, 0, testDefaults)); len(with.Spec.VolumeClaimTemplates) != len(claims) || len(with.Spec.Template.Spec.Volumes) != len(set.Spec.Template.Spec.Volumes) {
+		t.Errorf("a sink outside has volumes: %+v", with.Spec.Template.Spec.Volumes)
+	}
+	grid.Spec.Sinks = grid.Spec.Sinks[:3]
+
 	grid.Status.Sinks = []api.SinkStatus{{Name: "audit"}, {Name: "desk"}, {Name: "file"}, {Name: "new"}}
 	grid.Status.RemovedSinks = []string{"old", "desk"} // desk was added again before the operator saw its removal
 	if got, want := args(), all+" --removed-sink old,new"; got != want {

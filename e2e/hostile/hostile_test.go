@@ -48,7 +48,7 @@ func of(t *testing.T, name string, usual int) int {
 	return n
 }
 
-const rules = `{"rules": [{"subjects": [{"kind": "User", "name": "ordergrid-dev-client"}], "permissions": ["Submit", "Read", "Admin"]}]}`
+const rules = `{"rules": [{"subjects": [{"kind": "User", "name": "ordergrid-dev-client"}], "permissions": ["Submit", "Read", "Admin", "Watch", "Sink"]}]}`
 
 // program is grid-node as it is here, or another build of it, to compare the two.
 func program(t *testing.T) string {

@@ -15,13 +15,15 @@ const (
 	Submit = Permissions(wire.MaySubmit) // open sessions, submit orders
 	Read   = Permissions(wire.MayRead)   // read an order by its id or ClOrdID
 	Admin  = Permissions(wire.MayAdmin)  // read the whole log and the sink's files
-	All    = Submit | Read | Admin
+	Watch  = Permissions(wire.MayWatch)  // follow the log as it grows
+	Sink   = Permissions(wire.MaySink)   // be a reader of the configuration, for which the log is held
+	All    = Submit | Read | Admin | Watch | Sink
 )
 
 var permissionNames = [...]struct {
 	p    Permissions
 	name string
-}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}}
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}}
 
 // String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {
@@ -43,7 +45,15 @@ func parsePermission(s string) (Permissions, error) {
 			return n.p, nil
 		}
 	}
-	return 0, fmt.Errorf("permission is %.40q, allowed: Submit, Read, Admin", s)
+	return 0, fmt.Errorf("permission is %.40q, allowed: %s", s, All)
+}
+
+// Each lists the permissions one by one.
+func Each() (all []Permissions) {
+	for _, n := range permissionNames {
+		all = append(all, n.p)
+	}
+	return all
 }
 
 // Needs returns the permission that a client's request of type t requires; 0 if any

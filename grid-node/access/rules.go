@@ -29,7 +29,7 @@ type Document struct {
 // Rule grants permissions to subjects.
 type Rule struct {
 	Subjects    []Subject `json:"subjects"`
-	Permissions []string  `json:"permissions"` // Submit, Read, Admin
+	Permissions []string  `json:"permissions"` // Submit, Read, Admin, Watch, Sink
 }
 
 // Subject is as in a RoleBinding.
@@ -75,7 +75,7 @@ func Compile(doc *Document) (*Rules, error) {
 			p |= one
 		}
 		if p == 0 {
-			return nil, fmt.Errorf("rules[%d].permissions: none, allowed: one or more of Submit, Read, Admin", i)
+			return nil, fmt.Errorf("rules[%d].permissions: none, allowed: one or more of %s", i, All)
 		}
 		for j, s := range rule.Subjects {
 			if err := r.grant(s, p); err != nil {

@@ -127,6 +127,15 @@ func (r *Reader) Hold(seq uint64) {
 	r.f.log.Pin(lowest)
 }
 
+// Close removes the reader from its feed: it no longer holds entries back, and its name is free.
+func (r *Reader) Close() {
+	r.Hold(0)
+	r.f.mu.Lock()
+	defer r.f.mu.Unlock()
+	all := slices.DeleteFunc(slices.Clone(*r.f.readers.Load()), func(o *Reader) bool { return o == r })
+	r.f.readers.Store(&all)
+}
+
 // Nudge ends the current Await, or the next one.
 func (r *Reader) Nudge() {
 	select {

@@ -179,3 +179,21 @@ func BenchmarkWake(b *testing.B) {
 		})
 	}
 }
+
+// A reader that is closed holds nothing, is woken no more, and leaves its name.
+func TestClosedReadersHoldNothing(t *testing.T) {
+	log := &counter{}
+	f := New(log)
+	a, b := reader(t, f, "a"), reader(t, f, "b")
+	a.Hold(3)
+	b.Hold(7)
+	a.Close()
+	if pin := log.pin.Load(); pin != 7 {
+		t.Errorf("entries from %d on stay, want from 7 on", pin)
+	}
+	reader(t, f, "a")
+	b.Close()
+	if pin := log.pin.Load(); pin != 0 || b.Held() != 0 {
+		t.Errorf("entries from %d on stay for no reader", pin)
+	}
+}

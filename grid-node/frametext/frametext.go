@@ -185,6 +185,10 @@ func Reply(frame []byte) string {
 			return fmt.Sprintf("LogChunk %d: nothing from %d, commit %d", m.ReqID, m.FirstSeq, m.CommitSeq)
 		}
 		return fmt.Sprintf("LogChunk %d: %s, commit %d last %d", m.ReqID, entries(m.Entries), m.CommitSeq, m.LastSeq)
+	case wire.TypeAdvanced:
+		var m wire.Advanced
+		_ = wire.DecodeAdvanced(frame, &m)
+		return fmt.Sprintf("Advanced %d: seq %d", m.ReqID, m.Seq)
 	default:
 		return t.String()
 	}

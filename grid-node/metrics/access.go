@@ -38,7 +38,7 @@ func (e emitter) access(s *Snapshot) {
 	for r := range refusals {
 		e.counter(clientsRefused, s.Node.ClientsRefused[r], r.String())
 	}
-	for _, p := range []access.Permissions{access.Submit, access.Read, access.Admin} {
+	for _, p := range access.Each() {
 		e.counter(notPermitted, s.Node.NotPermitted[p], strings.ToLower(p.String()))
 	}
 	e.gauge(rulesUnread, b2f(s.Access.RulesUnread))

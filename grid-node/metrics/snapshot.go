@@ -3,6 +3,7 @@ package metrics
 import (
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -17,8 +18,8 @@ type NodeCounters struct {
 	PeersRefused      uint64
 	NodesRefused      uint64 // claimed to be nodes without proof
 	ClientsRefused    [refusals]uint64
-	NotPermitted      [8]uint64 // requests, by the access.Permissions they require: one bit each
-	PeerFramesDropped uint64    // no connection to the peer, or an unknown partition
+	NotPermitted      [access.All + 1]uint64 // requests, by the access.Permissions they require: one bit each
+	PeerFramesDropped uint64                 // no connection to the peer, or an unknown partition
 	Proposals         uint64
 	Restarts          uint64 // replicas discarded and restarted
 	ArbiterErrors     uint64

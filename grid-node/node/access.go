@@ -118,7 +118,7 @@ func (c *clients) turnAway(l *link) error {
 			c.cfg.Grid, c.audience()))
 	}
 	c.refused(l, metrics.RefusedNotPermitted, "no rule gives it a permission")
-	return l.goaway(wire.GoawayNotPermitted, fmt.Sprintf("%s has no permission on grid %q: a rule in spec.security.authorization.rules of the OrderGrid gives Submit, Read or Admin", l.who, c.cfg.Grid))
+	return l.goaway(wire.GoawayNotPermitted, fmt.Sprintf("%s has no permission on grid %q: a rule in spec.security.authorization.rules of the OrderGrid gives %s", l.who, c.cfg.Grid, access.All))
 }
 
 func (c *clients) audience() string {
@@ -196,6 +196,7 @@ func (c *clients) judge(l *link, reqID uint64, token []byte, v access.Verdict) {
 	if c.takeIn(l) != nil {
 		return
 	}
+	c.stillMay(l)
 	c.believe(l, token, v)
 	if l.state != ready {
 		c.welcomeClient(l)
@@ -222,11 +223,16 @@ func (c *clients) authenticated(l *link, reqID uint64) {
 // notPermitted answers a request that requires a permission the client lacks. The text
 // names both.
 func (c *clients) notPermitted(l *link, t wire.Type, frame []byte) error {
+	return c.lacks(l, t, access.Needs(t), frame)
+}
+
+// lacks is notPermitted of the permission that the client needs. The text says whom to give
+// what.
+func (c *clients) lacks(l *link, t wire.Type, need access.Permissions, frame []byte) error {
 	reqID, slot, err := wire.RequestID(frame)
 	if err != nil {
 		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
-	need := access.Needs(t)
 	c.counters.NotPermitted[need]++
 	c.limited("not-permitted"+l.who.String(), func() {
 		c.log.Warn("a request was not permitted; the same within a second is counted only", "remote", l.conn.Remote(), "client", l.who.String(), "request", t.String(), "needs", need.String(), "has", l.may.String())
@@ -265,6 +271,7 @@ func (c *clients) judgeAgain(l *link, v access.Verdict) {
 			return
 		}
 		if c.takeIn(l) == nil {
+			c.stillMay(l)
 			c.believe(l, l.token, v)
 		}
 	case errors.Is(v.Err, access.ErrExpired):
@@ -299,6 +306,8 @@ func (c *clients) rulesChanged() {
 		if l.may = rules.Of(l.who); l.may == 0 && l.conn.Open() {
 			_ = c.turnAway(l)
 			ended++
+		} else {
+			c.stillMay(l)
 		}
 	}
 	c.log.Info("authorization rules changed", "clients", len(c.byID), "ended", ended)

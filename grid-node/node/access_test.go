@@ -77,7 +77,8 @@ func token(account string, lives time.Duration) string {
 const deskRules = `{"rules": [
 	{"subjects": [{"kind": "User", "name": "gateway"}, {"kind": "ServiceAccount", "namespace": "trading", "name": "gateway"}], "permissions": ["Submit", "Read"]},
 	{"subjects": [{"kind": "Group", "name": "surveillance"}, {"kind": "ServiceAccount", "namespace": "trading", "name": "reader"}], "permissions": ["Read"]},
-	{"subjects": [{"kind": "User", "name": "operations"}], "permissions": ["Submit", "Read", "Admin"]}]}`
+	{"subjects": [{"kind": "User", "name": "operations"}], "permissions": ["Submit", "Read", "Admin", "Watch", "Sink"]},
+	{"subjects": [{"kind": "User", "name": "watcher"}], "permissions": ["Watch"]}, {"subjects": [{"kind": "User", "name": "writer"}], "permissions": ["Sink"]}]}`
 
 func newDesk(t *testing.T, nodes int, limits access.Limits, change ...func(*Config)) *desk {
 	t.Helper()
@@ -167,7 +168,7 @@ func (d *desk) can(cfg client.Config, id string) (access.Permissions, error) {
 	try := func(p access.Permissions, err error) {
 		d.t.Helper()
 		switch {
-		case err == nil, errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrSinkUnreadable):
+		case err == nil, errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrSinkUnreadable), errors.Is(err, client.ErrReaderUnknown):
 			may |= p
 		case !errors.Is(err, client.ErrNotPermitted) || !strings.Contains(err.Error(), `on grid "g"`) || !strings.Contains(err.Error(), p.String()):
 			d.t.Errorf("%s: %v, want a refusal that names grid and permission", p, err)
@@ -182,6 +183,15 @@ func (d *desk) can(cfg client.Config, id string) (access.Permissions, error) {
 	try(access.Admin, err)
 	_, err = c.ReadLog(d.t.Context(), part, d.addrs[0], 1, func(client.LogEntry) error { return nil })
 	try(access.Admin, err)
+	_, err = followOnce(d.t, c, client.FollowOptions{Partition: part, AtEnd: true})
+	try(access.Watch, err)
+	f, err := c.Follow(d.t.Context(), client.FollowOptions{Partition: part, Name: "kafka"})
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		_ = f.Advance(1, 1)
+		err = f.Flush(d.t.Context())
+	}
+	try(access.Sink, err)
 	return may, nil
 }
 
@@ -202,6 +212,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"gateway's certificate", d.as("gateway"), access.Submit | access.Read, nil, ""},
 		{"certificate of a group", d.as("alice", "surveillance"), access.Read, nil, ""},
 		{"operations' certificate", d.as("operations"), access.All, nil, ""},
+		{"watcher's certificate", d.as("watcher"), access.Watch, nil, ""},
+		{"writer's certificate", d.as("writer"), access.Sink, nil, ""},
 		{"certificate not in the rules", d.as("mallory"), 0, client.ErrNotPermitted, `user "mallory" has no permission on grid "g"`},
 		{"certificate that calls itself a service account", d.as("system:serviceaccount:trading:gateway"), 0, client.ErrUnauthenticated, "authenticates clients"},
 		{"neither certificate nor token", d.withToken(nil), 0, client.ErrUnauthenticated, `with a token for audience "ordergrid.dev"`},

@@ -65,6 +65,7 @@ func (p *partition) statusChanged() {
 	before := p.status
 	p.status = p.replica.Status()
 	p.tellSinks()
+	p.tellFollowers()
 	p.changes.changed(&before)
 	var epoch uint64
 	if p.status.Config != nil {

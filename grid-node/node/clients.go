@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -15,6 +16,7 @@ type clients struct {
 	parts     *partitions
 	directory *directory
 	sinkFiles *sinkFiles
+	follows   follows
 
 	byID     map[uint64]*link // those that may do something, by connection id
 	connsOf  map[string]int   // how many of them by Identity.Key, see takeIn
@@ -48,6 +50,8 @@ func (c *clients) request(l *link, t wire.Type, frame []byte) error {
 var clientFrames = [256]func(*clients, *link, []byte) error{
 	wire.TypeListSinks:    (*clients).askSink,
 	wire.TypeReadSink:     (*clients).askSink,
+	wire.TypeFollow:       (*clients).follow,
+	wire.TypeFollowCredit: (*clients).followCredit,
 	wire.TypeTableRequest: func(c *clients, l *link, frame []byte) error { return c.directory.answerTable(l, frame) },
 	wire.TypePing:         func(_ *clients, l *link, frame []byte) error { return l.pong(frame) },
 	wire.TypeAuthenticate: (*clients).authenticate,
@@ -66,5 +70,8 @@ func (c *clients) goaway(code uint16, text string) {
 // closed forgets a connection. Replies to it are dropped by its id: the replicas need no event.
 func (c *clients) closed(l *link) {
 	delete(c.byID, l.conn.ID())
+	for _, w := range slices.Clone(l.streams) {
+		w.end(wire.EndLeaving, "")
+	}
 	c.letGo(l)
 }

@@ -80,6 +80,8 @@ type Config struct {
 	// FileSinks are further file sinks, directories by name: lowercase letters, digits and
 	// hyphens. Every node of the grid has the same names.
 	FileSinks map[string]string
+	// ExternalSinks are names of sinks outside the grid, which follow the log and report their position.
+	ExternalSinks []string
 	// RemovedSinks are names of former sinks of the grid. Entries they lack may be freed.
 	RemovedSinks []string
 
@@ -206,8 +208,8 @@ func (c *Config) checkRetention() error {
 		return fmt.Errorf("--high-watermark: value %d, allowed: 20..95", c.HighWatermark)
 	case c.Retention != RetentionKeepAll && c.Retention != RetentionFreeDownstream:
 		return fmt.Errorf("--retention: value %q, allowed: %s, %s", c.Retention, RetentionKeepAll, RetentionFreeDownstream)
-	case c.Retention == RetentionFreeDownstream && c.Sink == SinkHold && len(c.FileSinks) == 0:
-		return fmt.Errorf("--retention: value %s, allowed: %s with --sink=hold and no --file-sink, nothing is downstream", c.Retention, RetentionKeepAll)
+	case c.Retention == RetentionFreeDownstream && c.Sink == SinkHold && len(c.FileSinks)+len(c.ExternalSinks) == 0:
+		return fmt.Errorf("--retention: value %s, allowed: %s with --sink=hold, no --file-sink and no --external-sink, nothing is downstream", c.Retention, RetentionKeepAll)
 	}
 	return nil
 }

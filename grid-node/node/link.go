@@ -26,6 +26,7 @@ type link struct {
 	handshake           // of a node
 	client    uint64    // owner of the sessions it opens, see clientID
 	vain      int       // Submits of a client since one was stored
+	streams   []*follower
 }
 
 type linkState uint8

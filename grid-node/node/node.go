@@ -69,7 +69,7 @@ func (n *Node) wire(plan memoryPlan) {
 	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, inspections: inspect.NewTurns(), plan: plan, budget: store.NewBudget(plan.orders),
 		held: held{due: map[wire.PartitionID]arbiter.Record{}, ended: map[wire.PartitionID]ended{}}}
 	d.listeners = listeners{process: p, parts: &d.parts, clients: &d.clients, peers: &d.peers, live: n.live}
-	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, byID: map[uint64]*link{}, connsOf: map[string]int{}}
+	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, follows: newFollows(plan), byID: map[uint64]*link{}, connsOf: map[string]int{}}
 	d.peers = peers{process: p, listeners: &d.listeners, parts: &d.parts, live: n.live, byAddr: map[string]*peer{},
 		names: peerNames{peers: &d.peers, led: map[string]string{}, unknown: map[string]*unknownPeer{}}}
 	d.directory = directory{process: p, parts: &d.parts}

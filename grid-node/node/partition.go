@@ -62,6 +62,8 @@ type incarnation struct {
 	store     *store.Store
 	feed      *feed.Feed // of store
 	outlets   []*outlet  // none with the sink "hold"
+	followers []*follower
+	ctx       context.Context
 	inspector *inspect.Inspector
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // readers of the store on other goroutines
@@ -100,7 +102,7 @@ func (p *partition) incarnate(boot uint64) error {
 	opt := replica.Options{
 		Vitals: replica.NewVitals(self, p.id, timing), Rest: true, Timing: timing,
 		Partition: p.id, Self: self, Store: st, Replicas: cfg.Replicas, MinInSync: cfg.MinInSync,
-		Readers: cfg.readers(), Removed: cfg.RemovedSinks,
+		Readers: cfg.readers(), Outside: cfg.ExternalSinks, Removed: cfg.RemovedSinks,
 		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.limits,
 	}
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
@@ -112,7 +114,7 @@ func (p *partition) incarnate(boot uint64) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
-	inc := &incarnation{self: self, store: st, feed: feed.New(st), cancel: cancel, warm: make(chan struct{})}
+	inc := &incarnation{self: self, store: st, feed: feed.New(st), ctx: ctx, cancel: cancel, warm: make(chan struct{})}
 	p.inc, p.store, p.replica = inc, st, r
 	p.all.live.hold(p.id, opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false

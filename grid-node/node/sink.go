@@ -36,8 +36,18 @@ func (c *Config) checkSinks(bad func(flag string, value any, allowed string)) {
 	if c.Sink == SinkFile {
 		dirs[c.SinkDir] = "--sink-dir"
 	}
-	if len(c.FileSinks) >= machine.MaxReaders {
-		bad("file-sink", fmt.Sprintf("%d sinks", len(c.FileSinks)), fmt.Sprintf("at most %d", machine.MaxReaders-1))
+	if n := len(c.FileSinks) + len(c.ExternalSinks); n >= machine.MaxReaders {
+		bad("file-sink", fmt.Sprintf("%d sinks with those of --external-sink", n), fmt.Sprintf("at most %d", machine.MaxReaders-1))
+	}
+	for i, name := range c.ExternalSinks {
+		switch {
+		case name == SinkFile || !order.IsReaderName(name):
+			bad("external-sink", fmt.Sprintf("%q", name), names+", not file")
+		case slices.Contains(c.ExternalSinks[:i], name) || c.FileSinks[name] != "":
+			bad("external-sink", fmt.Sprintf("%q", name), "a name that no other sink has")
+		case slices.Contains(c.RemovedSinks, name):
+			bad("removed-sink", fmt.Sprintf("%q", name), "names that no --external-sink has")
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.FileSinks)) {
 		dir := c.FileSinks[name]
@@ -64,7 +74,7 @@ func (c *Config) checkSinks(bad func(flag string, value any, allowed string)) {
 
 // readers are the names of the sinks, in the order of a replica's readers.
 func (c *Config) readers() []string {
-	names := slices.Sorted(maps.Keys(c.FileSinks))
+	names := append(slices.Sorted(maps.Keys(c.FileSinks)), slices.Sorted(slices.Values(c.ExternalSinks))...)
 	if c.Sink == SinkFile || len(names) == 0 { // with the sink "hold" nothing moves its position
 		names = append([]string{""}, names...)
 	}
@@ -167,6 +177,20 @@ func (p *partition) sinks(s *replica.Status, wall int64) (list []metrics.Sink) {
 		}
 		list = append(list, m)
 	}
+	if len(p.cfg.ExternalSinks) == 0 {
+		return list
+	}
+	for i, name := range p.cfg.readers() {
+		if !slices.Contains(p.cfg.ExternalSinks, name) {
+			continue
+		}
+		m := metrics.Sink{Name: name, Writes: s.Role == replica.RolePrimary}
+		m.Seq, _ = p.replica.Reader(i)
+		if e := p.store.Read(m.Seq + 1); m.Writes && m.Seq < s.DataSeq && e != nil {
+			m.OldestNs = max(0, wall-order.Received(e))
+		}
+		list = append(list, m)
+	}
 	return list
 }
 
@@ -180,8 +204,10 @@ func (ps *partitions) sinksWaited() (sinks []nodestatus.Sink, readers []string) 
 				continue
 			}
 			o := nodestatus.Sink{Name: m.Name, Partition: p.id.String(), Seq: m.Seq, LagEntries: s.CommitSeq - min(m.Seq, s.CommitSeq), LagSeconds: float64(m.OldestNs) * 1e-9}
-			if err := p.inc.outlets[i].queue.Err(); err != nil {
-				o.Error = err.Error()
+			if i < len(p.inc.outlets) {
+				if err := p.inc.outlets[i].queue.Err(); err != nil {
+					o.Error = err.Error()
+				}
 			}
 			sinks = append(sinks, o)
 		}

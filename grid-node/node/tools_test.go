@@ -13,7 +13,7 @@ import (
 )
 
 const toolsRules = `{"rules": [
-	{"subjects": [{"kind": "User", "name": "ordergrid-tools"}], "permissions": ["Submit", "Read", "Admin"]},
+	{"subjects": [{"kind": "User", "name": "ordergrid-tools"}], "permissions": ["Submit", "Read", "Admin", "Watch", "Sink"]},
 	{"subjects": [{"kind": "User", "name": "gateway"}, {"kind": "Group", "name": "desk"}], "permissions": ["Read"]}]}`
 
 // The operator's tools are identified by the common name under the grid's own authority. A

@@ -260,6 +260,12 @@ func ClOrdID(entry []byte) []byte {
 	return entry[HeaderSize+off : HeaderSize+off+n]
 }
 
+// Account returns the account of an entry of kind order; empty for other kinds, and where the order has none.
+func Account(entry []byte) []byte {
+	off, n := int(le.Uint16(entry[52:])), int(entry[54])
+	return entry[HeaderSize+off : HeaderSize+off+n]
+}
+
 // PeekClOrdID returns the ClOrdID of the entry that b may begin with, unchecked: nil, or
 // any bytes of b. For prefetching.
 func PeekClOrdID(b []byte) []byte {

@@ -16,10 +16,17 @@ type reader struct {
 	known     bool   // a committed entry has its position
 	reached   uint64 // what the reader of this node reported
 	committed uint64 // highest position in a committed entry
+	asked     asked  // of a reader outside
+}
+
+// asked is the last Advance of a reader, if it is not answered.
+type asked struct {
+	conn, reqID, seq uint64
+	waits            bool
 }
 
 // newReaders checks the names of readers.
-func newReaders(names, removed []string) ([]reader, error) {
+func newReaders(names, outside, removed []string) ([]reader, error) {
 	if names == nil {
 		names = []string{""}
 	}
@@ -30,6 +37,11 @@ func newReaders(names, removed []string) ([]reader, error) {
 	}
 	if len(names) > machine.MaxReaders {
 		return nil, fmt.Errorf("readers: there are %d, allowed: at most %d", len(names), machine.MaxReaders)
+	}
+	for _, name := range outside {
+		if name == "" || !slices.Contains(names, name) {
+			return nil, fmt.Errorf("readers: %q is outside, allowed: a name of one of the readers", name)
+		}
 	}
 	var readers []reader
 	for i, name := range names {
@@ -52,6 +64,9 @@ func (r *Replica) position(name string) machine.Position {
 func (r *Replica) held() uint64 {
 	to := r.commit
 	for i := range r.readers {
+		if mutant(mutPinForgotten) && r.readers[i].reached == 0 && r.outside([]byte(r.readers[i].name)) {
+			continue
+		}
 		to = min(to, r.readers[i].committed)
 	}
 	for i := range r.live.Cursors.Readers {

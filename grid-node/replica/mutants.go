@@ -98,5 +98,10 @@ const (
 	mutUnwantedClaims
 	mutRankIgnored
 	mutWithdrawnForgotten
+	mutFollowUnchecked
+	mutFollowSkips
+	mutFollowLearner
+	mutAdvanceUnchecked
+	mutPinForgotten
 	mutants
 )

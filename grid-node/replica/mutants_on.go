@@ -112,6 +112,11 @@ var mutantList = [mutants]Mutant{
 	mutRankIgnored:           {"rank-ignored", "the copy to remove is chosen by the pods' names alone"},
 	mutWithdrawnForgotten:    {"withdrawn-forgotten", "a proposal made because of a former list of pods, which may still happen, is forgotten"},
 	mutFreeUnapplied:         {"free-unapplied", "orders are freed without being applied to the base"},
+	mutFollowUnchecked:       {"follow-unchecked", "a follower goes on at a log whose hash at its place is another"},
+	mutFollowSkips:           {"follow-skips", "a follower that resumes is sent on one entry behind its place"},
+	mutFollowLearner:         {"follow-learner", "a learner sends what it holds as committed to followers"},
+	mutAdvanceUnchecked:      {"advance-unchecked", "the position of a reader outside is taken in whatever history it holds"},
+	mutPinForgotten:          {"pin-forgotten", "a new primary does not hold the log for a reader outside that has not told it its position"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

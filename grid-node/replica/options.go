@@ -65,6 +65,9 @@ type Options struct {
 	// no entry is freed that one of them does not hold. "" is the unnamed sink, nil stands
 	// for that alone.
 	Readers []string
+	// Outside are those of Readers that are outside the grid: they report their position by
+	// Advance, and get no EventCursor.
+	Outside []string
 	// Removed are the names of former readers of the grid: their positions no longer hold
 	// entries back. Positions of unknown readers do.
 	Removed []string

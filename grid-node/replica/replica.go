@@ -125,7 +125,7 @@ func New(o Options) (*Replica, error) {
 		r.vitals = NewVitals(o.Self, o.Partition, o.Timing)
 	}
 	var err error
-	if r.readers, err = newReaders(o.Readers, o.Removed); err != nil {
+	if r.readers, err = newReaders(o.Readers, o.Outside, o.Removed); err != nil {
 		return nil, err
 	}
 	r.live.Begin(r.opt.Limits.Window, 0)
@@ -208,6 +208,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.openSession(ev.Conn, ev.Client, ev.Frame)
 	case wire.TypeReadLog:
 		err = r.readLog(ev.Conn, ev.Frame)
+	case wire.TypeAdvance:
+		err = r.advanceReader(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -282,6 +284,7 @@ func (r *Replica) flush() {
 			r.flushAck()
 		}
 	}
+	r.answerAdvances()
 	if r.moved {
 		r.moved = false
 		r.out.add(Action{Kind: ActionCommitted, Seq: r.commit})
@@ -347,6 +350,7 @@ func (r *Replica) alarm(kind AlarmKind, text string) {
 func (r *Replica) restart(text string) {
 	r.role = RoleStopped
 	r.flushGets() // there is no further flush
+	r.answerAdvances()
 	r.publish()
 	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})
 }

@@ -77,6 +77,10 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.memory = int64(memory)
 	opt.leases = d.HasArg("leases")
 	opt.proved = !d.HasArg("asks")
+	outside := ""
+	if arg(d, "outside", &outside); outside != "" {
+		opt.outside = []string{outside}
+	}
 	if d.HasArg("frees") || d.HasArg("frees-hastily") { // at every opportunity
 		opt.retention = replica.Retention{FreeDownstream: true, High: 8, Critical: 1 << 40}
 	}
@@ -118,7 +122,7 @@ func podsArg(d *datadriven.TestData, pods *[]string) {
 func (s *script) traffic(d *datadriven.TestData) bool {
 	client, on := uint64(1), "a"
 	switch d.Cmd {
-	case "open", "submit", "get", "readlog":
+	case "open", "submit", "get", "readlog", "follow", "advance":
 		arg(d, "client", &client)
 		arg(d, "on", &on)
 	}
@@ -151,6 +155,10 @@ func (s *script) traffic(d *datadriven.TestData) bool {
 		arg(d, "max", &maxBytes)
 		s.reqID++
 		s.send(n, client, wire.AppendReadLog(nil, partition, &wire.ReadLog{ReqID: s.reqID, FromSeq: uint64(from), MaxBytes: uint32(maxBytes)}))
+	case "follow":
+		s.follow(d, n)
+	case "advance":
+		s.advance(d, n, client)
 	default:
 		return false
 	}

@@ -48,8 +48,9 @@ type worldOptions struct {
 	retention replica.Retention
 	memory    int64
 	leases    bool
-	proved    bool // members report with every acknowledgement that they reach the arbiter
-	rest      bool // idle replicas skip ticks
+	proved    bool     // members report with every acknowledgement that they reach the arbiter
+	outside   []string // names of the outside readers, if any
+	rest      bool     // idle replicas skip ticks
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -120,7 +121,7 @@ func (n *node) start() {
 	n.self, n.up, n.paused, n.stalled, n.inbox, n.vinbox, n.drained, n.commits = self, true, false, false, nil, nil, false, 0
 	o := replica.Options{
 		Partition: partition, Self: self, Store: n.st, Retention: n.w.opt.retention, Limits: n.w.opt.limits,
-		Replicas: n.w.opt.replicas, MinInSync: n.w.opt.minInSync, Preferred: n.pod == "a", Timing: n.w.opt.timing,
+		Replicas: n.w.opt.replicas, MinInSync: n.w.opt.minInSync, Preferred: n.pod == "a", Timing: n.w.opt.timing, Readers: n.w.opt.outside, Outside: n.w.opt.outside,
 	}
 	if n.w.opt.leases {
 		o.LeaseClock = func() int64 { return n.w.clock }

@@ -18,6 +18,11 @@ func (w *world) checkFreed(p *process, st *replica.Status) {
 			w.violation("I14", "%s has freed entries up to %d; the sink%s holds %d", p.name, base, s, len(s.hashes))
 		}
 	}
+	for _, f := range w.followers { // a reader begins behind what may be freed already
+		if first, began := t.readers[f.name]; f.name != "" && began && base > max(first, f.advanced) {
+			w.violation("I14", "%s has freed entries up to %d; reader %s outside has said that it holds entry %d", p.name, base, f.name, f.advanced)
+		}
+	}
 	if w.stopped {
 		return
 	}

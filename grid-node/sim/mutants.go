@@ -11,5 +11,6 @@ const (
 	mutBudgetOpen
 	mutSurgeUnclosed
 	mutPlanStale
+	mutFollowUncommitted
 	operatorMutants
 )

@@ -10,12 +10,13 @@ var selectedOperator operatorMutantID
 func operatorMutant(id operatorMutantID) bool { return selectedOperator == id }
 
 var operatorMutantList = [operatorMutants]replica.Mutant{
-	mutOperatorNone:  {Name: "none", Breaks: "nothing"},
-	mutSinkUnfenced:  {Name: "sink-unfenced", Breaks: "the sink's writer of a past epoch continues with entries of the next one"},
-	mutClockStands:   {Name: "clock-stands", Breaks: "a machine's clock stops while its process is suspended, as CLOCK_MONOTONIC does while the machine is suspended"},
-	mutBudgetOpen:    {Name: "budget-open", Breaks: "the disruption budget of a pair allows evictions as long as one pod stays"},
-	mutSurgeUnclosed: {Name: "surge-unclosed", Breaks: "the third copy of a roll is removed while the disruption budget still counts it"},
-	mutPlanStale:     {Name: "plan-stale", Breaks: "the operator moves the partition by an outdated record"},
+	mutOperatorNone:      {Name: "none", Breaks: "nothing"},
+	mutSinkUnfenced:      {Name: "sink-unfenced", Breaks: "the sink's writer of a past epoch continues with entries of the next one"},
+	mutClockStands:       {Name: "clock-stands", Breaks: "a machine's clock stops while its process is suspended, as CLOCK_MONOTONIC does while the machine is suspended"},
+	mutBudgetOpen:        {Name: "budget-open", Breaks: "the disruption budget of a pair allows evictions as long as one pod stays"},
+	mutSurgeUnclosed:     {Name: "surge-unclosed", Breaks: "the third copy of a roll is removed while the disruption budget still counts it"},
+	mutFollowUncommitted: {Name: "follow-uncommitted", Breaks: "a follower is sent entries that are stored and not committed"},
+	mutPlanStale:         {Name: "plan-stale", Breaks: "the operator moves the partition by an outdated record"},
 }
 
 // Mutants lists the variants of the protocol, then those of its surroundings.

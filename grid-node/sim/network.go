@@ -332,6 +332,12 @@ func (c *conn) send(frame []byte) {
 					c.notServed(p, frame)
 					return
 				}
+				if wire.FrameType(frame) == wire.TypeFollow {
+					if p.alive {
+						p.follow(c, frame)
+					}
+					return
+				}
 				ev := replica.Event{Kind: replica.EventClientFrame, Conn: c.id, Client: c.owner(), Frame: frame}
 				if c.id%2 == 0 && p.alive { // the first frame of a batch has no hint, those behind it have
 					ev.Hint = p.r.Prefetch(frame)

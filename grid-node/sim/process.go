@@ -93,6 +93,9 @@ func (p *pod) start() *process {
 		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
 		Retention: w.profile.retention, Readers: append([]string{}, w.profile.readersOf(p.index)...), Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
 	}
+	if name := w.profile.outside; name != "" {
+		opt.Readers, opt.Outside = append(opt.Readers, name), []string{name}
+	}
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}

@@ -30,6 +30,8 @@ type profile struct {
 	pods       int               // replicas, or more where the partition moves
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
 	readers    []string          // names of the readers of the log
+	follows    bool              // there are followers
+	outside    string            // the reader outside the grid, "" for none
 	partial    bool              // the first pod lacks the last of the readers
 	starves    *rand.Rand        // the threads that feed the sink stall now and then; nil: never
 	digests    *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
@@ -198,6 +200,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	plans(p, seed)
 	rests(p, seed)
 	places(p, seed)
+	follows(p, seed)
 	return p
 }
 
@@ -252,9 +255,19 @@ func rests(p *profile, seed uint64) {
 	p.rests = rand.New(rand.NewPCG(seed, 0x72d80f59)).IntN(4) == 0
 }
 
+// follows gives a sixth of the worlds followers, one of them outside the grid as one of its readers.
+// Begun so that no seed in testdata/seeds.txt became another world.
+func follows(p *profile, seed uint64) {
+	if p.follows = rand.New(rand.NewPCG(seed, followsBegin)).IntN(6) == 0; p.follows && p.surges == nil { // which wait for every sink
+		p.outside = outsideReader
+	}
+}
+
+const followsBegin = 0x666f6c6c6f787823
+
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

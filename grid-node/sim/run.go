@@ -26,6 +26,8 @@ type Stats struct {
 	Freed      uint64 // entries freed, on all replicas together
 	Snapshots  uint64 // learners that began after freed entries
 	Delivered  uint64 // entries that reached a subscriber
+	Followed   uint64 // entries that reached a follower
+	Diverged   uint64 // followers told that they hold another history
 	SinkFenced uint64 // writes the sink refused as of an older epoch
 	Simulated  int64  // nanoseconds
 }
@@ -46,6 +48,8 @@ func (s *Stats) add(o *Stats) {
 	s.Freed += o.Freed
 	s.Snapshots += o.Snapshots
 	s.Delivered += o.Delivered
+	s.Followed += o.Followed
+	s.Diverged += o.Diverged
 	s.SinkFenced += o.SinkFenced
 	s.Simulated += o.Simulated
 }
@@ -99,6 +103,7 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	}
 	w.addFlooder()
 	w.addSubscriber()
+	w.addFollowers()
 	return w
 }
 

@@ -33,8 +33,10 @@ type world struct {
 	sinks   []*sink // a sink for each of profile.readers
 	clients []*client
 	subs    []*subscriber
-	faults  faultCounts
-	healing bool // no new faults, no chance events in the network
+
+	followers []*follower
+	faults    faultCounts
+	healing   bool // no new faults, no chance events in the network
 
 	minInSync int // the lowest of the record
 

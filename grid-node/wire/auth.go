@@ -54,9 +54,11 @@ func DecodeAuthenticate(f []byte, m *Authenticate) error {
 
 // Permission bits of Authenticated.
 const (
-	MaySubmit uint16 = 1 // OpenSession, Submit
-	MayRead   uint16 = 2 // Get
-	MayAdmin  uint16 = 4 // ReadLog, ListSinks, ReadSink: the whole log and the sink
+	MaySubmit uint16 = 1  // OpenSession, Submit
+	MayRead   uint16 = 2  // Get
+	MayAdmin  uint16 = 4  // ReadLog, ListSinks, ReadSink: the whole log and the sink
+	MayWatch  uint16 = 8  // Follow: the committed log as it grows
+	MaySink   uint16 = 16 // Advance, and Follow as a reader of the configuration: it holds the log
 )
 
 // Authenticated answers an Authenticate that was accepted.

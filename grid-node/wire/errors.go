@@ -57,10 +57,17 @@ const (
 
 	// 16 meant in versions before 4 that the partition takes no new orders. It is not
 	// reused.
+
+	CodeReaderUnknown Code = 17 // the grid's configuration has no outside reader of that name.
+	CodeDiverged      Code = 18 // what the reader holds is not in the log; Detail is the hash of the log's entry. Final.
+	CodeReaderAhead   Code = 19 // the reader holds an entry that is not committed here; Detail is the last one that is. Retry later.
+
+	lastCode = CodeReaderAhead
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
-	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted"}
+	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
+	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

@@ -45,7 +45,7 @@ func TestEveryCut(t *testing.T) {
 			cut := bytes.Clone(frame[:n])
 			le.PutUint32(cut, uint32(n))
 			_, err := c.Decode(cut)
-			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk
+			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.Type, len(frame), n)
 			}
@@ -134,6 +134,17 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeSnapshot, func(f []byte) []byte { f[52] = 0; return f }, "frame Snapshot: next is 0, allowed: more than from, at most slots"},
 		{TypeSnapshot, func(f []byte) []byte { f[58] = 2; return f }, "frame Snapshot: slots is 131074, allowed: 0..65536"},
 		{TypeGetReply, func(f []byte) []byte { f[32] = 1; return f }, "frame GetReply: entry is 80, allowed: an entry when found, none otherwise"},
+		{TypeFollow, func(f []byte) []byte { clear(f[36:40]); return f }, "frame Follow: window is 0, allowed: 1 or more bytes"},
+		{TypeFollow, func(f []byte) []byte { f[40] = 2; return f }, "frame Follow: filter is 2, allowed: 0 none, 1 account"},
+		{TypeFollow, func(f []byte) []byte { f[40] = 0; return f }, "frame Follow: valueLen is 3, allowed: 0 without a filter, 1..64 with one"},
+		{TypeFollow, func(f []byte) []byte { f[16] = 1; return f }, "frame Follow: fromHash is 1234605616436508552, allowed: 0 where no entry is before fromSeq"},
+		{TypeFollow, func(f []byte) []byte { return grow(f, 1) }, "frame Follow: tail is 1, allowed: no bytes after the last field"},
+		{TypeFollowEntries, func(f []byte) []byte { clear(f[16:24]); return f }, "frame FollowEntries: from is 0, allowed: 1 or more"},
+		{TypeFollowEntries, func(f []byte) []byte { f[24] = 6; return f }, "frame FollowEntries: through is 6, allowed: from-1 or more, at most commitSeq"},
+		{TypeFollowEntries, func(f []byte) []byte { f[24] = 4; return f }, "frame FollowEntries: entries is 80, allowed: none where none was examined"},
+		{TypeFollowEntries, func(f []byte) []byte { return shrink(f, FollowEntriesFixed+9) }, "frame FollowEntries: entries is 9, allowed: a multiple of 8 bytes"},
+		{TypeFollowEnd, func(f []byte) []byte { f[34] = 0; return f }, "frame FollowEnd: textLen is 0, allowed: the bytes that follow, at most 1024"},
+		{TypeAdvance, func(f []byte) []byte { clear(f[16:24]); return f }, "frame Advance: seq is 0, allowed: 1 or more"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed) }, "frame Prepare: entries is 0, allowed: one entry or more"},
 		{TypePrepare, func(f []byte) []byte { return shrink(f, PrepareFixed+9) }, "frame Prepare: entries is 9, allowed: a multiple of 8 bytes"},
 		{TypeNewConfig, func(f []byte) []byte { f[40] = 5; return f }, "frame NewConfig: nMembers is 5, allowed: 1..4"},

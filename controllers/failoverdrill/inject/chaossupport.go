@@ -158,7 +158,7 @@ func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (An
 	if !known {
 		return Answer{No, "Chaos Mesh has no fault of type " + string(f.Type)}, nil
 	}
-	if n.Kind == kindIO && scope.Grid != nil && len(scope.Grid.Sinks()) == 0 {
+	if n.Kind == kindIO && scope.Grid != nil && len(scope.Grid.FileSinks()) == 0 {
 		return Answer{No, fmt.Sprintf("%s concerns the files of a sink, and OrderGrid %s has none (spec.sinks); leave the fault out", f.Type, scope.Grid.Name)}, nil
 	}
 	_, err := c.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: chaosGroup.Group, Kind: n.Kind}, chaosGroup.Version)

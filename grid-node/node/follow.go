@@ -1,0 +1,183 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Clients may follow the log of a partition as it grows, at any replica in sync. Each stream has a
+// goroutine of its own, which reads the store beside the loop and copies entries; the loop takes a finished frame over
+// from it, and does nothing for streams while an order comes. What a stream may have on its way is bounded by its
+// window, and the windows of all together by the memory that clients have: a client that does not take its stream
+// in costs no more than that.
+
+const (
+	maxStreams     = 1024    // of a node
+	clientStreams  = 256     // of one client
+	connStreams    = 64      // of one connection
+	maxWindow      = 4 << 20 // bytes of one stream
+	minWindow      = 64 << 10
+	windowsPart    = 4 // all windows together are this part of what clients may take
+	windowsOfOne   = 2 // those of one client are this part of all
+	followTurns    = 4 // frames of streams that a wake-up of the loop takes over
+	maxFollowFrame = wire.FollowEntriesFixed + wire.MaxFollowBytes
+)
+
+// follows are the streams of all clients. Of the data loop, but for turns.
+type follows struct {
+	windows  int64 // bytes that all windows may have together
+	used     int64
+	streams  int
+	begun    uint64                    // streams since the node started
+	ofClient map[uint64]*clientFollows // by link.client
+	turns    chan []byte               // buffers; who has one may hand the loop a frame
+}
+
+type clientFollows struct {
+	streams int
+	used    int64
+}
+
+func newFollows(plan memoryPlan) follows {
+	f := follows{windows: max(plan.clients/windowsPart, minWindow), ofClient: map[uint64]*clientFollows{}, turns: make(chan []byte, followTurns)}
+	for range followTurns {
+		f.turns <- nil
+	}
+	return f
+}
+
+// follow begins a stream, or says why it does not.
+func (c *clients) follow(l *link, frame []byte) error {
+	var m wire.Follow
+	if err := wire.DecodeFollow(frame, &m); err != nil {
+		return c.badFrame(l, wire.GoawayProtocol, err.Error())
+	}
+	p := c.parts.at(wire.FramePartition(frame))
+	switch {
+	case p == nil:
+		return c.directory.notHere(l, wire.TypeFollow, frame)
+	case p.ended:
+		return c.directory.notServed(l, p, wire.TypeFollow, frame)
+	case l.streamOf(m.ReqID) != nil:
+		return c.badFrame(l, wire.GoawayProtocol, fmt.Sprintf("frame Follow: reqID is %d, allowed: one that no stream of the connection has", m.ReqID))
+	case len(m.Name) > 0 && l.may&access.Sink == 0:
+		return c.lacks(l, wire.TypeFollow, access.Sink, frame)
+	case len(m.Name) > 0 && !slices.Contains(c.cfg.ExternalSinks, string(m.Name)):
+		return c.refuseFollow(l, p, &m, wire.CodeReaderUnknown, 0, 0, replica.UnknownReader(string(m.Name), c.cfg.ExternalSinks))
+	}
+	from, end := p.replica.FollowFrom(&m)
+	if end != nil {
+		l.conn.SetOut(wire.AppendFollowEnd(l.conn.Out(), p.id, end))
+		return nil
+	}
+	window, what, have, limit := c.follows.grant(l, int64(m.Window))
+	if window == 0 {
+		return c.refuseFollow(l, p, &m, wire.CodeOverloaded, have, limit, fmt.Sprintf("%s %d, allowed: %d; end some, or follow at another replica", what, have, limit))
+	}
+	return p.startFollower(l, &m, from, window)
+}
+
+// grant says how large the window of a new stream may be. 0: there is no room, and what there is too much of.
+func (f *follows) grant(l *link, window int64) (granted int64, what string, have, limit int64) {
+	mine := f.ofClient[l.client]
+	if mine == nil {
+		mine = &clientFollows{}
+	}
+	for _, bound := range []struct {
+		what        string
+		have, limit int64
+	}{
+		{"streams of this connection:", int64(len(l.streams)), connStreams},
+		{"streams of this client on the node:", int64(mine.streams), clientStreams},
+		{"streams of all clients on the node:", int64(f.streams), maxStreams},
+	} {
+		if bound.have >= bound.limit {
+			return 0, bound.what, bound.have, bound.limit
+		}
+	}
+	wanted := min(window, maxWindow)
+	least := min(wanted, minWindow)
+	switch ofOne := f.windows / windowsOfOne; {
+	case mine.used+least > ofOne:
+		return 0, "bytes of windows of this client on the node:", mine.used, ofOne
+	case f.used+least > f.windows:
+		return 0, "bytes of windows of all clients on the node:", f.used, f.windows
+	default:
+		return min(wanted, ofOne-mine.used, f.windows-f.used), "", 0, 0
+	}
+}
+
+func (c *clients) refuseFollow(l *link, p *partition, m *wire.Follow, code wire.Code, have, limit int64, text string) error {
+	l.conn.SetOut(wire.AppendReject(l.conn.Out(), p.id, &wire.Reject{RequestID: m.ReqID, Code: code, ForType: wire.TypeFollow, Detail: uint64(have), Limit: uint64(limit), Text: []byte(text)}))
+	return nil
+}
+
+// count keeps the books when a stream begins, 1, and ends, -1.
+func (f *follows) count(w *follower, n int) {
+	mine := f.ofClient[w.client]
+	if mine == nil {
+		mine = &clientFollows{}
+		f.ofClient[w.client] = mine
+	}
+	mine.streams, f.streams = mine.streams+n, f.streams+n
+	mine.used, f.used = mine.used+int64(n)*w.granted, f.used+int64(n)*w.granted
+	if mine.streams == 0 {
+		delete(f.ofClient, w.client)
+	}
+}
+
+// followCredit gives a stream room, or ends it. It may have ended meanwhile.
+func (c *clients) followCredit(l *link, frame []byte) error {
+	var m wire.FollowCredit
+	if err := wire.DecodeFollowCredit(frame, &m); err != nil {
+		return c.badFrame(l, wire.GoawayProtocol, err.Error())
+	}
+	w := l.streamOf(m.ReqID)
+	switch {
+	case w == nil:
+	case m.Window == 0:
+		w.end(wire.EndStopped, "the follower asked for it")
+	default:
+		w.window.Store(min(int64(m.Window), w.granted))
+		w.credited.Store(max(w.credited.Load(), m.Through))
+		w.log.Nudge()
+	}
+	return nil
+}
+
+// stillMay ends the streams of a client that it may not have any more.
+func (c *clients) stillMay(l *link) {
+	for _, w := range slices.Clone(l.streams) {
+		if l.may&access.Watch == 0 || w.name != "" && l.may&access.Sink == 0 {
+			w.end(wire.EndNotPermitted, fmt.Sprintf("%s may %s on grid %q now", l.who, l.may, c.cfg.Grid))
+		}
+	}
+}
+
+func (l *link) streamOf(reqID uint64) *follower {
+	for _, w := range l.streams {
+		if w.reqID == reqID {
+			return w
+		}
+	}
+	return nil
+}
+
+// tellFollowers ends the streams of a replica that is not in sync any more.
+func (p *partition) tellFollowers() {
+	if len(p.inc.followers) == 0 {
+		return
+	}
+	serves := p.status.Role == replica.RolePrimary || p.status.Role == replica.RoleBackup
+	for _, w := range slices.Clone(p.inc.followers) {
+		if serves {
+			w.lineage.Store(uint32(p.status.Config.Lineage))
+		} else {
+			w.end(wire.EndBehind, fmt.Sprintf("%s is %s here now, allowed: to follow the primary, or a backup", p.id, p.status.Role))
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// follower is one stream. It holds the log where it reads it, for as long as it takes to copy a frame. While its
+// client gives it no room it holds nothing: what it wants next may be freed meanwhile, and then it ends.
+type follower struct {
+	p       *partition
+	inc     *incarnation
+	l       *link
+	client  uint64 // l's
+	reqID   uint64
+	name    string // of a reader of the configuration, or ""
+	account []byte // only its orders; nil: everything
+	granted int64  // the largest window
+	cancel  context.CancelFunc
+	ended   bool // of the data loop
+
+	credited atomic.Uint64 // frames through this entry are taken in
+	window   atomic.Int64
+	lineage  atomic.Uint32
+
+	// Of its goroutine.
+	log       *feed.Reader
+	next      uint64 // first entry that was not examined
+	from      uint64 // first entry that no frame covers
+	hash      uint64 // of entry next-1
+	held      bool   // the log holds from on
+	begun     bool   // the first frame is out
+	toldAt    time.Time
+	sent      []sentFrame
+	unread    int64 // bytes of sent
+	frame     []byte
+	taken     chan bool // the loop has looked at frame, or at from
+	giveFrame func()
+	takeHold  func()
+}
+
+// sentFrame is a frame that is not credited.
+type sentFrame struct {
+	through uint64
+	bytes   int64
+}
+
+const (
+	// quietFrame is how long a stream with a filter says nothing while no entry matches it.
+	quietFrame = 100 * time.Millisecond
+	// examineStep entries are examined between two looks whether the stream has ended.
+	examineStep = 4096
+)
+
+// startFollower starts a stream; on the loop, which reads where the log begins.
+func (p *partition) startFollower(l *link, m *wire.Follow, from uint64, window int64) error {
+	p.clients.follows.begun++
+	log, err := p.inc.feed.Reader(fmt.Sprintf("stream %d", p.clients.follows.begun))
+	if err != nil {
+		return l.goaway(wire.GoawayProtocol, err.Error())
+	}
+	ctx, cancel := context.WithCancel(p.inc.ctx)
+	w := &follower{p: p, inc: p.inc, l: l, client: l.client, reqID: m.ReqID, name: string(m.Name), granted: window, cancel: cancel,
+		log: log, next: from, from: from, hash: p.store.HashAt(from - 1), taken: make(chan bool, 1)}
+	if m.Filter == wire.FilterAccount {
+		w.account = slices.Clone(m.Value)
+	}
+	w.window.Store(window)
+	w.lineage.Store(uint32(p.replica.Status().Config.Lineage)) // it serves, so it has one
+	w.giveFrame, w.takeHold = w.onGive, w.onHold
+	for _, o := range slices.Clone(p.inc.followers) {
+		if w.name != "" && o.name == w.name {
+			o.end(wire.EndReplaced, fmt.Sprintf("%s follows %s as reader %q from %s now", l.name, p.id, w.name, l.conn.Remote()))
+		}
+	}
+	p.inc.followers, l.streams = append(p.inc.followers, w), append(l.streams, w)
+	p.clients.follows.count(w, 1)
+	log.Hold(from)
+	w.held = true
+	p.inc.wg.Go(func() { w.run(ctx) })
+	return nil
+}
+
+// end ends the stream, on the loop, and says why; without a text its connection is gone.
+func (w *follower) end(reason wire.EndReason, text string) {
+	w.endAt(&wire.FollowEnd{ReqID: w.reqID, Reason: reason, Text: []byte(text)})
+}
+
+func (w *follower) endAt(m *wire.FollowEnd) {
+	if w.ended {
+		return
+	}
+	w.ended = true
+	w.cancel()
+	mine := func(o *follower) bool { return o == w }
+	w.inc.followers, w.l.streams = slices.DeleteFunc(w.inc.followers, mine), slices.DeleteFunc(w.l.streams, mine)
+	w.p.clients.follows.count(w, -1)
+	if w.l.conn.Open() {
+		w.l.conn.SetOut(wire.AppendFollowEnd(w.l.conn.Out(), w.p.id, m))
+	}
+}
+
+// run sends until ctx ends: with the stream, or with the incarnation.
+func (w *follower) run(ctx context.Context) {
+	defer w.log.Close()
+	for ctx.Err() == nil {
+		w.takeCredit()
+		switch {
+		case w.unread >= w.window.Load():
+			w.letGo()
+			w.log.Await(ctx, feed.Never, 0)
+		case !w.held:
+			w.onLoop(w.takeHold)
+		case w.examine(ctx):
+			w.send(ctx)
+		default:
+			w.log.Await(ctx, w.next, w.due())
+		}
+	}
+	w.p.loop.Post(func() { w.end(wire.EndLeaving, "the replica stops serving here: go on at another") })
+}
+
+// takeCredit forgets frames that the client has taken in.
+func (w *follower) takeCredit() {
+	credited, n := w.credited.Load(), 0
+	for n < len(w.sent) && w.sent[n].through <= credited {
+		w.unread -= w.sent[n].bytes
+		n++
+	}
+	w.sent = slices.Delete(w.sent, 0, n)
+}
+
+// letGo is for a stream that may not go on for now.
+func (w *follower) letGo() {
+	if w.held {
+		w.held = false
+		w.log.Hold(0)
+	}
+}
+
+// onHold has the log hold what the stream wants next, or ends the stream if that is freed; on the loop.
+func (w *follower) onHold() {
+	base, hash := w.inc.store.Base()
+	if w.ended || w.from > base {
+		w.log.Hold(w.from)
+		w.taken <- true
+		return
+	}
+	w.endAt(&wire.FollowEnd{ReqID: w.reqID, Reason: wire.EndSnapshotRequired, Seq: base + 1, Hash: hash,
+		Text: fmt.Appendf(nil, "entry %d was freed while the follower gave no room, as all up to %d: follow from entry %d on; what is freed is downstream", w.from, base, base+1)})
+	w.taken <- false
+}
+
+// onLoop has the loop call f, which answers by taken. When the node ends it may not.
+func (w *follower) onLoop(f func()) {
+	if !w.p.loop.Post(f) {
+		w.cancel()
+		return
+	}
+	select {
+	case w.held = <-w.taken:
+	case <-w.p.ctx.Done():
+		w.cancel()
+	}
+}
+
+// examine looks at entries until one has to be sent, and reports whether a frame is due.
+func (w *follower) examine(ctx context.Context) bool {
+	committed := w.log.Committed()
+	if w.account == nil {
+		return !w.begun || w.next <= committed
+	}
+	for step := 0; w.next <= committed && step < examineStep && ctx.Err() == nil; step++ {
+		if w.matches(w.log.Read(w.next)) {
+			return true
+		}
+		w.next++
+	}
+	if w.next > w.from { // what was examined need not stay
+		last := w.log.Read(w.next - 1)
+		w.hash = order.Hash(last)
+		w.log.Hold(w.next)
+	}
+	return !w.begun || w.next > w.from && time.Since(w.toldAt) >= quietFrame
+}
+
+func (w *follower) matches(entry []byte) bool {
+	return w.account == nil || string(order.Account(entry)) == string(w.account)
+}
+
+// due is how long the stream waits at most for the next entry.
+func (w *follower) due() time.Duration {
+	if w.next == w.from { // a frame has covered all that was examined
+		return 0
+	}
+	return max(quietFrame-time.Since(w.toldAt), time.Millisecond)
+}
+
+// send hands the loop a frame, when it is this stream's turn.
+func (w *follower) send(ctx context.Context) {
+	var buf []byte
+	select {
+	case buf = <-w.p.clients.follows.turns:
+	case <-ctx.Done():
+		return
+	}
+	w.frame = w.fill(buf[:0])
+	size := int64(len(w.frame))
+	w.log.Hold(w.next)
+	w.sent = append(w.sent, sentFrame{through: w.next - 1, bytes: size})
+	w.unread += size
+	w.from, w.begun, w.toldAt = w.next, true, time.Now()
+	w.onLoop(w.giveFrame)
+	buf, w.frame = w.frame, nil
+	if cap(buf) > 2*maxFollowFrame {
+		buf = nil
+	}
+	w.p.clients.follows.turns <- buf
+}
+
+// onGive takes a frame over, on the loop.
+func (w *follower) onGive() {
+	if !w.ended && w.l.conn.Open() {
+		w.l.conn.SetOut(append(w.l.conn.Out(), w.frame...))
+		w.l.conn.Spend(requestWork + len(w.frame))
+	}
+	w.taken <- true
+}
+
+// fill makes a frame of what is committed from next on, as much as there is room for.
+func (w *follower) fill(dst []byte) []byte {
+	committed := w.log.Committed()
+	room := min(maxFollowFrame, int(w.window.Load()-w.unread))
+	m := wire.FollowEntries{ReqID: w.reqID, From: w.from, CommitSeq: committed, Lineage: w.lineage.Load(), Window: uint32(w.window.Load())}
+	dst = wire.AppendFollowEntries(dst, w.p.id, &m)
+	n := 0
+	var last []byte
+	for ; w.next <= committed; w.next++ {
+		entry := w.log.Read(w.next)
+		if w.matches(entry) {
+			size := order.Padded(len(entry))
+			if n > 0 && len(dst)+size > room {
+				break
+			}
+			dst = append(dst, entry...)
+			dst = append(dst, zeros[:size-len(entry)]...)
+			n += size
+		} else if w.next-w.from >= examineStep {
+			break
+		}
+		last = entry
+	}
+	if last != nil {
+		w.hash = order.Hash(last)
+	}
+	wire.AddTail(dst, n)
+	wire.SetFollowed(dst, w.next-1, w.hash)
+	return dst
+}
+
+var zeros [8]byte
