@@ -110,6 +110,12 @@ var (
 	inputHeld      = desc("unfinished_bytes", "Buffers of clients' unfinished or deferred frames.")
 	httpConns      = desc("http_connections", "Connections to the port of metrics and health.")
 	httpEnded      = desc("http_connections_ended_total", "Connections to the port of metrics and health that were ended to make room for others.")
+	followStreams  = desc("follow_streams", "Streams of followers.")
+	followWindows  = desc("follow_window_bytes", "Bytes of log that the windows of all streams allow to be on their way; refused beyond a quarter of the memory for clients.")
+	followEntries  = desc("follow_sent_entries_total", "Log entries sent to followers.")
+	followBytes    = desc("follow_sent_bytes_total", "Bytes of frames sent to followers.")
+	followEnds     = desc("follow_ends_total", "Streams that ended, by reason: those of FollowEnd, or connection_lost.", "reason")
+	followRejected = desc("follow_rejected_total", "Streams rejected by a bound on streams or on windows, of the connection, the client or the node.")
 	paused         = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames      = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
 	helloTimeouts  = desc("hello_timeouts_total", "Connections closed because no Hello came, or because too many connections without one, or without a proof, were open.")
@@ -140,6 +146,7 @@ var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
 	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
+	followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -309,6 +316,22 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(proposals, s.Node.Proposals)
 	e.counter(arbiterErrors, s.Node.ArbiterErrors)
 	e.counter(restarts, s.Node.Restarts)
+	e.follow(&s.Follow)
+}
+
+func (e emitter) follow(f *Follow) {
+	e.gauge(followStreams, float64(f.Streams))
+	e.gauge(followWindows, float64(f.Windows))
+	e.counter(followEntries, f.Entries)
+	e.counter(followBytes, f.Bytes)
+	for reason, n := range f.Ends {
+		name := "connection_lost"
+		if reason != 0 {
+			name = snake(wire.EndReason(reason).String())
+		}
+		e.counter(followEnds, n, name)
+	}
+	e.counter(followRejected, f.Rejected)
 }
 
 func (e emitter) memory(m *nodestatus.Memory) {

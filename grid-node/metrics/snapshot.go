@@ -7,6 +7,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
@@ -25,6 +26,16 @@ type NodeCounters struct {
 	ArbiterErrors     uint64
 	Alarms            map[string]uint64 // by kind, a bounded set
 	Drains            map[string]uint64 // partitions this process left, by outcome
+}
+
+// Follow is about the streams of followers.
+type Follow struct {
+	Streams  int
+	Windows  int64 // bytes that the windows of all streams allow to be on their way
+	Entries  uint64
+	Bytes    uint64
+	Ends     [wire.EndReasons]uint64 // by wire.EndReason; 0: the connection ended
+	Rejected uint64                  // by a bound on streams or windows
 }
 
 // Drain counts one partition that this process left.
@@ -123,6 +134,7 @@ type Snapshot struct {
 	Threads     [2]Thread // by ThreadNames
 	Transport   transport.Stats
 	Liveness    Liveness
+	Follow      Follow
 	Clients     int
 	Peers       int // connected nodes
 	PeerLinks   []PeerLink

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -33,6 +34,7 @@ type follows struct {
 	used     int64
 	streams  int
 	begun    uint64                    // streams since the node started
+	stats    metrics.Follow            // but Streams and Windows
 	ofClient map[uint64]*clientFollows // by link.client
 	turns    chan []byte               // buffers; who has one may hand the loop a frame
 }
@@ -76,6 +78,7 @@ func (c *clients) follow(l *link, frame []byte) error {
 	}
 	window, what, have, limit := c.follows.grant(l, int64(m.Window))
 	if window == 0 {
+		c.follows.stats.Rejected++
 		return c.refuseFollow(l, p, &m, wire.CodeOverloaded, have, limit, fmt.Sprintf("%s %d, allowed: %d; end some, or follow at another replica", what, have, limit))
 	}
 	return p.startFollower(l, &m, from, window)
@@ -125,9 +128,22 @@ func (f *follows) count(w *follower, n int) {
 	}
 	mine.streams, f.streams = mine.streams+n, f.streams+n
 	mine.used, f.used = mine.used+int64(n)*w.granted, f.used+int64(n)*w.granted
+	w.l.windows += int64(n) * w.granted
+	w.l.fitSendBuffer()
 	if mine.streams == 0 {
 		delete(f.ofClient, w.client)
 	}
+}
+
+// fitSendBuffer lets the kernel hold what the windows of the connection's streams allow to be
+// on their way: over a long round trip a smaller buffer would be the window.
+func (l *link) fitSendBuffer() { l.conn.SetSendBuffer(clientSendBuffer + int(l.windows)) }
+
+// snapshot copies the counters; on the loop.
+func (f *follows) snapshot() metrics.Follow {
+	s := f.stats
+	s.Streams, s.Windows = f.streams, f.used
+	return s
 }
 
 // followCredit gives a stream room, or ends it. It may have ended meanwhile.

@@ -305,7 +305,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// Who holds another history, or asks for what nobody has, is told so.
+// A follower with another history, or that asks for entries the log does not have, gets an end with the reason.
 func TestFollowersOfAnotherHistory(t *testing.T) {
 	g := newGrid(t, 2, 1).up()
 	c := g.client()

@@ -41,6 +41,7 @@ type follower struct {
 	sent      []sentFrame
 	unread    int64 // bytes of sent
 	frame     []byte
+	matched   int // entries in frame
 	taken     chan bool // the loop has looked at frame, or at from
 	giveFrame func()
 	takeHold  func()
@@ -102,7 +103,10 @@ func (w *follower) endAt(m *wire.FollowEnd) {
 	mine := func(o *follower) bool { return o == w }
 	w.inc.followers, w.l.streams = slices.DeleteFunc(w.inc.followers, mine), slices.DeleteFunc(w.l.streams, mine)
 	w.p.clients.follows.count(w, -1)
-	if w.l.conn.Open() {
+	if !w.l.conn.Open() {
+		w.p.clients.follows.stats.Ends[0]++
+	} else {
+		w.p.clients.follows.stats.Ends[m.Reason]++
 		w.l.conn.SetOut(wire.AppendFollowEnd(w.l.conn.Out(), w.p.id, m))
 	}
 }
@@ -230,6 +234,8 @@ func (w *follower) onGive() {
 	if !w.ended && w.l.conn.Open() {
 		w.l.conn.SetOut(append(w.l.conn.Out(), w.frame...))
 		w.l.conn.Spend(requestWork + len(w.frame))
+		stats := &w.p.clients.follows.stats
+		stats.Entries, stats.Bytes = stats.Entries+uint64(w.matched), stats.Bytes+uint64(len(w.frame))
 	}
 	w.taken <- true
 }
@@ -241,6 +247,7 @@ func (w *follower) fill(dst []byte) []byte {
 	m := wire.FollowEntries{ReqID: w.reqID, From: w.from, CommitSeq: committed, Lineage: w.lineage.Load(), Window: uint32(w.window.Load())}
 	dst = wire.AppendFollowEntries(dst, w.p.id, &m)
 	n := 0
+	w.matched = 0
 	var last []byte
 	for ; w.next <= committed; w.next++ {
 		entry := w.log.Read(w.next)
@@ -252,6 +259,7 @@ func (w *follower) fill(dst []byte) []byte {
 			dst = append(dst, entry...)
 			dst = append(dst, zeros[:size-len(entry)]...)
 			n += size
+			w.matched++
 		} else if w.next-w.from >= examineStep {
 			break
 		}

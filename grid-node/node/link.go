@@ -27,6 +27,7 @@ type link struct {
 	client    uint64    // owner of the sessions it opens, see clientID
 	vain      int       // Submits of a client since one was stored
 	streams   []*follower
+	windows   int64 // of streams, bytes
 }
 
 type linkState uint8

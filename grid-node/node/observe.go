@@ -101,6 +101,7 @@ func (h *pages) snapshot() (*metrics.Snapshot, error) {
 		s.Liveness, s.Threads[1] = h.live.snapshot()
 		s.Threads[0] = d.dog.stats
 		s.Clients = len(d.clients.byID)
+		s.Follow = d.clients.follows.snapshot()
 		for _, p := range d.peers.byAddr {
 			if p.out != nil {
 				s.Peers++

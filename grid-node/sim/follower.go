@@ -92,7 +92,7 @@ func (f *follower) got(cn *conn, frame []byte, lineage uint64) {
 	}
 }
 
-// take checks I8: each entry once, in order, and committed, whoever serves it.
+// take checks I8: each entry once, in order, and committed, at whichever replica.
 func (f *follower) take(frame []byte, lineage uint64) {
 	w := f.w
 	var m wire.FollowEntries

@@ -194,6 +194,8 @@ const (
 	EndReplaced         EndReason = 5 // another connection follows in the name of this reader
 	EndStopped          EndReason = 6 // the follower asked for it
 	EndNotPermitted     EndReason = 7 // the follower's permission was withdrawn
+
+	EndReasons = 8
 )
 
 var endNames = [...]string{EndSnapshotRequired: "SnapshotRequired", EndDiverged: "Diverged", EndLeaving: "Leaving", EndBehind: "Behind",
