@@ -8,7 +8,7 @@ import (
 )
 
 // Growth are the cases that vary one thing at a time. They run on loopback and
-// with replication, and on request only: CASES=growth is all, CASES=growth/held
+// with two copies where these are not what varies, and on request only: CASES=growth is all, CASES=growth/held
 // one curve.
 func Growth() []Case {
 	all := held()
@@ -19,6 +19,13 @@ func Growth() []Case {
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		all = append(all, growth(Case{Name: fmt.Sprintf("partitions-%02d", n), Title: fmt.Sprintf("%d partitions, 16 clients, 16 orders unanswered each", n),
 			Shape: closed(generator.Submit, 16, 16), Judged: HighRate, Partitions: n, GridOnly: true}))
+	}
+	for _, n := range []int{1, 2, 3} {
+		all = append(all,
+			growth(Case{Name: fmt.Sprintf("copies-%d-rate-6000", n), Title: fmt.Sprintf("%d copies, 6,000 orders/s", n),
+				Shape: open(6000), Judged: LowP50, Copies: n, GridOnly: true, MemoryMiB: 4 << 10}),
+			growth(Case{Name: fmt.Sprintf("copies-%d-pipe-64x4", n), Title: fmt.Sprintf("%d copies, 4 clients, 64 unanswered each", n),
+				Shape: closed(generator.Submit, 4, 64), Judged: HighRate, Copies: n, GridOnly: true, MemoryMiB: 4 << 10}))
 	}
 	for _, size := range []int{generator.MinOrder, fixorder.Size, 512, 1024, 2048, 4096} {
 		all = append(all,
@@ -54,7 +61,10 @@ func held() (all []Case) {
 
 func growth(c Case) Case {
 	c.Name = "growth/" + c.Name
-	c.Network, c.Copies, c.Group = "lo", 2, "growth"
+	c.Network, c.Group = "lo", "growth"
+	if c.Copies == 0 {
+		c.Copies = 2
+	}
 	if c.Partitions == 0 {
 		c.Partitions = 1
 	}

@@ -35,9 +35,9 @@ type Point struct {
 	Row results.Row
 }
 
-var names = regexp.MustCompile(`^growth/(held|connections|partitions|payload)-[0-9]+[km]?(?:-(.+))?$`)
+var names = regexp.MustCompile(`^growth/(held|connections|partitions|copies|payload)-[0-9]+[km]?(?:-(.+))?$`)
 
-var grows = map[string]string{"held": "orders held", "connections": "synchronous clients", "partitions": "partitions", "payload": "bytes of an order"}
+var grows = map[string]string{"held": "orders held", "connections": "synchronous clients", "partitions": "partitions", "copies": "copies", "payload": "bytes of an order"}
 
 // Curves of the rows, in the order of the cases; rows of other cases and rows
 // without a figure are left out.
@@ -76,6 +76,8 @@ func x(what string, c *cases.Case) float64 {
 		return float64(c.Shape.Threads)
 	case "partitions":
 		return float64(c.Partitions)
+	case "copies":
+		return float64(c.Copies)
 	}
 	return float64(c.Size)
 }
