@@ -1,0 +1,254 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// Loader submits the rows of a source.
+type Loader struct {
+	client  *client.Client
+	src     Source
+	o       Options
+	resumed int64
+	begun   time.Time
+
+	mu      sync.Mutex
+	room    *sync.Cond // of mu: a row was settled, or the load failed
+	track   *track
+	waiting int   // rows that are not settled
+	err     error // for good
+	trouble string
+	stop    context.CancelCauseFunc
+}
+
+// New returns a Loader into the grid that c is connected to. It reads the state file.
+func New(c *client.Client, grid string, src Source, o Options) (*Loader, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	t, err := openTrack(&o, src.ID(), grid)
+	if err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	l := &Loader{client: c, src: src, o: o, track: t, resumed: t.Rows}
+	l.room = sync.NewCond(&l.mu)
+	return l, nil
+}
+
+// row is a row on its way.
+type row struct {
+	n       int64
+	where   string
+	message []byte
+	clOrdID string
+}
+
+// Run loads until the source ends, ctx ends or a row cannot be settled. The Counts contain the rows of earlier runs.
+// After an error the load may be resumed.
+func (l *Loader) Run(ctx context.Context) (Counts, error) {
+	ctx, l.stop = context.WithCancelCause(ctx)
+	defer l.stop(nil)
+	l.begun = time.Now()
+	stopped := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) })
+	defer stopped()
+	ticks := make(chan struct{})
+	var reports sync.WaitGroup
+	reports.Go(func() { l.reports(ticks) })
+	l.fail(l.submitAll(ctx))
+	err := l.settleAll()
+	close(ticks)
+	reports.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.track.Counts, errors.Join(err, l.track.close())
+}
+
+// settleAll waits for the rows on their way; after an error only for answers that are about to come.
+func (l *Loader) settleAll() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && l.waiting > 0 {
+		l.room.Wait()
+	}
+	if l.err == nil {
+		return nil
+	}
+	end := time.Now().Add(time.Second)
+	defer time.AfterFunc(time.Until(end), l.room.Broadcast).Stop()
+	for l.waiting > 0 && time.Now().Before(end) {
+		l.room.Wait()
+	}
+	return l.err
+}
+
+// submitAll reads the source to its end.
+func (l *Loader) submitAll(ctx context.Context) error {
+	for n := int64(1); ; n++ {
+		r, err := l.src.Next()
+		switch {
+		case errors.Is(err, io.EOF) && n-1 < l.resumed:
+			return fmt.Errorf("load: the source has %d rows, and %d were settled before: it is another one", n-1, l.resumed)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("load: row %d: %w", n, err)
+		case n <= l.resumed:
+			continue
+		}
+		l.pace(ctx, n-l.resumed)
+		if !l.take() {
+			return nil
+		}
+		l.submit(ctx, n, &r)
+	}
+}
+
+// pace waits until the nth row of this run is due.
+func (l *Loader) pace(ctx context.Context, n int64) {
+	if l.o.Rate == 0 {
+		return
+	}
+	wait := time.Until(l.begun.Add(time.Duration(float64(n-1) / l.o.Rate * float64(time.Second))))
+	if wait < time.Millisecond {
+		return
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+}
+
+// take waits for room for one more row, and reports whether the load goes on.
+func (l *Loader) take() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && l.waiting >= l.o.InFlight {
+		l.room.Wait()
+	}
+	l.waiting++
+	return l.err == nil
+}
+
+// submit sends a row, or refuses it.
+func (l *Loader) submit(ctx context.Context, n int64, from *Row) {
+	r := &row{n: n, where: from.Where, message: bytes.Clone(from.Message)}
+	if from.Err != nil {
+		l.settle(r, Refused, &Refusal{By: "source", Reason: from.Err.Error()})
+		return
+	}
+	var o order.Order
+	if err := order.Parse(r.message, &o); err != nil {
+		l.settle(r, Refused, &Refusal{By: "source", Tag: err.Tag, Reason: err.Error()})
+		return
+	}
+	r.clOrdID = string(r.message[o.ClOrdIDOff:][:o.ClOrdIDLen])
+	for {
+		err := l.client.SubmitAsync(r.message, func(_ client.Receipt, err error) { l.answered(ctx, r, err) })
+		if !errors.Is(err, client.ErrWindowFull) {
+			if err != nil {
+				l.answered(ctx, r, err)
+			}
+			return
+		}
+		if !l.wait() {
+			return
+		}
+	}
+}
+
+// wait waits until a row is settled, at most for a moment: rows that are tried again may have the whole window.
+func (l *Loader) wait() bool {
+	wake := time.AfterFunc(10*time.Millisecond, l.room.Broadcast)
+	defer wake.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.room.Wait()
+	}
+	return l.err == nil
+}
+
+// answered must not block: it runs on the client's goroutine.
+func (l *Loader) answered(ctx context.Context, r *row, err error) {
+	switch {
+	case err == nil:
+		l.settle(r, Accepted, nil)
+	case final(err):
+		l.refused(r, err)
+	default:
+		go l.resolve(ctx, r, err)
+	}
+}
+
+// settle ends a row.
+func (l *Loader) settle(r *row, o Outcome, why *Refusal) {
+	if why != nil {
+		why.Where, why.ClOrdID, why.Message = r.where, r.clOrdID, readable(r.message)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting--
+	if err := l.track.settle(r.n, settled{o, why}); err != nil && l.err == nil {
+		l.err = fmt.Errorf("load: report of refused rows: %w", err)
+	}
+	l.room.Broadcast()
+}
+
+func (l *Loader) refused(r *row, err error) {
+	why := &Refusal{By: "grid", Reason: err.Error()}
+	var reject *client.RejectError
+	if errors.As(err, &reject) {
+		why.Code, why.Tag = reject.Code.String(), reject.Tag
+	}
+	l.settle(r, Refused, why)
+}
+
+// fail ends the load.
+func (l *Loader) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && err != nil {
+		l.err = err
+		l.stop(err)
+	}
+	l.room.Broadcast()
+}
+
+// reports saves the state and notifies, until ticks is closed.
+func (l *Loader) reports(ticks <-chan struct{}) {
+	t := time.NewTicker(l.o.Every)
+	defer t.Stop()
+	last, at := l.resumed, l.begun
+	for {
+		select {
+		case <-ticks:
+			return
+		case now := <-t.C:
+			l.mu.Lock()
+			if err := l.track.save(); err != nil && l.err == nil {
+				l.err = fmt.Errorf("load: state: %w", err)
+				l.room.Broadcast()
+			}
+			p := Progress{Counts: l.track.Counts, Resumed: l.resumed, Elapsed: now.Sub(l.begun), Trouble: l.trouble}
+			l.trouble = ""
+			l.mu.Unlock()
+			p.Rate = float64(p.Rows-last) / now.Sub(at).Seconds()
+			last, at = p.Rows, now
+			if read, total := l.src.Progress(); total > 0 {
+				p.Fraction = float64(read) / float64(total)
+			}
+			if l.o.Notify != nil {
+				l.o.Notify(p)
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetSource reads the flat columns of a Parquet file, row by row.
+type parquetSource struct {
+	in     *input
+	groups []parquet.RowGroup
+	open   parquet.Rows // of the group before groups[0]
+	types  []parquet.Type
+	cols   *columns
+	row    []string
+	buffer []parquet.Row
+	next   []parquet.Row // of buffer
+	count  int64
+	total  int64
+}
+
+func newParquet(in *input, m Mapping) (Source, error) {
+	f, err := parquet.OpenFile(in.File, in.size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	s := &parquetSource{in: in, groups: f.RowGroups(), buffer: make([]parquet.Row, 256), total: f.NumRows()}
+	var names []string
+	for _, path := range f.Schema().Columns() {
+		leaf, _ := f.Schema().Lookup(path...)
+		if len(path) > 1 || leaf.MaxRepetitionLevel > 0 {
+			return nil, fmt.Errorf("%s: column %s is nested or repeated, allowed: flat columns, one value a row", in.name, strings.Join(path, "."))
+		}
+		names, s.types = append(names, path[0]), append(s.types, leaf.Node.Type())
+	}
+	if s.cols, err = newColumns(names, m); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	s.row = make([]string, len(names))
+	return s, nil
+}
+
+// Next implements Source.
+func (s *parquetSource) Next() (Row, error) {
+	for len(s.next) == 0 {
+		if s.open == nil {
+			if len(s.groups) == 0 {
+				return Row{}, io.EOF
+			}
+			s.open, s.groups = s.groups[0].Rows(), s.groups[1:]
+		}
+		n, err := s.open.ReadRows(s.buffer)
+		s.next = s.buffer[:n]
+		if n > 0 {
+			break
+		}
+		if !errors.Is(err, io.EOF) {
+			return Row{}, fmt.Errorf("%s: row %d: %w", s.in.name, s.count+1, err)
+		}
+		if err := s.open.Close(); err != nil {
+			return Row{}, fmt.Errorf("%s: row %d: %w", s.in.name, s.count+1, err)
+		}
+		s.open = nil
+	}
+	clear(s.row)
+	for _, v := range s.next[0] {
+		s.row[v.Column()] = text(v, s.types[v.Column()])
+	}
+	s.next = s.next[1:]
+	s.count++
+	s.in.read.Store(s.count)
+	row := Row{Where: fmt.Sprintf("row %d", s.count)}
+	if row.Message, row.Err = s.cols.message(s.row, s.count); row.Err != nil {
+		row.Message = fmt.Appendf(nil, "%q", s.row)
+	}
+	return row, nil
+}
+
+// text is the value as a CSV file would have it; empty for null.
+func text(v parquet.Value, t parquet.Type) string {
+	if v.IsNull() {
+		return ""
+	}
+	if l := t.LogicalType(); l != nil {
+		switch l := l.Value.(type) {
+		case *format.TimestampType:
+			return moment(v.Int64(), l.Unit.String()).Format(time.RFC3339Nano)
+		case *format.DateType:
+			return time.Unix(int64(v.Int32())*24*3600, 0).UTC().Format("20060102")
+		case *format.DecimalType:
+			return decimal(v, int(l.Scale))
+		}
+	}
+	switch v.Kind() {
+	case parquet.Boolean:
+		return map[bool]string{true: "Y", false: "N"}[v.Boolean()]
+	case parquet.Int32, parquet.Int64:
+		return strconv.FormatInt(v.Int64(), 10)
+	case parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32)
+	case parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'f', -1, 64)
+	}
+	return string(v.ByteArray())
+}
+
+func moment(n int64, unit string) time.Time {
+	switch {
+	case strings.HasPrefix(unit, "MILLI"):
+		return time.UnixMilli(n).UTC()
+	case strings.HasPrefix(unit, "MICRO"):
+		return time.UnixMicro(n).UTC()
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// decimal is the number with its point: of an integer, or of bytes in two's complement, the most significant first.
+func decimal(v parquet.Value, scale int) string {
+	n := new(big.Int)
+	switch v.Kind() {
+	case parquet.Int32:
+		n.SetInt64(int64(v.Int32()))
+	case parquet.Int64:
+		n.SetInt64(v.Int64())
+	default:
+		b := v.ByteArray()
+		if n.SetBytes(b); len(b) > 0 && b[0]&0x80 != 0 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+	}
+	digits, sign := new(big.Int).Abs(n).String(), ""
+	if n.Sign() < 0 {
+		sign = "-"
+	}
+	if scale <= 0 {
+		return sign + digits + strings.Repeat("0", -scale)
+	}
+	if len(digits) <= scale {
+		digits = strings.Repeat("0", scale-len(digits)+1) + digits
+	}
+	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+}
+
+// Progress implements Source.
+func (s *parquetSource) Progress() (read, total int64) { return s.in.read.Load(), s.total }
+
+// ID implements Source.
+func (s *parquetSource) ID() string { return s.in.id }
+
+// Close implements Source.
+func (s *parquetSource) Close() error {
+	var err error
+	if s.open != nil {
+		err = s.open.Close()
+	}
+	return errors.Join(err, s.in.Close())
+}
+
