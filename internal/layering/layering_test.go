@@ -20,6 +20,8 @@ var forbidden = map[string][]string{
 	"grid-node/machine":    {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/wire", "net", "math/rand", "k8s.io", "sigs.k8s.io"},
 	"grid-node/replica":    {module + "grid-node/transport", module + "grid-node/arbiter", module + "grid-node/feed", module + "grid-node/sink", "net", "os/exec", "k8s.io", "sigs.k8s.io"},
 	"client":               {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/transport", "k8s.io", "sigs.k8s.io"},
+	"gateway/sink":         {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/feed", module + "grid-node/sink", "k8s.io", "sigs.k8s.io"},
+	"cmd/grid-sink":        {module + "grid-node/replica", module + "grid-node/store", "k8s.io", "sigs.k8s.io"},
 	"probe/report":         {module + "client", "net", "k8s.io", "sigs.k8s.io"},
 	"cmd/grid-node":        {"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes"},
 	"probe/drill/validate": {module + "client", "k8s.io", "sigs.k8s.io"}, // a saved history can be judged without a cluster
