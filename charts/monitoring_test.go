@@ -27,7 +27,7 @@ import (
 // always installs all optional objects, with or without CRDs.
 var always = []string{"monitoring.podMonitors=always", "monitoring.serviceMonitor=always", "monitoring.prometheusRule=always", "dashboards.grafanaDashboards.install=always"}
 
-var boardNames = []string{"latency", "operator", "overview", "probes", "replication"}
+var boardNames = []string{"downstream", "latency", "operator", "overview", "probes", "replication"}
 
 // kinds counts the rendered monitoring objects by kind.
 func kinds(objects map[string]*unstructured.Unstructured) map[string]int {

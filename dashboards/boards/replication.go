@@ -10,7 +10,6 @@ func replication() (board, error) {
 			{"Copies", copiesPanels()},
 			{"Effects of a failover on orders", failover()},
 			{"Connections between nodes", between()},
-			{"Downstream", downstream()},
 			{"Heartbeats and errors", trouble()},
 			{"Client authentication", askedWho()},
 		},
@@ -101,25 +100,6 @@ func failover() []*panel {
 			ask("repetitions", sumBy("", rate(node("orders_total", `outcome="duplicate"`)))).
 			ask("redirects", sumBy("", rate(node("redirects_total")))).
 			unit("ops").fromZero().empty(noGrid).docs("How once is once", "client.md#how-once-is-once"),
-	}
-}
-
-func downstream() []*panel {
-	return []*panel{
-		lines(6, 7, "Not downstream yet", "Committed entries that a sink does not hold, by sink, according to its primaries.").
-			ask("{{sink}} {{partition}} {{pod}}", maxBy("sink, partition, pod", node("sink_depth_entries"))).
-			decimals(0).fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
-		lines(6, 7, "How old it is", "Age of the oldest committed entry that a sink does not hold, by sink, on the pods that write.").
-			ask("{{sink}} {{partition}} {{pod}}", maxBy("sink, partition, pod", node("sink_age_seconds"))).
-			unit("s").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
-		lines(6, 7, "Writing a batch, 99 %", "Time to write one batch to a sink, and the part of it that is the fsync.").
-			ask("{{sink}} write", quantile(0.99, node("sink_write_seconds"), "sink")).
-			ask("{{sink}} fsync", quantile(0.99, node("sink_fsync_seconds"), "sink")).
-			unit("s").logarithmic().empty("nothing is written: no sink, or no orders").docs("Memory and sinks", "metrics.md#memory-and-sinks"),
-		lines(6, 7, "Written and failed", "Entries that a sink holds durably, and writes that failed and are retried.").
-			ask("{{sink}} entries", sumBy("sink", rate(node("sink_entries_total")))).
-			ask("{{sink}} failed writes", sumBy("sink", rate(node("sink_errors_total")))).
-			unit("ops").fromZero().empty(noSink).docs("Memory and sinks", "metrics.md#memory-and-sinks"),
 	}
 }
 
