@@ -36,6 +36,8 @@ var neighbours = []neighbour{
 	{name: "250 ask for 8 parts of the log", conns: 250, say: readLogs(8), seen: "ordergrid_node_connections_paused_total"},
 	{name: "600 ask for 8 parts of the log", conns: 600, say: readLogs(8), seen: "ordergrid_node_connections_paused_total"},
 	{name: "100 ask for 8 parts of the log, and reconnect", conns: 100, say: readLogs(8), stay: 300 * time.Millisecond, seen: "ordergrid_node_connections_reset_total"},
+	{name: "100 begin 64 streams of the log each", conns: 100, say: follows(64), seen: "ordergrid_node_follow_rejected_total"},
+	{name: "100 begin 64 streams of the log each, and reconnect", conns: 100, say: follows(64), stay: 300 * time.Millisecond, seen: "ordergrid_node_follow_ends_total"},
 	{name: "500 ask for /metrics 500 times", conns: 500, http: true, say: bytes.Repeat([]byte("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 500), seen: "ordergrid_node_http_connections_ended_total"},
 	{name: "2 open 4,200 sessions, and reconnect", conns: 2, forge: openSessions, stay: 300 * time.Millisecond, seen: "ordergrid_node_sessions_evicted_total"},
 	{name: "200 claim to be nodes and forge a configuration, and reconnect", conns: 200, forge: forgeConfig, stay: 300 * time.Millisecond, seen: "ordergrid_node_nodes_refused_total"},
@@ -47,6 +49,15 @@ func readLogs(n int) []byte {
 	b := hello()
 	for i := range n {
 		b = wire.AppendReadLog(b, 0, &wire.ReadLog{ReqID: uint64(i + 1), FromSeq: 1})
+	}
+	return b
+}
+
+// follows begins n streams from the first entry on, with the largest windows, and credits nothing.
+func follows(n int) []byte {
+	b := hello()
+	for i := range n {
+		b = wire.AppendFollow(b, 0, &wire.Follow{ReqID: uint64(i + 1), FromSeq: 1, Window: 4 << 20})
 	}
 	return b
 }

@@ -41,10 +41,13 @@ type follower struct {
 	sent      []sentFrame
 	unread    int64 // bytes of sent
 	frame     []byte
-	matched   int // entries in frame
+	matched   int  // entries in frame
+	crowded   bool // the connection has much output that is not written
+	patience  time.Duration
 	taken     chan bool // the loop has looked at frame, or at from
 	giveFrame func()
 	takeHold  func()
+	lookAgain func()
 }
 
 // sentFrame is a frame that is not credited.
@@ -56,6 +59,11 @@ type sentFrame struct {
 const (
 	// quietFrame is how long a stream with a filter says nothing while no entry matches it.
 	quietFrame = 100 * time.Millisecond
+	// crowdedOut bytes of output that the kernel has not taken are enough: a stream waits, longer each time, before it
+	// adds to them. More would be memory that the process takes anew, on the loop, for a client that does not read.
+	crowdedOut   = 256 << 10
+	crowdedFirst = time.Millisecond
+	crowdedLast  = 64 * time.Millisecond
 	// examineStep entries are examined between two looks whether the stream has ended.
 	examineStep = 4096
 )
@@ -75,7 +83,7 @@ func (p *partition) startFollower(l *link, m *wire.Follow, from uint64, window i
 	}
 	w.window.Store(window)
 	w.lineage.Store(uint32(p.replica.Status().Config.Lineage)) // it serves, so it has one
-	w.giveFrame, w.takeHold = w.onGive, w.onHold
+	w.giveFrame, w.takeHold, w.lookAgain, w.patience = w.onGive, w.onHold, w.onLook, crowdedFirst
 	for _, o := range slices.Clone(p.inc.followers) {
 		if w.name != "" && o.name == w.name {
 			o.end(wire.EndReplaced, fmt.Sprintf("%s follows %s as reader %q from %s now", l.name, p.id, w.name, l.conn.Remote()))
@@ -120,6 +128,11 @@ func (w *follower) run(ctx context.Context) {
 		case w.unread >= w.window.Load():
 			w.letGo()
 			w.log.Await(ctx, feed.Never, 0)
+		case w.crowded:
+			w.letGo()
+			w.log.Await(ctx, feed.Never, w.patience)
+			w.patience = min(2*w.patience, crowdedLast)
+			w.onLoop(w.lookAgain)
 		case !w.held:
 			w.onLoop(w.takeHold)
 		case w.examine(ctx):
@@ -237,7 +250,16 @@ func (w *follower) onGive() {
 		stats := &w.p.clients.follows.stats
 		stats.Entries, stats.Bytes = stats.Entries+uint64(w.matched), stats.Bytes+uint64(len(w.frame))
 	}
+	w.crowded = w.l.conn.Buffered() > crowdedOut
 	w.taken <- true
+}
+
+// onLook looks whether the connection has written its output, on the loop.
+func (w *follower) onLook() {
+	if w.crowded = w.l.conn.Buffered() > crowdedOut; !w.crowded {
+		w.patience = crowdedFirst
+	}
+	w.taken <- w.held
 }
 
 // fill makes a frame of what is committed from next on, as much as there is room for.

@@ -10,9 +10,10 @@ const (
 	// loopWork is the share of a wake-up, in bytes of answers; everything else is counted
 	// by its equivalent time.
 	loopWork    = 256 << 10
-	requestWork = 128     // any request, beside its answer
-	otherWork   = 1 << 10 // one that allocates, or formats text
-	sessionWork = 8 << 10 // an OpenSession: it checks all sessions and takes a log entry
+	requestWork = 128      // any request, beside its answer
+	otherWork   = 1 << 10  // one that allocates, or formats text
+	sessionWork = 8 << 10  // an OpenSession: it checks all sessions and takes a log entry
+	followWork  = 16 << 10 // a Follow: it starts a goroutine, which copies frames beside the loop
 	// maxReadsWaiting bounds the answers of a partition that wait for confirmation: they all
 	// leave in one wake-up. Reads beyond wait in their connections.
 	maxReadsWaiting = 2 * loopWork
@@ -60,6 +61,8 @@ func (l *link) spend(t wire.Type, before int) {
 		work = requestWork
 	case wire.TypeOpenSession:
 		work = sessionWork
+	case wire.TypeFollow:
+		work = followWork
 	}
 	l.conn.Spend(work + max(0, l.conn.Buffered()-before))
 }
