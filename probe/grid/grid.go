@@ -1,5 +1,5 @@
 // Package grid connects a probe to a grid: publishing connections, the copies of a partition, and
-// their committed logs. It is the only package of the probe that uses the client.
+// their committed logs.
 package grid
 
 import (
