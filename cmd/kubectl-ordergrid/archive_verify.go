@@ -18,14 +18,15 @@ func archiveVerifyCommand() *cobra.Command {
 		Long: `Reads an archive as a whole: checksums of headers, indexes and blocks, sequence numbers without a gap, the
 hash chain through all entries of a partition, and that lineage never falls. A flipped bit is reported with
 object, block and entry, a missing object with the entries that are missing. A damaged block does not hide
-what is behind it.
+what is behind it. What is missing at the end is not to be seen in the archive: compare the last entry with what
+the grid says of the sink, or with a receipt.
 
 The hashes show errors of disks, networks and programs. They are not signatures: who may write to the store
 can also write hashes that fit. Keep versions or a lock on the objects where that matters.
 
 ` + archive.URLHelp + `
 
-Exit codes: 0 intact, 1 damaged or incomplete, 2 wrong usage, 4 it could not be read.`,
+Exit codes: 0 intact, 1 damaged, incomplete or empty, 2 wrong usage, 4 it could not be read.`,
 		Example: `  kubectl ordergrid archive verify /var/lib/archive
   kubectl ordergrid archive verify s3://orders/prod --partition p1 -o json | jq '.[].problems'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.verify(cmd, args[0]) },
@@ -54,19 +55,31 @@ func (f *archiveFlags) verify(cmd *cobra.Command, url string) error {
 	} else {
 		err = writeVerified(cmd.OutOrStdout(), colors(cmd), reports)
 	}
-	for _, r := range reports {
-		if err == nil && !r.Intact() {
-			return exitError(1)
-		}
+	if word, _ := verdictOf(reports); err == nil && word != "INTACT" {
+		return exitError(1)
 	}
 	return err
 }
 
-// writeVerified writes a line for each partition, its problems, and INTACT or DAMAGED.
+// verdictOf is the last line of verify.
+func verdictOf(reports []*archive.PartitionReport) (word, color string) {
+	var entries uint64
+	for _, r := range reports {
+		if !r.Intact() {
+			return "DAMAGED", red
+		}
+		entries += r.Entries
+	}
+	if entries == 0 { // it proves nothing
+		return "EMPTY", red
+	}
+	return "INTACT", green
+}
+
+// writeVerified writes a line for each partition, its problems, and the verdict.
 func writeVerified(w io.Writer, colors bool, reports []*archive.PartitionReport) error {
 	t := table{colors: colors}
 	t.row("PARTITION", "FIRST", "LAST", "ORDERS", "SEGMENTS", "BATCHES", "BYTES", "RATIO", "LAST RECEIVED", "HASH")
-	last := cell{"INTACT", green}
 	for _, r := range reports {
 		end, ratio := "-", "-"
 		if r.End != nil {
@@ -81,12 +94,12 @@ func writeVerified(w io.Writer, colors bool, reports []*archive.PartitionReport)
 	for _, r := range reports {
 		for i := range r.Problems {
 			end.row(cell{"PROBLEM", red}, r.Problems[i].Error())
-			last = cell{"DAMAGED", red}
 		}
 		if r.MoreTrouble > 0 {
 			end.row(cell{"PROBLEM", red}, fmt.Sprintf("%s: %d more", r.Partition, r.MoreTrouble))
 		}
 	}
-	end.row(last)
+	word, color := verdictOf(reports)
+	end.row(cell{word, color})
 	return end.write(w)
 }

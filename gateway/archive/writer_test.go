@@ -264,3 +264,46 @@ func TestDirectoryErrors(t *testing.T) {
 		}
 	}
 }
+
+// An answer that was lost: the object is there, and it is the one that was to be made.
+func TestLostAnswerIsNoOtherWriter(t *testing.T) {
+	l, s := logOf(t, 40), newDir(t)
+	w := openWriter(t, s, small)
+	write(t, w, l, 1, 20, 10)
+	b := l.batch(21, 30)
+	h := w.header(KindTail)
+	_, data, err := newEncoder().encode(h, 21, b.Entries[0].PrevHash, b.Entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Create(t.Context(), w.slot(), data); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, l, 21, 40, 10)
+	holds(t, s, l, 1, 40)
+}
+
+// A reader that is half way through the batches when they are merged goes on behind what it has read.
+func TestReadWhileMerged(t *testing.T) {
+	l, s := logOf(t, 400), newDir(t)
+	w := openWriter(t, s, Options{Grid: grid, SegmentEntries: 150})
+	write(t, w, l, 1, 140, 10)
+	r, err := OpenReader(t.Context(), s, grid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := uint64(1)
+	err = r.Entries(t.Context(), part, 0, 0, func(e *client.LogEntry) error {
+		if e.Seq != next {
+			t.Fatalf("entry %d was read, allowed: %d", e.Seq, next)
+		}
+		if next++; e.Seq == 55 {
+			write(t, w, l, 141, 400, 20)
+			w.settle()
+		}
+		return nil
+	})
+	if err != nil || next < 141 {
+		t.Errorf("it was read up to entry %d: %v", next-1, err)
+	}
+}
