@@ -307,3 +307,23 @@ func TestReadWhileMerged(t *testing.T) {
 		t.Errorf("it was read up to entry %d: %v", next-1, err)
 	}
 }
+
+// A tail that is far too long, as of a writer that could not merge: the next one merges it first, and its own fence, which
+// is the last object then, stays.
+func TestLongTailIsMergedFirst(t *testing.T) {
+	l, s := logOf(t, 300), newDir(t)
+	w := openWriter(t, s, Options{Grid: grid})
+	write(t, w, l, 1, 200, 10)
+	w.Close()
+	w = openWriter(t, s, Options{Grid: grid, SegmentBatches: 4})
+	write(t, w, l, 201, 210, 10)
+	w.settle()
+	if r := holds(t, s, l, 1, 210); r.Segments != 1 || r.Batches > 3 {
+		t.Errorf("%d segments and %d batches are left", r.Segments, r.Batches)
+	}
+	w.Close()
+	w = openWriter(t, s, small)
+	write(t, w, l, 211, 300, 10)
+	w.settle()
+	holds(t, s, l, 1, 300)
+}
