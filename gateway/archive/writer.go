@@ -76,12 +76,14 @@ func (w *writer) append(h *Header, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tail = append(w.tail, batch{name: name, first: h.First, last: h.Last, raw: h.Raw})
+	lineage := max(w.pos.Lineage, h.Lineage)
 	switch {
 	case h.Kind != KindFence:
-		w.pos, w.attempt = client.Position{Seq: h.Last, Hash: h.ThroughHash, Lineage: h.Lineage}, 0
+		w.pos, w.attempt = client.Position{Seq: h.Last, Hash: h.ThroughHash, Lineage: lineage}, 0
 	case w.pos.Seq == 0 && h.First > 1:
 		w.pos, w.attempt, w.merged = client.Position{Seq: h.Last, Hash: h.ThroughHash}, 0, h.Last
 	default:
+		w.pos.Lineage = lineage // a grid that is restored from here puts a fence of its lineage
 		w.attempt++
 	}
 }
@@ -135,6 +137,11 @@ func (w *writer) continues(b *sink.Batch) error {
 		return nil
 	case b.From != w.pos.Seq+1:
 		return w.missing(w.pos.Seq+1, b.From-1, fmt.Sprintf("entry %d, where the grid's log begins", b.From))
+	case b.Through.Lineage != 0 && b.Through.Lineage < w.pos.Lineage:
+		return &sink.PermanentError{
+			What:   fmt.Sprintf("archive %s: it is of lineage %d of %s, and the entries to write are of lineage %d", w.t.store, w.pos.Lineage, w.part, b.Through.Lineage),
+			Remedy: "they come from copies of before the loss of data was accepted, or the grid was restored: stop these; what only they have is not in the grid any more",
+		}
 	case b.Entries[0].PrevHash != w.pos.Hash:
 		return w.otherHistory(w.pos.Seq, w.pos.Hash, b.Entries[0].PrevHash)
 	}

@@ -327,3 +327,31 @@ func TestLongTailIsMergedFirst(t *testing.T) {
 	w.settle()
 	holds(t, s, l, 1, 300)
 }
+
+// Copies of before an accepted loss, or of a grid that was restored since, do not go on with the archive.
+func TestEarlierLineageIsRefused(t *testing.T) {
+	l, s := logOf(t, 60), newDir(t)
+	w := openWriter(t, s, small)
+	write(t, w, l, 1, 20, 10)
+	l.lineage = 3
+	write(t, w, l, 21, 30, 10)
+	w.Close()
+	l.lineage = 2
+	w = openWriter(t, s, small)
+	if pos := w.Position(); pos.Lineage != 3 {
+		t.Errorf("the position is %+v", pos)
+	}
+	err := w.Write(t.Context(), l.batch(31, 40))
+	if p := permanent(t, err); !strings.Contains(p.Error(), "of lineage 3 of p3, and the entries to write are of lineage 2") {
+		t.Error(err)
+	}
+	// A fence of a restored grid has its lineage, and no entries.
+	w = openWriter(t, s, small)
+	w.pos.Lineage = 7
+	if _, err := w.fence(t.Context(), 31, w.pos.Hash); err != nil {
+		t.Fatal(err)
+	}
+	if w = openWriter(t, s, small); w.Position().Lineage != 7 {
+		t.Errorf("the position is %+v", w.Position())
+	}
+}
