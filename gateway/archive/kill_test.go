@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 )
 
@@ -25,7 +26,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(childURL); url != "" {
 		os.Exit(child(url))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	downstream.Clean()
+	os.Exit(code)
 }
 
 func child(url string) int {
