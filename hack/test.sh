@@ -54,6 +54,9 @@ step "bundle for the Operator Lifecycle Manager, a module of its own"
 step "helpers of Chaos Mesh's daemon, a module of its own"
 (cd e2e/chaosmesh/binaries && go vet ./cmd/... && go test ./cmd/...)
 
+step "S3 server of the archive's tests, a module of its own"
+(cd e2e/downstream/s3server && go mod verify)
+
 # What one replica can check of its whole log costs too much for production.
 step "protocol core and simulator with the costly invariants"
 go test -count=1 -timeout 40m -tags invariants ./grid-node/replica ./grid-node/sim

@@ -66,6 +66,7 @@ The grid needs a sink of type External: spec.sinks in an OrderGrid, --external-s
 // commands has a line for each kind of target, and for version.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
+		archiveCommand(),
 		kafkaCommand(),
 		versionCommand(),
 	}
