@@ -66,7 +66,7 @@ func BenchmarkVerify(b *testing.B) {
 	for b.Loop() {
 		o, err := d.open("bench", bytes.NewReader(data))
 		if err == nil {
-			err = o.each(0, func(*order.Entry, []byte) error { return nil })
+			err = o.each(func(*order.Entry, []byte) error { return nil })
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -24,9 +24,9 @@ func (e *DamageError) Error() string {
 	if e.Block > 0 {
 		where += fmt.Sprintf(", block %d", e.Block)
 	}
-	switch {
-	case e.First == 0:
-	case e.First == e.Last:
+	switch e.First {
+	case 0:
+	case e.Last:
 		where += fmt.Sprintf(", entry %d", e.First)
 	default:
 		where += fmt.Sprintf(", entries %d..%d", e.First, e.Last)
@@ -206,27 +206,14 @@ func (o *object) entries(k *block, raw []byte, fn func(e *order.Entry, b []byte)
 	return nil
 }
 
-// each calls fn for every entry from seq from on. The blocks before are skipped over.
-func (o *object) each(from uint64, fn func(e *order.Entry, b []byte) error) error {
+// each calls fn for every entry.
+func (o *object) each(fn func(e *order.Entry, b []byte) error) error {
 	for {
-		if o.next < len(o.blocks) && o.blocks[o.next].Last() < from {
-			if _, err := io.CopyN(io.Discard, o.r, int64(o.blocks[o.next].Size)); err != nil {
-				return o.damage(o.next+1, o.blocks[o.next].First, o.blocks[o.next].Last(), invalid("size", "less", "that of the header: the object is cut off"))
-			}
-			o.next++
-			continue
-		}
 		k, raw, more, err := o.nextBlock()
 		if err != nil || !more {
 			return err
 		}
-		err = o.entries(k, raw, func(e *order.Entry, b []byte) error {
-			if e.Seq < from {
-				return nil
-			}
-			return fn(e, b)
-		})
-		if err != nil {
+		if err := o.entries(k, raw, fn); err != nil {
 			return err
 		}
 	}

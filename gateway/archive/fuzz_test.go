@@ -35,7 +35,7 @@ func FuzzObject(f *testing.F) {
 			return
 		}
 		var entries uint64
-		err = o.each(0, func(e *order.Entry, b []byte) error {
+		err = o.each(func(e *order.Entry, b []byte) error {
 			entries++
 			return nil
 		})
@@ -76,7 +76,7 @@ func TestHostileHeadersTakeNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		o, err := d.open("hostile", bytes.NewReader(bad))
 		if err == nil {
-			err = o.each(0, func(*order.Entry, []byte) error { return nil })
+			err = o.each(func(*order.Entry, []byte) error { return nil })
 		}
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/gateway/sink"
+	"github.com/ordergrid/ordergrid/internal/race"
 )
 
 // The child of TestKilledWriterGoesOn: it writes the log until it is killed at the n-th step, or to the end.
@@ -81,6 +82,9 @@ func TestKilledWriterGoesOn(t *testing.T) {
 			stride := 1
 			if name != "directory" {
 				stride = 7 // each is a process and some fifty requests
+			}
+			if race.Enabled { // and takes ten times as long
+				stride *= 5
 			}
 			for n := 1; n < steps; n += stride {
 				s := s(t)

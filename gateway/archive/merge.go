@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -112,10 +111,11 @@ func (w *writer) makeSegment(ctx context.Context, tail []batch) error {
 	}
 	name := segmentName(w.t.o.Grid, w.part, h.First)
 	fault("merged")
-	if err := w.t.store.Create(ctx, name, data); errors.Is(err, ErrExists) {
-		// Its own, if an answer was lost: opening finds out.
-		return fmt.Errorf("%w: %s exists", sink.ErrFenced, name)
-	} else if err != nil {
+	err := w.t.store.Create(ctx, name, data)
+	if errors.Is(err, ErrExists) {
+		err = w.refused(ctx, name, data, nil)
+	}
+	if err != nil {
 		return err
 	}
 	fault("segment")

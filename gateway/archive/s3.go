@@ -118,7 +118,7 @@ func (f *secretFiles) Retrieve() (credentials.Value, error) {
 		optional bool
 	}{{"access-key-id", &v.AccessKeyID, false}, {"secret-access-key", &v.SecretAccessKey, false}, {"session-token", &v.SessionToken, true}} {
 		b, err := os.ReadFile(filepath.Join(f.dir, file.name))
-		if err != nil && !(file.optional && errors.Is(err, fs.ErrNotExist)) {
+		if err != nil && (!file.optional || !errors.Is(err, fs.ErrNotExist)) {
 			return v, &sink.PermanentError{What: "archive: credentials in " + f.dir, Remedy: "allowed: the files access-key-id and secret-access-key", Err: err}
 		}
 		*file.to = strings.TrimSpace(string(b))

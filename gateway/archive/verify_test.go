@@ -75,7 +75,7 @@ func TestChangedEntryIsFound(t *testing.T) {
 	changed := bytes.Clone(l.entries[149].Bytes)
 	changed[len(changed)-9] ^= 1
 	name := segmentName(grid, part, 101)
-	enc, h := newEncoder(), Header{}
+	enc := newEncoder()
 	d := newDecoder()
 	defer d.close()
 	h, err := readWhole(t.Context(), s, d, name, nil)

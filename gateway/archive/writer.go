@@ -251,7 +251,7 @@ func readWhole(ctx context.Context, s Store, d *decoder, name string, fn func(e 
 	if fn == nil {
 		fn = func(*order.Entry, []byte) error { return nil }
 	}
-	if err := o.each(0, fn); err != nil {
+	if err := o.each(fn); err != nil {
 		return o.h, err
 	}
 	return o.h, o.atEnd()

@@ -65,7 +65,7 @@ func TestArchiveOfALogWithoutItsBegin(t *testing.T) {
 	w.settle()
 	holds(t, s, l, 200, 500)
 	w.Close()
-	w = openWriter(t, s, small)
+	openWriter(t, s, small)
 	holds(t, s, l, 200, 500)
 }
 
@@ -353,5 +353,27 @@ func TestEarlierLineageIsRefused(t *testing.T) {
 	}
 	if w = openWriter(t, s, small); w.Position().Lineage != 7 {
 		t.Errorf("the position is %+v", w.Position())
+	}
+}
+
+// deaf is a store whose answers to creations of segments are lost: the client tries again, and is refused.
+type deaf struct{ Store }
+
+func (s deaf) Create(ctx context.Context, name string, data []byte) error {
+	if err := s.Store.Create(ctx, name, data); err != nil || !strings.Contains(name, "/"+segments+"/") {
+		return err
+	}
+	return s.Store.Create(ctx, name, data)
+}
+
+func TestLostAnswerOfASegment(t *testing.T) {
+	l, s := logOf(t, 300), newDir(t)
+	w := openWriter(t, deaf{s}, small)
+	for seq := uint64(1); seq <= 300; seq += 20 {
+		write(t, w, l, seq, seq+19, 20)
+		w.settle()
+	}
+	if r := holds(t, s, l, 1, 300); r.Segments != 3 {
+		t.Errorf("there are %d segments", r.Segments)
 	}
 }
