@@ -20,6 +20,8 @@ var forbidden = map[string][]string{
 	"grid-node/machine":    {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/wire", "net", "math/rand", "k8s.io", "sigs.k8s.io"},
 	"grid-node/replica":    {module + "grid-node/transport", module + "grid-node/arbiter", module + "grid-node/feed", module + "grid-node/sink", "net", "os/exec", "k8s.io", "sigs.k8s.io"},
 	"client":               {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/transport", "k8s.io", "sigs.k8s.io"},
+	"gateway/sink":         {module + "grid-node/replica", module + "grid-node/store", module + "grid-node/feed", module + "grid-node/sink", "k8s.io", "sigs.k8s.io"},
+	"cmd/grid-sink":        {module + "grid-node/replica", module + "grid-node/store", "k8s.io", "sigs.k8s.io"},
 	"probe/report":         {module + "client", "net", "k8s.io", "sigs.k8s.io"},
 	"cmd/grid-node":        {"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes"},
 	"probe/drill/validate": {module + "client", "k8s.io", "sigs.k8s.io"}, // a saved history can be judged without a cluster
@@ -44,7 +46,7 @@ func TestImportsPointOneWay(t *testing.T) {
 // Delivered packages do not depend on their tests: users get the drill's judge and recorder, and
 // e2e uses the same ones.
 func TestNoProductDependsOnItsTests(t *testing.T) {
-	for _, tree := range []string{"api", "client", "cmd", "controllers", "grid-node", "internal", "probe"} {
+	for _, tree := range []string{"api", "client", "cmd", "controllers", "gateway", "grid-node", "internal", "probe"} {
 		for _, dep := range dependencies(t, "../../"+tree+"/...") {
 			if strings.HasPrefix(dep, module+"e2e/") {
 				t.Errorf("a package below %s depends on %s: move what they share out of e2e", tree, dep)

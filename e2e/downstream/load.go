@@ -1,0 +1,121 @@
+package downstream
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/devgrid"
+)
+
+// Dial connects to a grid of Grid, for the time of the test.
+func Dial(t testing.TB, g *devgrid.Grid) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Load submits orders to a grid until Stop.
+type Load struct {
+	mu    sync.Mutex
+	acked map[wire.OrderID]string // ClOrdID
+	stop  atomic.Bool
+	all   sync.WaitGroup
+}
+
+// StartLoad submits from several goroutines, each with one order unanswered; what fails fails the test.
+func StartLoad(t testing.TB, c *client.Client, goroutines int) *Load {
+	l := &Load{acked: map[wire.OrderID]string{}}
+	t.Cleanup(func() { l.Stop() })
+	for w := range goroutines {
+		l.all.Go(func() {
+			for i := 0; !l.stop.Load(); i++ {
+				id := fmt.Sprintf("LOAD-%d-%d", w, i)
+				r, err := c.Submit(t.Context(), Order(id, 305))
+				if err != nil {
+					t.Errorf("order %s: %v", id, err)
+					return
+				}
+				l.mu.Lock()
+				l.acked[r.ID()] = id
+				l.mu.Unlock()
+			}
+		})
+	}
+	return l
+}
+
+// Count is how many orders are acknowledged.
+func (l *Load) Count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acked)
+}
+
+// Stop ends the load and returns the ClOrdIDs of all orders that were acknowledged.
+func (l *Load) Stop() map[wire.OrderID]string {
+	l.stop.Store(true)
+	l.all.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acked
+}
+
+// WaitForCopies waits until each partition has a primary and two copies in sync.
+func WaitForCopies(t testing.TB, c *client.Client) {
+	t.Helper()
+	WaitFor(t, "two copies in sync", func() bool {
+		if c.Refresh(t.Context()) != nil {
+			return false
+		}
+		for _, p := range c.Table() {
+			inSync := 0
+			for _, m := range p.Members {
+				if m.InSync {
+					inSync++
+				}
+			}
+			if inSync < 2 || p.Primary.ID == "" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// KillPrimary kills the process that is primary of a partition, and waits for the next one.
+func KillPrimary(t testing.TB, c *client.Client, g *devgrid.Grid, p wire.PartitionID) {
+	t.Helper()
+	before := c.Table()[p]
+	pid, err := PIDOf(g, before.Primary.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	WaitFor(t, "the next primary", func() bool { return c.Refresh(t.Context()) == nil && c.Table()[p].Epoch > before.Epoch })
+}
+
+// waitLimit is far beyond what is waited for, on a machine that is busy.
+const waitLimit = 2 * time.Minute
+
+// WaitFor waits until ok.
+func WaitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(waitLimit); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s in vain for %s", waitLimit, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
