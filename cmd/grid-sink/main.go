@@ -67,6 +67,7 @@ The grid needs a sink of type External: spec.sinks in an OrderGrid, --external-s
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		kafkaCommand(),
+		postgresCommand(),
 		versionCommand(),
 	}
 }

@@ -225,4 +225,3 @@ func prove(t testing.TB, p *downstream.Postgres, through uint64) {
 		t.Fatalf("the fence is at %d %016x lineage %d epoch %d with %d orders, the log at %d %016x lineage %d epoch %d with %d", seq, uint64(hash), lineage, epoch, count, s.at.Seq, s.at.Hash, s.at.Lineage, s.epoch, orders)
 	}
 }
-

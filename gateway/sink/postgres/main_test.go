@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/postgres"
 )
@@ -24,7 +25,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv("ORDERGRID_TEST_WRITER"); url != "" {
 		os.Exit(write(url, os.Getenv("ORDERGRID_TEST_THROUGH"), os.Getenv("ORDERGRID_TEST_BATCH")))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	downstream.Clean()
+	os.Exit(code)
 }
 
 // write does what the Runner does: open, go on behind the position, open again after an error.

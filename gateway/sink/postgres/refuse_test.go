@@ -251,15 +251,19 @@ func TestRotation(t *testing.T) {
 func TestOptions(t *testing.T) {
 	good := postgres.Options{Grid: grid, Connection: postgres.Connection{URLFile: "url"}}
 	for want, change := range map[string]func(*postgres.Options){
-		"the grid has no name":     func(o *postgres.Options) { o.Grid = "" },
-		`schema is "Orders"`:       func(o *postgres.Options) { o.Schema = "Orders" },
-		`schema is "pg_orders"`:    func(o *postgres.Options) { o.Schema = "pg_orders" },
-		"days ahead are 1000":      func(o *postgres.Options) { o.DaysAhead = 1000 },
-		"write time-out is 1ms":    func(o *postgres.Options) { o.WriteTimeout = time.Millisecond },
-		"one of both":              func(o *postgres.Options) { o.Connection.Host = "db" },
-		`user ""`:                  func(o *postgres.Options) { o.Connection = postgres.Connection{Host: "db", Database: "x"} },
-		"allowed: verify-full":     func(o *postgres.Options) { o.Connection = postgres.Connection{Host: "db", Database: "x", User: "y", SSLMode: "on"} },
-		"port is 70000, allowed: ": func(o *postgres.Options) { o.Connection = postgres.Connection{Host: "db", Database: "x", User: "y", Port: 70000} },
+		"the grid has no name":  func(o *postgres.Options) { o.Grid = "" },
+		`schema is "Orders"`:    func(o *postgres.Options) { o.Schema = "Orders" },
+		`schema is "pg_orders"`: func(o *postgres.Options) { o.Schema = "pg_orders" },
+		"days ahead are 1000":   func(o *postgres.Options) { o.DaysAhead = 1000 },
+		"write time-out is 1ms": func(o *postgres.Options) { o.WriteTimeout = time.Millisecond },
+		"one of both":           func(o *postgres.Options) { o.Connection.Host = "db" },
+		`user ""`:               func(o *postgres.Options) { o.Connection = postgres.Connection{Host: "db", Database: "x"} },
+		"allowed: verify-full": func(o *postgres.Options) {
+			o.Connection = postgres.Connection{Host: "db", Database: "x", User: "y", SSLMode: "on"}
+		},
+		"port is 70000, allowed: ": func(o *postgres.Options) {
+			o.Connection = postgres.Connection{Host: "db", Database: "x", User: "y", Port: 70000}
+		},
 	} {
 		o := good
 		change(&o)
