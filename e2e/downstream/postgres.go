@@ -40,12 +40,12 @@ type Postgres struct {
 	// Dir is a directory that the server's user may enter and write.
 	Dir string
 
-	bin    string
-	as     *syscall.Credential // nil: the user of this process
-	port   ports.Held
-	cmd    *exec.Cmd
-	ended  chan struct{}
-	log    *tail.Writer
+	bin   string
+	as    *syscall.Credential // nil: the user of this process
+	port  ports.Held
+	cmd   *exec.Cmd
+	ended chan struct{}
+	log   *tail.Writer
 }
 
 // FindPostgres returns the directory of the server's programs, or why there is none.
