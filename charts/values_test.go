@@ -30,6 +30,7 @@ var switches = []struct {
 	{"image.operator", nil, []string{"image.operator=op"}, operator, "image: ordergrid.dev/op:dev"},
 	{"image.gridNode", nil, []string{"image.gridNode=node@sha256:abc"}, operator, "--grid-node-image=ordergrid.dev/node@sha256:abc"},
 	{"image.orderProbe", nil, []string{"image.orderProbe=prober"}, operator, "--order-probe-image=ordergrid.dev/prober:dev"},
+	{"image.gridSink", nil, []string{"image.gridSink=writer"}, operator, "--grid-sink-image=ordergrid.dev/writer:dev"},
 	{"replicas", nil, []string{"replicas=2"}, operator, "replicas: 2"},
 	{"watchNamespaces", nil, []string{"watchNamespaces={emea,apac}"}, operator, "--watch-namespaces=emea,apac"},
 	{"clusterWide", []string{"watchNamespaces={emea}"}, []string{"watchNamespaces=null", everywhere}, "ClusterRole/og-ordergrid", "statefulsets"},

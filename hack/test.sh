@@ -31,6 +31,15 @@ if command -v chromium chromium-browser google-chrome; then export ORDERGRID_REQ
 if command -v openssl; then export ORDERGRID_REQUIRE_OPENSSL=1; fi
 if command -v java && command -v mvn; then export ORDERGRID_REQUIRE_KAFKA=1; fi
 
+# The sink for PostgreSQL writes to a real server, a throwaway one of Debian's packages.
+step "PostgreSQL for the tests of its sink"
+if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends postgresql-15 >/dev/null ||
+		echo "postgresql-15 cannot be installed here"
+fi
+if ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null; then export ORDERGRID_REQUIRE_POSTGRES=1; fi
+
 step "go vet"
 go vet "${pkgs[@]}"
 

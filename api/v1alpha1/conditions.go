@@ -25,6 +25,9 @@ const (
 	// ConditionExternalAccessReady is True while every pod has an address for clients outside the cluster; absent without
 	// spec.externalAccess.
 	ConditionExternalAccessReady = "ExternalAccessReady"
+	// ConditionSinksReady is True while the pods that the operator runs for sinks of type Kafka and PostgreSQL are ready; absent
+	// without such sinks.
+	ConditionSinksReady = "SinksReady"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

@@ -13,6 +13,9 @@ const (
 // MaxReplicas is the largest spec.replicas of an OrderGrid.
 const MaxReplicas = 3
 
+// SinkHTTPPort serves /metrics, /healthz, /readyz and /status of the pod of a sink.
+const SinkHTTPPort = 9402
+
 // RecorderPort serves /metrics and the interface of the recorder of a FailoverDrill.
 const RecorderPort = 9401
 
@@ -21,6 +24,7 @@ const (
 	LabelGrid  = "ordergrid.dev/grid"
 	LabelShard = "ordergrid.dev/shard"
 	LabelProbe = "ordergrid.dev/probe"
+	LabelSink  = "ordergrid.dev/sink"
 )
 
 // Labels and finalizer of everything that belongs to a FailoverDrill, its faults included.
@@ -104,6 +108,15 @@ func TLSToolsSecret(grid string) string { return grid + ".tls-tools" }
 
 // TLSClientSecret names the Secret with the certificate of a client.
 func TLSClientSecret(grid, client string) string { return grid + ".tls-client-" + client }
+
+// TLSSinkSecret names the Secret with the certificate of a sink that the operator runs a pod for.
+func TLSSinkSecret(grid, sink string) string { return grid + ".tls-sink-" + sink }
+
+// SinkUser is the common name in that certificate. No name of spec.security.tls.clients has a colon.
+func SinkUser(sink string) string { return "ordergrid-sink:" + sink }
+
+// SinkName names the objects of such a sink: its Deployment, ServiceAccount and NetworkPolicy.
+func SinkName(grid, sink string) string { return grid + "-sink-" + sink }
 
 // AuthorizationConfigMap names the ConfigMap with the authorization rules of the grid nodes.
 func AuthorizationConfigMap(grid string) string { return grid + ".authorization" }

@@ -154,6 +154,11 @@ type SinkStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	LastError string `json:"lastError,omitempty"`
+	// reason is the state of the pod that the operator runs for a sink of type Kafka or PostgreSQL: Ready, or why it is not;
+	// condition SinksReady has more. Absent for other types.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
 }
 
 // MaxHistory is how many entries status.history keeps.

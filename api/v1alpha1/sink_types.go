@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -12,6 +13,14 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.?file.?volume.orValue('EmptyDir') == 'EmptyDir' && oldSelf.?file.?volume.orValue('EmptyDir') == 'EmptyDir' || has(self.file) && has(oldSelf.file) && self.file == oldSelf.file",message="changed; the PersistentVolumeClaims of a running grid's pods stay as they were made; keep it as it was, or create a second OrderGrid and move the traffic"
 // +kubebuilder:validation:XValidation:fieldPath=".type",rule="self.type == oldSelf.type",messageExpression="'%s was of type %s, and its place in the logs is of that; keep the type, or remove the sink and add one of another name'.format([self.name, oldSelf.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".file",rule="self.type == 'File' || !has(self.file)",messageExpression="'file is for type File, and sink %s is of type %s; remove file'.format([self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka",rule="self.type == 'Kafka' || !has(self.kafka)",messageExpression="'kafka is for type Kafka, and sink %s is of type %s; remove kafka'.format([self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka",rule="self.type != 'Kafka' || has(self.kafka)",messageExpression="'sink %s of type Kafka needs to know where to write; set kafka.brokers'.format([self.name])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka.sasl",rule="self.?kafka.?sasl.?mechanism.orValue('none') != 'PLAIN' || has(self.kafka.tls)",message="mechanism PLAIN sends the password, and without kafka.tls in the clear; set kafka.tls, or use SCRAM-SHA-512"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka.topic",rule="!has(self.kafka) || !has(oldSelf.kafka) || self.kafka.topic == oldSelf.kafka.topic",messageExpression="'%s differs from %s, where the position of the sink is; keep it, or remove the sink and add one of another name'.format([self.kafka.topic, oldSelf.kafka.topic])"
+// +kubebuilder:validation:XValidation:fieldPath=".postgres",rule="self.type == 'PostgreSQL' || !has(self.postgres)",messageExpression="'postgres is for type PostgreSQL, and sink %s is of type %s; remove postgres'.format([self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".postgres",rule="self.type != 'PostgreSQL' || has(self.postgres)",messageExpression="'sink %s of type PostgreSQL needs to know where to write; set postgres.urlSecret'.format([self.name])"
+// +kubebuilder:validation:XValidation:fieldPath=".postgres.schema",rule="!has(self.postgres) || !has(oldSelf.postgres) || self.postgres.schema == oldSelf.postgres.schema",messageExpression="'%s differs from %s, where the position of the sink is; keep it, or remove the sink and add one of another name'.format([self.postgres.schema, oldSelf.postgres.schema])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type == 'Kafka' || self.type == 'PostgreSQL' || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.type == 'File' || self.name != 'file'",message="the name file is for a sink of type File; use another name"
 type SinkSpec struct {
 	// name of the sink, in the log of every partition, in metrics and in status: lowercase letters, digits and hyphens,
@@ -22,8 +31,8 @@ type SinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is no name of a sink; use lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen, such as audit or archive-2'.format([self])"
 	Name string `json:"name"`
 
-	// type is File: appended to files of the primary's pod, fsync per batch; or External: a program outside the grid follows
-	// the log under this name and says what it holds.
+	// type is File: appended to files of the primary's pod, fsync per batch; Kafka or PostgreSQL: the operator runs a pod
+	// that writes there; or External: a program of yours follows the log under this name and says what it holds.
 	// +required
 	// +unionDiscriminator
 	Type SinkType `json:"type"`
@@ -31,11 +40,23 @@ type SinkSpec struct {
 	// file configures a sink of type File. Left out it is an EmptyDir of 1Gi.
 	// +optional
 	File *FileSinkSpec `json:"file,omitempty"`
+
+	// kafka configures a sink of type Kafka.
+	// +optional
+	Kafka *KafkaSinkSpec `json:"kafka,omitempty"`
+
+	// postgres configures a sink of type PostgreSQL.
+	// +optional
+	Postgres *PostgresSinkSpec `json:"postgres,omitempty"`
+
+	// resources of the pod of a sink of type Kafka or PostgreSQL. Default: requests of 100m CPU and 256Mi, a limit of 1Gi.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // SinkType is the kind of a sink.
 //
-// +kubebuilder:validation:Enum=File;External
+// +kubebuilder:validation:Enum=File;External;Kafka;PostgreSQL
 type SinkType string
 
 const (
@@ -43,6 +64,10 @@ const (
 	SinkFile SinkType = "File"
 	// SinkExternal is a program outside the grid that follows the log.
 	SinkExternal SinkType = "External"
+	// SinkKafka is a pod that writes to Kafka.
+	SinkKafka SinkType = "Kafka"
+	// SinkPostgreSQL is a pod that writes to PostgreSQL.
+	SinkPostgreSQL SinkType = "PostgreSQL"
 )
 
 // SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name, because it predates named sinks.
@@ -56,8 +81,14 @@ func (g *OrderGrid) Sinks() []SinkSpec {
 		sinks = []SinkSpec{{Name: SinkNameFile, Type: SinkFile, File: w.File}}
 	}
 	for i := range sinks {
-		if sinks[i].Type == SinkFile {
-			sinks[i].File = sinks[i].File.withDefaults()
+		switch s := &sinks[i]; s.Type {
+		case SinkFile:
+			s.File = s.File.withDefaults()
+		case SinkKafka:
+			s.Kafka = s.Kafka.withDefaults()
+		case SinkPostgreSQL:
+			s.Postgres = s.Postgres.withDefaults()
+		case SinkExternal:
 		}
 	}
 	slices.SortFunc(sinks, func(a, b SinkSpec) int { return cmp.Compare(a.Name, b.Name) })
@@ -88,11 +119,22 @@ func (g *OrderGrid) FileSinks() []SinkSpec {
 func (s *SinkSpec) HasClaim() bool { return s.Type == SinkFile && s.File.Volume == SinkVolumeClaim }
 
 // OutlivesPods reports whether the sink's data survives the pods of the grid.
-func (s *SinkSpec) OutlivesPods() bool { return s.Type == SinkExternal || s.HasClaim() }
+func (s *SinkSpec) OutlivesPods() bool { return s.Outside() || s.HasClaim() }
+
+// Outside reports whether a program outside the grid's pods follows the log for the sink.
+func (s *SinkSpec) Outside() bool { return s.Type != SinkFile }
 
 // OutlivesShard reports whether the sink's data survives a shard's objects.
 func (s *SinkSpec) OutlivesShard() bool {
-	return s.Type == SinkExternal || s.HasClaim() && s.File.WhenDeleted != ClaimDelete
+	return s.Outside() || s.HasClaim() && s.File.WhenDeleted != ClaimDelete
+}
+
+// HasPod reports whether the operator runs a pod for the sink.
+func (s *SinkSpec) HasPod() bool { return s.Type == SinkKafka || s.Type == SinkPostgreSQL }
+
+// SinksWithPods are the sinks that the operator runs a pod for, by name.
+func (g *OrderGrid) SinksWithPods() []SinkSpec {
+	return slices.DeleteFunc(g.Sinks(), func(s SinkSpec) bool { return !s.HasPod() })
 }
 
 // FileSinkSpec is the volume that a file sink writes to, one per pod.

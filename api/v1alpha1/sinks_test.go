@@ -86,6 +86,12 @@ func TestSinkUpdates(t *testing.T) {
 		return api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindFile, File: f}}
 	}
 	outside := func(name string) api.SinkSpec { return api.SinkSpec{Name: name, Type: api.SinkExternal} }
+	postgres := func(schema string) api.SinkSpec {
+		return api.SinkSpec{Name: "db", Type: api.SinkPostgreSQL, Postgres: &api.PostgresSinkSpec{URLSecret: api.SecretKey{Name: "db", Key: "url"}, Schema: schema}}
+	}
+	kafka := func(broker, topic string) api.SinkSpec {
+		return api.SinkSpec{Name: "bus", Type: api.SinkKafka, Kafka: &api.KafkaSinkSpec{Brokers: []string{broker}, Topic: topic}}
+	}
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
 	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
@@ -113,6 +119,12 @@ func TestSinkUpdates(t *testing.T) {
 		{"one outside is added", sinks(fileSink("audit", "")), sinks(fileSink("audit", ""), outside("kafka")), ""},
 		{"one outside is taken", sinks(fileSink("audit", ""), outside("kafka")), sinks(fileSink("audit", "")), ""},
 		{"a directory becomes one outside", sinks(fileSink("audit", "")), sinks(outside("audit")), "spec.sinks[0].type: Invalid value: audit was of type File, and its place in the logs is of that; keep the type, or remove the sink and add one of another name"},
+
+		{"Kafka and PostgreSQL are added", sinks(fileSink("audit", "")), sinks(fileSink("audit", ""), postgres(""), kafka("kafka:9092", "")), ""},
+		{"and taken", sinks(postgres(""), kafka("kafka:9092", "")), sinks(), ""},
+		{"other brokers", sinks(kafka("kafka:9092", "")), sinks(kafka("kafka-0.kafka:9093", "{grid}.orders")), ""},
+		{"another topic", sinks(kafka("kafka:9092", "")), sinks(kafka("kafka:9092", "orders")), ".kafka.topic: Invalid value: orders differs from {grid}.orders, where the position of the sink is; keep it, or remove the sink and add one of another name"},
+		{"another schema", sinks(postgres("")), sinks(postgres("desk")), ".postgres.schema: Invalid value: desk differs from ordergrid, where the position of the sink is; keep it, or remove the sink and add one of another name"},
 
 		{"Hold is left out", hold, sinks(), ""},
 		{"Hold is said", sinks(), hold, ""},

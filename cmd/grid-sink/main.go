@@ -68,6 +68,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		archiveCommand(),
 		kafkaCommand(),
+		postgresCommand(),
 		versionCommand(),
 	}
 }

@@ -84,6 +84,7 @@ func command() *cobra.Command {
 	f.StringArrayVar(&o.DrillExecutorInsecure, "drill-executor-insecure", nil, "NAME of such a service that is used over plain http; may be repeated")
 	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")
 	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
+	f.StringVar(&o.Grid.SinkImage, "grid-sink-image", "ordergrid.dev/grid-sink:dev", "image of the pods of sinks of type Kafka and PostgreSQL")
 	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")
 	f.Int32SliceVar(&o.Grid.APIServerPorts, "api-server-ports", []int32{443, 6443}, "ports at which pods reach the API server, for the NetworkPolicies of grids: that of its Service and that of the servers behind it")
 	f.StringVar(&pullPolicy, "image-pull-policy", "", "pull policy of pods without one: Always, IfNotPresent or Never (default: as Kubernetes does by tag)")

@@ -94,8 +94,24 @@ func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
 	if grid == nil || !grid.TakesTLS() {
 		return
 	}
+	attach(template, grid, ToolsSecret(grid))
+}
+
+// AttachSink is Attach with the certificate of a sink that the operator runs a pod for.
+func AttachSink(template *corev1.PodTemplateSpec, grid *api.OrderGrid, sink string) {
+	if !grid.TakesTLS() {
+		return
+	}
+	secret := api.TLSSinkSecret(grid.Name, sink)
+	if grid.Spec.Security.TLS.Secrets != nil { // the operator issues nothing
+		secret = ToolsSecret(grid)
+	}
+	attach(template, grid, secret)
+}
+
+func attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid, secret string) {
 	spec := &template.Spec
-	spec.Volumes = append(spec.Volumes, *Volume(volumeName, ToolsSecret(grid)))
+	spec.Volumes = append(spec.Volumes, *Volume(volumeName, secret))
 	if spec.SecurityContext == nil {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}

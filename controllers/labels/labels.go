@@ -14,6 +14,8 @@ const (
 	GridNode = "grid-node"
 	Probe    = "probe"
 	Drill    = "drill"
+	Sink     = "sink"
+	SinkJob  = "sink-job"
 )
 
 // Common returns the labels of one instance of a component, as a map of the caller's own.

@@ -186,6 +186,7 @@ func cacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}:            ours,
 			&appsv1.StatefulSet{}:           ours,
 			&batchv1.Job{}:                  ours,
 			&corev1.ConfigMap{}:             ours,

@@ -44,12 +44,19 @@ func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
 	}}}
 }
 
-// rules of the nodes: those of the grid, and those for the operator's own tools.
-func rules(a *api.AuthorizationSpec) access.Document {
+// rules of the nodes: those of the grid, those for the operator's own tools, and those for the sinks it runs.
+func rules(grid *api.OrderGrid) access.Document {
+	a := enforced(grid)
 	doc := access.Document{Rules: []access.Rule{{
 		Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: access.Tools}},
 		Permissions: []string{string(api.PermissionSubmit), string(api.PermissionRead), string(api.PermissionAdmin), string(api.PermissionWatch), string(api.PermissionSink)},
 	}}}
+	for _, s := range grid.SinksWithPods() {
+		doc.Rules = append(doc.Rules, access.Rule{
+			Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: api.SinkUser(s.Name)}},
+			Permissions: []string{string(api.PermissionWatch), string(api.PermissionSink)},
+		})
+	}
 	for _, rule := range a.Rules {
 		var r access.Rule
 		for _, s := range rule.Subjects {
@@ -65,7 +72,7 @@ func rules(a *api.AuthorizationSpec) access.Document {
 
 // authorization is the ConfigMap that the nodes mount.
 func authorization(grid *api.OrderGrid) (*corev1.ConfigMap, error) {
-	doc := rules(enforced(grid))
+	doc := rules(grid)
 	if _, err := access.Compile(&doc); err != nil {
 		return nil, err // the nodes would refuse it
 	}

@@ -68,6 +68,7 @@ var gridConditions = []struct {
 	{api.ConditionSecure, judgeSecure},
 	{api.ConditionAcceptingOrders, judgeAccepting},
 	{api.ConditionExternalAccessReady, judgeExternal},
+	{api.ConditionSinksReady, judgeSinks},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
 }

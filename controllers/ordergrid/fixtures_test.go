@@ -12,7 +12,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-var testDefaults = Defaults{Image: "ordergrid.dev/grid-node:dev", ImagePullPolicy: corev1.PullIfNotPresent}
+var testDefaults = Defaults{Image: "ordergrid.dev/grid-node:dev", SinkImage: "ordergrid.dev/grid-sink:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 
 // pairGrid is an OrderGrid with an empty spec as defaulted by the API server (checked by TestGridDefaults of the API),
 // but with two partitions, one for each pod.
@@ -84,6 +84,14 @@ func securedGrid() *api.OrderGrid {
 		Issuer: api.IssuerOperator, Duration: metav1.Duration{Duration: 2160 * time.Hour}, RenewBefore: metav1.Duration{Duration: 720 * time.Hour},
 		ClientAuth: api.ClientAuthNone, ClientAuthorities: &api.ConfigMapReference{Name: "desk-ca"},
 	}
+	return grid
+}
+
+// sinkGrid has sinks that the operator runs pods for.
+func sinkGrid() *api.OrderGrid {
+	grid := securedGrid()
+	grid.Spec.Security.TLS.ClientAuthorities, grid.Spec.Security.TLS.ClientAuth = nil, api.ClientAuthRequire
+	grid.Spec.Sinks = outsideSinks()
 	return grid
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// TestGoldenObjects compares every object of six grids with testdata/<grid>/<object>.yaml. For a grid with several
+// TestGoldenObjects compares every object of seven grids with testdata/<grid>/<object>.yaml. For a grid with several
 // shards it uses shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
-	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid()} {
+	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
 		template, err := overlay(grid, pod(grid, shard, testDefaults))
 		if err != nil {
@@ -28,6 +28,16 @@ func TestGoldenObjects(t *testing.T) {
 			"client_service":      clientService(grid),
 			"poddisruptionbudget": podDisruptionBudget(grid, shard, 0),
 			"statefulset":         statefulSet(grid, shard, grid.Spec.Replicas, template),
+		}
+		sinks := grid.SinksWithPods()
+		for i := range sinks {
+			s := &sinks[i]
+			objects["sink_"+s.Name+"_deployment"] = sinkDeployment(grid, s, testDefaults, 1)
+			objects["sink_"+s.Name+"_serviceaccount"] = sinkServiceAccount(grid, s)
+			objects["sink_"+s.Name+"_networkpolicy"] = sinkPolicy(grid, s)
+			if job := sinkJob(grid, s, testDefaults); job != nil {
+				objects["sink_"+s.Name+"_job"] = job
+			}
 		}
 		if grid.Spec.ExternalAccess != nil {
 			objects["external_service"] = externalService(grid, shard, api.PodName(grid.Name, shard, 1))

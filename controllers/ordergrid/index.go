@@ -4,6 +4,7 @@ import (
 	"context"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +23,7 @@ func (r *Reconciler) index(indexer client.FieldIndexer) error {
 		}
 		return nil
 	}
-	for _, kind := range []client.Object{&api.GridPartition{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.Service{}} {
+	for _, kind := range []client.Object{&api.GridPartition{}, &appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.Service{}, &appsv1.Deployment{}, &batchv1.Job{}} {
 		if err := indexer.IndexField(context.Background(), kind, gridIndex, byGrid); err != nil {
 			return err
 		}

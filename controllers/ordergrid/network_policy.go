@@ -45,6 +45,9 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.Network
 	self := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: gridSelector(grid)}}
 	tools := []networkingv1.NetworkPolicyPeer{component(labels.Probe), component(labels.Drill)}
 
+	if len(grid.SinksWithPods()) > 0 {
+		tools = append(tools, component(labels.Sink))
+	}
 	data := append([]networkingv1.NetworkPolicyPeer{self}, tools...)
 	if len(spec.Clients) == 0 {
 		data = append(data, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}})

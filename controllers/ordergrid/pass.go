@@ -63,6 +63,7 @@ const (
 	stepMoves     = "moves"
 	stepPartition = "records"
 	stepShards    = "shards"
+	stepSinks     = "sinks"
 )
 
 // plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
@@ -85,6 +86,7 @@ func (r *run) plan() []step {
 		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},
 		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules}},
+		{stepSinks, r.applySinks, []string{stepTemplate, stepRules}},
 		{"removal", r.removeShards, []string{stepInquiry, stepPartition}},
 		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},
 		{"update", r.rollPods, []string{stepPlaces, stepPartition, stepShards}},

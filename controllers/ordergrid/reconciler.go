@@ -13,6 +13,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -51,6 +52,8 @@ const leavingRetry = 2 * time.Second
 type Defaults struct {
 	// Image of the grid node.
 	Image string
+	// SinkImage is that of the pods of sinks: grid-sink.
+	SinkImage string
 	// ImagePullPolicy of the grid node; empty leaves it to Kubernetes.
 	ImagePullPolicy corev1.PullPolicy
 	// OperatorNamespace is the namespace of the operator's pods, which query grid nodes.
@@ -110,12 +113,14 @@ func setup(mgr ctrl.Manager, workers int, limiter workqueue.TypedRateLimiter[rec
 		For(&api.OrderGrid{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&api.GridPartition{}).
 		Owns(&appsv1.StatefulSet{}).
+		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Owns(&networkingv1.NetworkPolicy{}).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(gridOfJob)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod))
 	for _, add := range more {
 		add(b)
@@ -130,6 +135,15 @@ func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}
+}
+
+// gridOfJob maps the Job of a sink to its grid: it is owned by the sink's Deployment.
+func gridOfJob(_ context.Context, job client.Object) []reconcile.Request {
+	l := job.GetLabels()
+	if l[api.LabelGrid] == "" || l[labels.Component] != labels.Sink {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: job.GetNamespace(), Name: l[api.LabelGrid]}}}
 }
 
 // Reconcile makes one pass: its steps, then status, regardless of failures.

@@ -46,7 +46,7 @@ func sinkArgs(grid *api.OrderGrid) []string {
 	}
 	for i := range sinks {
 		switch s := &sinks[i]; {
-		case s.Type == api.SinkExternal:
+		case s.Outside():
 			args = append(args, "--external-sink", s.Name)
 		case s.Name != api.SinkNameFile:
 			args = append(args, "--file-sink", s.Name+"="+sinkDir(s.Name))
@@ -105,6 +105,7 @@ func (o *observation) sinkStatus(status *api.OrderGridStatus) {
 		if at := slices.IndexFunc(known, func(s api.SinkStatus) bool { return s.Name == status.Name }); at >= 0 {
 			status = known[at]
 		}
+		status.Reason = o.sinkReason(&sinks[i])
 		list, names = append(list, status), append(names, status.Name)
 	}
 	status.Sinks, status.SinkNames = list, strings.Join(names, ",")
@@ -171,7 +172,7 @@ func capacityAdvice(grid *api.OrderGrid) string {
 	case slices.ContainsFunc(grid.Sinks(), func(s api.SinkSpec) bool { return s.OutlivesPods() }):
 		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
 	}
-	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type External to spec.sinks, or raise spec.memory"
+	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type External, Kafka or PostgreSQL to spec.sinks, or raise spec.memory"
 }
 
 // sinkSteps are the lags in status, which is written when the next one is reached.

@@ -129,6 +129,9 @@ func wanted(grid *api.OrderGrid) []issued {
 	for _, name := range grid.Spec.Security.TLS.Clients {
 		list = append(list, issued{api.TLSClientSecret(grid.Name, name), certificates.Leaf{Name: name, Groups: []string{"ordergrid.dev:clients"}}})
 	}
+	for _, s := range grid.SinksWithPods() {
+		list = append(list, issued{api.TLSSinkSecret(grid.Name, s.Name), certificates.Leaf{Name: api.SinkUser(s.Name), Groups: []string{"ordergrid.dev:sinks"}}})
+	}
 	return list
 }
 
