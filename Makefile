@@ -25,6 +25,7 @@ REPEAT   ?= 0
 RATE     ?= 3000
 ALERT    ?=
 GRIDS    ?= 10,100,1000
+PARTS    ?=
 
 export CLUSTER DEMO
 GO        := go
@@ -55,6 +56,10 @@ demo-watch-down:
 .PHONY: test
 test: ## Everything that gates: vet, unit, race, real API server, chart, real grid processes (minutes; the first time it builds Kubernetes too)
 	@hack/test.sh $(PKG)
+
+.PHONY: downstream-up
+downstream-up: ## What sinks write to, on this machine until Ctrl-C: Kafka; addresses are printed (PARTS="kafka" for some of them)
+	@$(GO) run ./e2e/downstream/cmd/downstream $(PARTS)
 
 ##@ Build
 
@@ -202,6 +207,10 @@ alerts-check: ## Cause the conditions of the alert rules in real grids under a r
 .PHONY: e2e
 e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill: SUITE=pull-the-plug; RATE=orders/s under operations
 	@ORDERGRID_OPERATIONS_RATE=$(if $(filter file,$(origin RATE)),,$(RATE)) hack/e2e.sh "$(SUITE)"
+
+.PHONY: sinks-check
+sinks-check: ## Kill 50 primaries under load, and every third time the sink: each order is downstream once (minutes)
+	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -timeout 30m -v -run GridKilled ./gateway/sink/...
 
 ##@ Cluster
 

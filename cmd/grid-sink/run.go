@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/sink"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 	"github.com/ordergrid/ordergrid/internal/webguard"
@@ -91,6 +92,9 @@ func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.
 		if r.value == "" {
 			return usageError{fmt.Errorf(`--%s: value "", allowed: a name; it is required`, r.flag)}
 		}
+	}
+	if !order.IsReaderName(f.sink) {
+		return usageError{fmt.Errorf("--sink: value %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", f.sink, order.MaxReaderName)}
 	}
 	var parts []wire.PartitionID
 	for _, v := range f.partitions {

@@ -42,8 +42,8 @@ const (
 	kafkaReady  = 90 * time.Second
 )
 
-// ErrNoJava means that Kafka cannot be started here.
-var ErrNoJava = errors.New("java 17 or mvn is not in PATH; Debian has them in openjdk-17-jre-headless and maven")
+// ErrUnavailable means that Kafka cannot be had here.
+var ErrUnavailable = errors.New("kafka needs java 17 or newer, and mvn with its repository; Debian has them in default-jre-headless and maven")
 
 // StartKafka starts a broker with its data below dir.
 func StartKafka(ctx context.Context, dir string) (*Kafka, error) {
@@ -78,7 +78,7 @@ func StartKafka(ctx context.Context, dir string) (*Kafka, error) {
 func RunKafka(t testing.TB) *Kafka {
 	t.Helper()
 	k, err := StartKafka(context.Background(), t.TempDir())
-	if errors.Is(err, ErrNoJava) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
+	if errors.Is(err, ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func RunKafka(t testing.TB) *Kafka {
 func kafkaClasspath(ctx context.Context) (string, error) {
 	for _, program := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("%w: %w", ErrNoJava, err)
+			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
 	root, err := checkout()
@@ -107,7 +107,7 @@ func kafkaClasspath(ctx context.Context) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-f", pom, "dependency:build-classpath", "-Dmdep.outputFile="+list)
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("mvn dependency:build-classpath of %s (the first time it fetches 43 MB): %w\n%s", pom, err, said)
+		return "", fmt.Errorf("%w: mvn dependency:build-classpath of %s (the first time it fetches 43 MB): %w\n%s", ErrUnavailable, pom, err, said)
 	}
 	text, err := os.ReadFile(list)
 	return strings.TrimSpace(string(text)), err

@@ -30,7 +30,7 @@ var (
 	descEntries   = describe("entries_total", "Log entries written, of every kind.")
 	descOrders    = describe("orders_total", "Orders written.")
 	descBytes     = describe("bytes_total", "Bytes of log entries written, as they are in the log.")
-	descFailing   = describe("failing", "1 from an error until the next batch is written, the time between two attempts included; see ordergrid_sink_errors_total for its kind, and /status for its text.")
+	descFailing   = describe("failing", "1 from an error until the next batch is written, or there is none to write, the time between two attempts included; see ordergrid_sink_errors_total for its kind, and /status for its text.")
 )
 
 func newMetrics(r *Runner) *metrics {

@@ -100,7 +100,7 @@ func (p *partition) explain(err error, held client.Position) error {
 // follow writes what comes behind a position until something fails. The buffers are not used after that: the writer may
 // still read them.
 func (p *partition) follow(ctx, writing context.Context, w Writer, after client.Position) (step string, err error) {
-	f, err := p.r.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, Name: p.r.cfg.Sink, After: after, Window: followWindow})
+	f, err := p.r.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, Name: p.r.cfg.Sink, After: after})
 	if err != nil {
 		return kindFollow, err
 	}
@@ -142,10 +142,21 @@ func (p *partition) follow(ctx, writing context.Context, w Writer, after client.
 // read puts the log into the pipe.
 func (p *partition) read(ctx context.Context, f *client.Follower, x *pipe) error {
 	for {
-		b, err := f.Next(ctx)
-		if err != nil {
+		waiting, cancel := context.WithTimeout(ctx, p.r.patience)
+		b, err := f.Next(waiting)
+		late := waiting.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case err != nil && !late:
 			return err
+		case err != nil: // it goes on by itself, once it can
+			if p.state.stuck(err) {
+				p.r.metrics.errors.WithLabelValues(kindFollow, p.r.cfg.Sink, p.id.String()).Inc()
+				p.log.Warn("no replica sends its log", "error", err)
+			}
+			continue
 		}
+		p.state.follows()
 		p.state.heard(b.CommitSeq)
 		if err := x.put(ctx, b); err != nil {
 			return err

@@ -38,8 +38,8 @@ const (
 	DefaultMaxBytes   = 8 << 20
 
 	defaultWriteTimeout = time.Minute
-	// followWindow is the most that a node grants a follower.
-	followWindow = 4 << 20
+	// usualPatience is how long a follower may get nothing before its trouble counts as an error.
+	usualPatience = 5 * time.Second
 	// quietTime is how long entries that are only bookkeeping wait for others: the position of a sink is such an entry,
 	// and must not cause the next one.
 	quietTime = 10 * time.Second
@@ -50,11 +50,12 @@ const (
 // Runner writes the partitions of a grid to a Target, each on two goroutines of its own: one follows the log, the other
 // one writes. A partition that fails does not hold up the others.
 type Runner struct {
-	cfg     Config
-	parts   []*partition
-	metrics *metrics
-	limits  limits
-	pauses  pauses
+	cfg      Config
+	parts    []*partition
+	metrics  *metrics
+	limits   limits
+	pauses   pauses
+	patience time.Duration
 }
 
 // New returns a Runner for Run.
@@ -89,7 +90,7 @@ func New(cfg Config) (*Runner, error) {
 			cfg.Partitions = append(cfg.Partitions, p.ID)
 		}
 	}
-	r := &Runner{cfg: cfg, limits: limits{cfg.MaxEntries, cfg.MaxBytes, cfg.Linger, quietTime}, pauses: usualPauses}
+	r := &Runner{cfg: cfg, limits: limits{cfg.MaxEntries, cfg.MaxBytes, cfg.Linger, quietTime}, pauses: usualPauses, patience: usualPatience}
 	for _, id := range cfg.Partitions {
 		if int(id) >= len(table) {
 			return nil, fmt.Errorf("partition is %s, allowed: p0..p%d, the grid's %d partitions", id, len(table)-1, len(table))

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 type state struct {
 	mu        sync.Mutex
 	open      bool
+	openedAt  time.Time
 	position  client.Position
 	committed uint64
 	heardAt   time.Time // when committed was learned
@@ -26,12 +28,15 @@ type state struct {
 	kind     string
 	err      error
 	errSince time.Time
+
+	trouble      error // of a follower that gets nothing
+	troubleSince time.Time
 }
 
 func (s *state) opened(at client.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open, s.position = true, at
+	s.open, s.openedAt, s.position, s.oldest = true, time.Now(), at, 0
 	s.committed = max(s.committed, at.Seq)
 	s.noteBehind()
 }
@@ -44,7 +49,7 @@ func (s *state) attach(x *pipe) {
 			s.oldest = oldest
 		}
 	}
-	s.pipe = x
+	s.pipe, s.trouble = x, nil
 	s.open = s.open && x != nil
 }
 
@@ -54,6 +59,28 @@ func (s *state) heard(committed uint64) {
 	defer s.mu.Unlock()
 	s.committed, s.heardAt = max(s.committed, committed), time.Now()
 	s.noteBehind()
+}
+
+// follows says that the follower gets the log again.
+func (s *state) follows() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = nil
+}
+
+// stuck keeps why a follower gets nothing, and reports whether there is a reason but silence of the grid.
+func (s *state) stuck(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if silent(err) {
+		s.trouble = nil
+		return false
+	}
+	if s.trouble == nil {
+		s.troubleSince = time.Now()
+	}
+	s.trouble = err
+	return true
 }
 
 func (s *state) noteBehind() {
@@ -87,15 +114,31 @@ func (s *state) wrote(b *buffer) {
 	s.entries += uint64(len(b.batch.Entries))
 	s.orders += uint64(b.batch.Orders)
 	s.bytes += uint64(b.batch.Bytes)
-	s.failures, s.kind, s.err, s.errSince = 0, "", nil, time.Time{}
+	s.mended()
 	s.behindAt = time.Time{}
 	s.noteBehind()
 }
+
+// settleTime is how long a writer has to be open, with nothing to write, until errors before it are over.
+const settleTime = time.Second
+
+// settle forgets errors that are over though nothing was written since: the batch that failed was durable.
+func (s *state) settle(now time.Time) {
+	if s.err == nil || !s.open || s.pipe == nil || s.inWrite != nil || now.Sub(s.openedAt) < settleTime {
+		return
+	}
+	if _, _, oldest := s.pipe.waiting(); oldest == 0 {
+		s.mended()
+	}
+}
+
+func (s *state) mended() { s.failures, s.kind, s.err, s.errSince = 0, "", nil, time.Time{} }
 
 // failed keeps an error, and returns how many there were in a row.
 func (s *state) failed(kind string, err error) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle(time.Now())
 	if s.inWrite != nil {
 		s.oldest = s.inWrite.oldest
 	}
@@ -122,4 +165,10 @@ func (s *state) age(now time.Time) time.Duration {
 		return now.Sub(s.behindAt)
 	}
 	return 0
+}
+
+// silent reports whether an error of Follower.Next has no reason but the end of its time: nothing was committed.
+func silent(err error) bool {
+	var reasons interface{ Unwrap() []error }
+	return !errors.As(err, &reasons) || len(reasons.Unwrap()) < 2
 }

@@ -27,7 +27,7 @@ type PartitionStatus struct {
 	Entries        uint64         `json:"entries"`
 	Orders         uint64         `json:"orders"`
 	Bytes          uint64         `json:"bytes"`
-	Error          *ErrorStatus   `json:"error,omitempty"` // until the next batch is written
+	Error          *ErrorStatus   `json:"error,omitempty"` // until the next batch is written, or there is none to write
 }
 
 // PositionStatus is the last entry that the target holds.
@@ -49,6 +49,7 @@ type ErrorStatus struct {
 func (s *state) now(now time.Time) PartitionStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle(now)
 	o := PartitionStatus{
 		Open:         s.open,
 		Position:     PositionStatus{s.position.Seq, fmt.Sprintf("%016x", s.position.Hash), s.position.Lineage},
@@ -63,6 +64,9 @@ func (s *state) now(now time.Time) PartitionStatus {
 	}
 	if s.err != nil {
 		o.Error = &ErrorStatus{Kind: s.kind, Text: s.err.Error(), Since: s.errSince, Failures: s.failures}
+	}
+	if s.err == nil && s.trouble != nil {
+		o.Error = &ErrorStatus{Kind: kindFollow, Text: s.trouble.Error(), Since: s.troubleSince, Failures: 1}
 	}
 	return o
 }

@@ -47,5 +47,5 @@ func (p *partition) askEnd(ctx context.Context) {
 func (s *state) unheard(d time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return (s.pipe == nil || s.committed > s.position.Seq) && time.Since(s.heardAt) >= d
+	return (s.pipe == nil || s.trouble != nil || s.committed > s.position.Seq) && time.Since(s.heardAt) >= d
 }

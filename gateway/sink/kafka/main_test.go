@@ -52,7 +52,7 @@ func broker(t testing.TB) *downstream.Kafka {
 			shared.k, shared.err = downstream.StartKafka(context.Background(), shared.dir)
 		}
 	}
-	if errors.Is(shared.err, downstream.ErrNoJava) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
+	if errors.Is(shared.err, downstream.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
 		t.Skip(shared.err)
 	}
 	if shared.err != nil {

@@ -38,11 +38,11 @@ func hexID(id [16]byte) string { return hex.EncodeToString(id[:]) }
 
 // resume finds the position that the writer goes on behind. The writers before are fenced already.
 func (w *writer) resume(ctx context.Context) error {
-	first, end, err := w.bounds(ctx, w.orders)
+	first, end, err := w.settled(ctx, w.orders)
 	if err != nil {
 		return err
 	}
-	start, positionsEnd, err := w.bounds(ctx, w.positions)
+	start, positionsEnd, err := w.settled(ctx, w.positions)
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,9 @@ func (w *writer) resume(ctx context.Context) error {
 		return w.unreadable(r.Offset, fmt.Sprintf("hash %.20q", p.Hash), nil)
 	}
 	if err := w.checkOrders(&p, end); err != nil {
+		return err
+	}
+	if err := w.checkLast(ctx, &p, first, end); err != nil {
 		return err
 	}
 	w.at, w.held.Epoch, w.held.LastOrder = at, p.Epoch, p.LastOrder
@@ -97,6 +100,31 @@ func (w *writer) checkOrders(p *position, end int64) error {
 		}
 	}
 	return nil
+}
+
+// checkLast compares the last order that consumers see with the position: a transaction of which brokers kept one half
+// only is not gone on from.
+func (w *writer) checkLast(ctx context.Context, p *position, first, end int64) error {
+	r, err := w.lastCommitted(ctx, w.orders, first, end)
+	if err != nil || r == nil && first > 0 { // all that was written is older than the topic keeps
+		return err
+	}
+	last := "none"
+	if r != nil {
+		last = "?"
+		for _, h := range r.Headers {
+			if h.Key == HeaderSeq {
+				last = string(h.Value)
+			}
+		}
+	}
+	if last == strconv.FormatUint(p.LastOrder, 10) || r == nil && p.LastOrder == 0 {
+		return nil
+	}
+	return &sink.PermanentError{
+		What:   fmt.Sprintf("the last order in topic %s, partition %d is entry %s, and by topic %s it is entry %d", w.orders.topic, w.orders.partition, last, w.positions.topic, p.LastOrder),
+		Remedy: "records were removed from one of them, or added by another program; name another topic, or delete both to begin with what the grid still holds",
+	}
 }
 
 // checkEmpty is for topics without a position: there must be no orders either, or they would be written twice. What

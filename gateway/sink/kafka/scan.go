@@ -3,15 +3,44 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ordergrid/ordergrid/gateway/sink"
 )
 
-// bounds are the offsets of a partition that a consumer with read_committed can reach.
-func (w *writer) bounds(ctx context.Context, x place) (start, end int64, err error) {
+const (
+	settleTries = 20
+	settlePause = 250 * time.Millisecond
+)
+
+// settled returns the offsets of a partition that a consumer with read_committed can reach, when nothing behind them is
+// undecided. Fencing has ended the transaction of the writer before, so what stays open belongs to no writer: brokers
+// can forget the end of a transaction, and the next one's would then decide over it too.
+func (w *writer) settled(ctx context.Context, x place) (start, end int64, err error) {
+	var last int64
+	for range settleTries {
+		if start, end, last, err = w.bounds(ctx, x); err != nil || end == last {
+			return start, end, err
+		}
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+			return start, end, ctx.Err()
+		}
+	}
+	return start, end, &sink.PermanentError{
+		What:   fmt.Sprintf("topic %s, partition %d has an unfinished transaction from offset %d on, which no writer of this sink has", x.topic, x.partition, end),
+		Remedy: "end another producer that writes there; if there is none it is left over from a failure of brokers: abort it (kafka-transactions.sh abort), in both topics of the sink",
+	}
+}
+
+// bounds are the offsets of a partition: first, last that a consumer with read_committed can reach, and last of all.
+func (w *writer) bounds(ctx context.Context, x place) (start, end, last int64, err error) {
 	adm := kadm.NewClient(w.cl)
 	of := func(list func(context.Context, ...string) (kadm.ListedOffsets, error)) int64 {
 		if err != nil {
@@ -29,11 +58,11 @@ func (w *writer) bounds(ctx context.Context, x place) (start, end int64, err err
 		}
 		return o.Offset
 	}
-	start, end = of(adm.ListStartOffsets), of(adm.ListCommittedOffsets)
+	start, end, last = of(adm.ListStartOffsets), of(adm.ListCommittedOffsets), of(adm.ListEndOffsets)
 	if err != nil {
 		err = fmt.Errorf("offsets of topic %s, partition %d: %w", x.topic, x.partition, err)
 	}
-	return start, end, err
+	return start, end, last, err
 }
 
 // lastCommitted returns the last record of a committed transaction in start..end, nil if there is none. What is last in
