@@ -53,7 +53,7 @@ func TestCacheIsLimited(t *testing.T) {
 			t.Errorf("%T: %v", object, by.Label)
 		}
 	}
-	if len(o.ByObject) != 11 {
+	if len(o.ByObject) != 12 {
 		t.Errorf("%d kinds", len(o.ByObject))
 	}
 }

@@ -138,8 +138,8 @@ func sinkJob(grid *api.OrderGrid, s *api.SinkSpec, defaults Defaults) *batchv1.J
 	}
 }
 
-// sinkPolicy is the NetworkPolicy of a sink's pods: metrics come in; grid nodes, DNS servers and the target are gone out
-// to. The address of the target is in spec or in a Secret, and is no selector.
+// sinkPolicy is the NetworkPolicy of a sink's pods. In: requests for metrics. Out: grid nodes, DNS servers and the ports
+// of the target, whose address is in spec or in a Secret and cannot be a selector.
 func sinkPolicy(grid *api.OrderGrid, s *api.SinkSpec) *networkingv1.NetworkPolicy {
 	monitoring := peersOf(grid.Spec.Security.NetworkPolicy.Monitoring)
 	if len(monitoring) == 0 {
