@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,7 +30,7 @@ transaction, to the topic's name with .positions behind it.
 
 Partition i of the grid is partition i of the topic. With {partition} in --topic, each
 partition has a topic of its own with one partition.`,
-		usual{entries: sink.DefaultMaxEntries, bytes: sink.DefaultMaxBytes, linger: 5 * time.Millisecond}, f.add, f.open)
+		usualBatches, f.add, f.open)
 }
 
 func (f *kafkaFlags) add(fl *pflag.FlagSet) {

@@ -20,7 +20,9 @@ import (
 func (r *Runner) Handler(g prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", webguard.Page(promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}),
-		func(q *http.Request) string { return string(expfmt.Negotiate(q.Header)) }))
+		func(q *http.Request) string {
+			return string(expfmt.NegotiateAccept(q.Header, expfmt.DefaultAcceptedFormats()...))
+		}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", r.serveReady)
 	mux.Handle("GET /status", webguard.Page(http.HandlerFunc(r.serveStatus), func(*http.Request) string { return "" }))

@@ -150,8 +150,8 @@ func (x *pipe) tryTake() (*buffer, time.Duration, error) {
 }
 
 // waiting is what was put and not taken.
-func (x *pipe) waiting() (entries, bytes int, oldest int64) {
+func (x *pipe) waiting() (bytes int, oldest int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.filling.batch.Entries), x.filling.batch.Bytes, x.filling.oldest
+	return x.filling.batch.Bytes, x.filling.oldest
 }

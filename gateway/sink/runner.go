@@ -33,9 +33,10 @@ type Config struct {
 }
 
 const (
-	// DefaultMaxEntries and DefaultMaxBytes of a batch.
+	// DefaultMaxEntries is the most entries of a batch.
 	DefaultMaxEntries = 16384
-	DefaultMaxBytes   = 8 << 20
+	// DefaultMaxBytes is the most bytes of entries of a batch; the last entry may exceed it.
+	DefaultMaxBytes = 8 << 20
 
 	defaultWriteTimeout = time.Minute
 	// usualPatience is how long a follower may get nothing before its trouble counts as an error.
@@ -76,7 +77,7 @@ func New(cfg Config) (*Runner, error) {
 		}
 	}
 	if cfg.Linger < 0 || cfg.Linger > time.Minute {
-		return nil, fmt.Errorf("Linger of a batch is %s, allowed: 0 to 1m", cfg.Linger)
+		return nil, fmt.Errorf("linger of a batch is %s, allowed: 0 to 1m", cfg.Linger)
 	}
 	if cfg.WriteTimeout <= 0 {
 		cfg.WriteTimeout = defaultWriteTimeout

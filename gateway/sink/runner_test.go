@@ -113,9 +113,14 @@ func TestRunner(t *testing.T) {
 	stop()
 	// The positions that sinks tell are entries too. They must not make the next ones.
 	end := commitSeq(t, c, 0)
-	_, stop = run(t, c, m, "one")
-	time.Sleep(time.Second)
-	stop()
+	again, err := New(Config{Client: c, Target: m, Grid: "dev", Sink: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.limits.quiet = 10 * time.Millisecond // so that they are written at once
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	again.Run(ctx)
 	if now := commitSeq(t, c, 0); now > end+2 {
 		t.Errorf("a sink without orders made %d entries", now-end)
 	}

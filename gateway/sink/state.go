@@ -45,7 +45,7 @@ func (s *state) attach(x *pipe) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x == nil && s.pipe != nil { // what was waiting is read again
-		if _, _, oldest := s.pipe.waiting(); s.oldest == 0 {
+		if _, oldest := s.pipe.waiting(); s.oldest == 0 {
 			s.oldest = oldest
 		}
 	}
@@ -127,7 +127,7 @@ func (s *state) settle(now time.Time) {
 	if s.err == nil || !s.open || s.pipe == nil || s.inWrite != nil || now.Sub(s.openedAt) < settleTime {
 		return
 	}
-	if _, _, oldest := s.pipe.waiting(); oldest == 0 {
+	if _, oldest := s.pipe.waiting(); oldest == 0 {
 		s.mended()
 	}
 }
@@ -156,7 +156,7 @@ func (s *state) age(now time.Time) time.Duration {
 		oldest = s.inWrite.oldest
 	}
 	if oldest == 0 && s.pipe != nil {
-		_, _, oldest = s.pipe.waiting()
+		_, oldest = s.pipe.waiting()
 	}
 	switch {
 	case oldest != 0:

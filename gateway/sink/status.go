@@ -57,7 +57,7 @@ func (s *state) now(now time.Time) PartitionStatus {
 		Batches: s.batches, Entries: s.entries, Orders: s.orders, Bytes: s.bytes,
 	}
 	if s.pipe != nil {
-		_, o.BufferedBytes, _ = s.pipe.waiting()
+		o.BufferedBytes, _ = s.pipe.waiting()
 	}
 	if s.inWrite != nil {
 		o.BufferedBytes += s.inWrite.batch.Bytes

@@ -66,15 +66,14 @@ func TestZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := l
-	next := open(t, x)
-	b := l.batch(50)
-	if err := next.Write(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	next := open(t, x) // that is enough: it has not written anything yet
 	for range 2 {
 		if err := old.Write(t.Context(), theirs.batch(70)); !errors.Is(err, sink.ErrFenced) {
 			t.Fatalf("the old writer: %v, want ErrFenced", err)
 		}
+	}
+	if err := next.Write(t.Context(), l.batch(50)); err != nil {
+		t.Fatal(err)
 	}
 	if err := next.Write(t.Context(), l.batch(10)); err != nil {
 		t.Fatal(err)

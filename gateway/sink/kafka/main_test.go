@@ -95,7 +95,6 @@ func tryOpen(t testing.TB, x *kafka.Target) (sink.Writer, error) {
 // makeLog is a chained log of noop, orders, and after each seven orders an entry that is none.
 type makeLog struct {
 	seq, hash uint64
-	orders    uint64
 }
 
 func (l *makeLog) after(p client.Position) { l.seq, l.hash = p.Seq, p.Hash }
