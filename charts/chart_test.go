@@ -107,7 +107,7 @@ func TestDefaults(t *testing.T) {
 	want := []string{
 		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-certificates", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-metrics", "ClusterRole/og-ordergrid-metrics-reader", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-preflight", "ClusterRole/og-ordergrid-view",
 		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-certificates", "ClusterRoleBinding/og-ordergrid-metrics", "ClusterRoleBinding/og-ordergrid-preflight",
-		"ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
+		"ConfigMap/og-ordergrid-dashboard-downstream", "ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
 		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
 		"Deployment/og-ordergrid", "Pod/og-ordergrid-test", "Role/og-ordergrid-leader", "Role/og-ordergrid-test", "RoleBinding/og-ordergrid-leader", "RoleBinding/og-ordergrid-test",
@@ -157,11 +157,11 @@ func wantRestricted(t *testing.T, d *appsv1.Deployment) {
 	}
 }
 
-// deletable are the kinds of a shard's objects, which are deleted when spec.shards falls. Pods, Secrets and claims are
-// not among them.
-var deletable = []string{"gridpartitions", "services", "serviceaccounts", "statefulsets", "poddisruptionbudgets", "roles", "rolebindings"}
+// deletable are the kinds of a shard's objects, which are deleted when spec.shards falls, and of a sink's, when it leaves
+// spec.sinks. Pods, Secrets and claims are not among them.
+var deletable = []string{"gridpartitions", "services", "serviceaccounts", "statefulsets", "deployments", "poddisruptionbudgets", "roles", "rolebindings"}
 
-// TestRights: the operator may delete nothing but a shard's objects, escalate nothing and read no Secret; no rule has a
+// TestRights: the operator may delete nothing but objects of shards and sinks, escalate nothing and read no Secret; no rule has a
 // wildcard.
 func TestRights(t *testing.T) {
 	rules := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid").Rules

@@ -37,7 +37,7 @@ var judgedElsewhere = []string{"ClusterServiceVersion", "GrafanaDashboard"}
 var golden = map[string]string{
 	"client_service": "apiVersion: v1\nkind: Service\n", "headless_service": "apiVersion: v1\nkind: Service\n", "serviceaccount": "apiVersion: v1\nkind: ServiceAccount\n",
 	"role": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n", "rolebinding": "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\n",
-	"statefulset": "apiVersion: apps/v1\nkind: StatefulSet\n", "job": "apiVersion: batch/v1\nkind: Job\n",
+	"statefulset": "apiVersion: apps/v1\nkind: StatefulSet\n", "deployment": "apiVersion: apps/v1\nkind: Deployment\n", "job": "apiVersion: batch/v1\nkind: Job\n",
 	"poddisruptionbudget": "apiVersion: policy/v1\nkind: PodDisruptionBudget\n", "gridpartition": "apiVersion: ordergrid.dev/v1alpha1\nkind: GridPartition\n",
 	"channel_configmap": "apiVersion: v1\nkind: ConfigMap\n", "run_configmap": "apiVersion: v1\nkind: ConfigMap\n", "authorization": "apiVersion: v1\nkind: ConfigMap\n",
 	"network-policy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n", "networkpolicy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n",
@@ -179,7 +179,11 @@ func (c *conform) addTree(t *testing.T, root string) (count int) {
 		if err != nil {
 			return err
 		}
-		head, known := golden[strings.TrimSuffix(entry.Name(), ".yaml")]
+		file := strings.TrimSuffix(entry.Name(), ".yaml")
+		head, known := golden[file]
+		if !known { // such as sink_db_job
+			head, known = golden[file[strings.LastIndex(file, "_")+1:]]
+		}
 		if !known {
 			head = golden[filepath.Base(filepath.Dir(name))] // of one kind in several forms
 		}
