@@ -38,7 +38,7 @@ var isTime = map[int]bool{52: true, 60: true, 126: true}
 // columns build the message of a row.
 type columns struct {
 	begin  string
-	tags   []int  // by column, 0: left out
+	tags   []int // by column, 0: left out
 	names  []string
 	set    map[int]string
 	values map[int]string

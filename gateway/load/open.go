@@ -74,10 +74,10 @@ func join(err, other error) error {
 // input is a file that counts what is read.
 type input struct {
 	*os.File
-	name       string
-	id         string
-	size       int64
-	read       atomic.Int64 // bytes, or rows
+	name string
+	id   string
+	size int64
+	read atomic.Int64 // bytes, or rows
 }
 
 // idPart bytes of the beginning and the end identify a file, with its size.

@@ -163,4 +163,3 @@ func (s *parquetSource) Close() error {
 	}
 	return errors.Join(err, s.in.Close())
 }
-

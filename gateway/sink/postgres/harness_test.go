@@ -78,7 +78,7 @@ func open(t testing.TB, o postgres.Options) sink.Writer {
 	return w
 }
 
-// source makes the log of partition p0: the same entries, whoever makes them.
+// source makes the log of partition p0: the same entries in every call.
 type source struct {
 	maker   *fixorder.Maker
 	at      client.Position
