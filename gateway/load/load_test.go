@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,8 +17,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
 // record is one order of the tests, with the columns of a table.
@@ -200,24 +199,9 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-// grid is a grid of real processes.
-func grid(t *testing.T) (*client.Client, *devgrid.Grid) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "grid-node")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/grid-node").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = g.Stop() })
-	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c, g
+func TestMain(m *testing.M) {
+	defer downstream.Clean()
+	m.Run()
 }
 
 // loaded runs a load.
@@ -253,7 +237,7 @@ func inLog(t *testing.T, c *client.Client) map[string]int {
 }
 
 func TestLoad(t *testing.T) {
-	c, _ := grid(t)
+	c := downstream.Dial(t, downstream.Grid(t))
 	all := records(3000)
 	text := csvOf(all) + all[5].csv() + // the same message again but for MsgSeqNum, so it is another one
 		strings.Replace(all[6].csv(), "L000006,VOD.L,1", "X000006,VOD.L,%", 1) + "short\n"
@@ -313,7 +297,7 @@ func refusals(t *testing.T, name string) (all []Refusal) {
 
 // A load that is interrupted again and again, with the state of any moment or none, enters every row once.
 func TestResume(t *testing.T) {
-	c, _ := grid(t)
+	c := downstream.Dial(t, downstream.Grid(t))
 	all := records(20000)
 	name, dir := write(t, "a.csv", csvOf(all)), t.TempDir()
 	o := Options{State: filepath.Join(dir, "state"), Refusals: filepath.Join(dir, "refused"), Every: time.Millisecond, InFlight: 512}
