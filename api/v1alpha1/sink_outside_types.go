@@ -4,6 +4,9 @@ import "cmp"
 
 // KafkaSinkSpec is where a sink of type Kafka writes. A transaction per batch holds the orders and their position: a
 // consumer with read_committed sees each order once, in the order of its partition.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".tls",rule="has(self.tls) || self.?insecure.orValue('Refuse') == 'Accept'",message="without tls every order crosses the network in the clear, to brokers that are not authenticated; set tls.secretName to a Secret with their authority in ca.crt, or write insecure: Accept beside it where that is meant, as in a lab"
+// +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="!has(self.tls) || self.?insecure.orValue('Refuse') != 'Accept'",message="Accept has no effect with tls; remove insecure"
 type KafkaSinkSpec struct {
 	// brokers are where the cluster is found first, host:port each; the others are learnt from them.
 	// +required
@@ -42,9 +45,13 @@ type KafkaSinkSpec struct {
 	// +kubebuilder:validation:Maximum=16
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
 
-	// tls encrypts the connections. Without it orders are sent in the clear.
+	// tls encrypts the connections and authenticates the brokers. Required unless insecure is Accept.
 	// +optional
 	TLS *KafkaTLSSpec `json:"tls,omitempty"`
+
+	// insecure is Refuse (the default: tls is required) or Accept: orders are sent in the clear.
+	// +optional
+	Insecure InsecurePolicy `json:"insecure,omitempty"`
 
 	// sasl authenticates the sink by name and password.
 	// +optional

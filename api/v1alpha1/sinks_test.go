@@ -90,7 +90,7 @@ func TestSinkUpdates(t *testing.T) {
 		return api.SinkSpec{Name: "db", Type: api.SinkPostgreSQL, Postgres: &api.PostgresSinkSpec{URLSecret: api.SecretKey{Name: "db", Key: "url"}, Schema: schema}}
 	}
 	kafka := func(broker, topic string) api.SinkSpec {
-		return api.SinkSpec{Name: "bus", Type: api.SinkKafka, Kafka: &api.KafkaSinkSpec{Brokers: []string{broker}, Topic: topic}}
+		return api.SinkSpec{Name: "bus", Type: api.SinkKafka, Kafka: &api.KafkaSinkSpec{Brokers: []string{broker}, Topic: topic, Insecure: api.InsecureAccept}}
 	}
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
