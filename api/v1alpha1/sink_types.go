@@ -20,7 +20,9 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".postgres",rule="self.type == 'PostgreSQL' || !has(self.postgres)",messageExpression="'postgres is for type PostgreSQL, and sink %s is of type %s; remove postgres'.format([self.name, self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".postgres",rule="self.type != 'PostgreSQL' || has(self.postgres)",messageExpression="'sink %s of type PostgreSQL needs to know where to write; set postgres.urlSecret'.format([self.name])"
 // +kubebuilder:validation:XValidation:fieldPath=".postgres.schema",rule="!has(self.postgres) || !has(oldSelf.postgres) || self.postgres.schema == oldSelf.postgres.schema",messageExpression="'%s differs from %s, where the position of the sink is; keep it, or remove the sink and add one of another name'.format([self.postgres.schema, oldSelf.postgres.schema])"
-// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type == 'Kafka' || self.type == 'PostgreSQL' || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".archive",rule="self.type == 'Archive' || !has(self.archive)",messageExpression="'archive is for type Archive, and sink %s is of type %s; remove archive'.format([self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".archive",rule="self.type != 'Archive' || has(self.archive)",messageExpression="'sink %s of type Archive needs to know where to write; set archive.bucket or archive.claimName'.format([self.name])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type in ['Kafka', 'PostgreSQL', 'Archive'] || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.type == 'File' || self.name != 'file'",message="the name file is for a sink of type File; use another name"
 type SinkSpec struct {
 	// name of the sink, in the log of every partition, in metrics and in status: lowercase letters, digits and hyphens,
@@ -31,8 +33,8 @@ type SinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is no name of a sink; use lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen, such as audit or archive-2'.format([self])"
 	Name string `json:"name"`
 
-	// type is File: appended to files of the primary's pod, fsync per batch; Kafka or PostgreSQL: the operator runs a pod
-	// that writes there; or External: a program of yours follows the log under this name and says what it holds.
+	// type is File: appended to files of the primary's pod, fsync per batch; Kafka, PostgreSQL or Archive: the operator runs
+	// a pod that writes there; or External: a program of yours follows the log under this name and says what it holds.
 	// +required
 	// +unionDiscriminator
 	Type SinkType `json:"type"`
@@ -49,14 +51,18 @@ type SinkSpec struct {
 	// +optional
 	Postgres *PostgresSinkSpec `json:"postgres,omitempty"`
 
-	// resources of the pod of a sink of type Kafka or PostgreSQL. Default: requests of 100m CPU and 256Mi, a limit of 1Gi.
+	// archive configures a sink of type Archive.
+	// +optional
+	Archive *ArchiveSinkSpec `json:"archive,omitempty"`
+
+	// resources of the pod of a sink of type Kafka, PostgreSQL or Archive. Default: requests of 100m CPU and 256Mi, a limit of 1Gi.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // SinkType is the kind of a sink.
 //
-// +kubebuilder:validation:Enum=File;External;Kafka;PostgreSQL
+// +kubebuilder:validation:Enum=File;External;Kafka;PostgreSQL;Archive
 type SinkType string
 
 const (
@@ -68,6 +74,8 @@ const (
 	SinkKafka SinkType = "Kafka"
 	// SinkPostgreSQL is a pod that writes to PostgreSQL.
 	SinkPostgreSQL SinkType = "PostgreSQL"
+	// SinkArchive is a pod that writes the log itself to a bucket or a volume.
+	SinkArchive SinkType = "Archive"
 )
 
 // SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name, because it predates named sinks.
@@ -88,7 +96,7 @@ func (g *OrderGrid) Sinks() []SinkSpec {
 			s.Kafka = s.Kafka.withDefaults()
 		case SinkPostgreSQL:
 			s.Postgres = s.Postgres.withDefaults()
-		case SinkExternal:
+		case SinkExternal, SinkArchive:
 		}
 	}
 	slices.SortFunc(sinks, func(a, b SinkSpec) int { return cmp.Compare(a.Name, b.Name) })
@@ -130,7 +138,9 @@ func (s *SinkSpec) OutlivesShard() bool {
 }
 
 // HasPod reports whether the operator runs a pod for the sink.
-func (s *SinkSpec) HasPod() bool { return s.Type == SinkKafka || s.Type == SinkPostgreSQL }
+func (s *SinkSpec) HasPod() bool {
+	return s.Type == SinkKafka || s.Type == SinkPostgreSQL || s.Type == SinkArchive
+}
 
 // SinksWithPods are the sinks that the operator runs a pod for, by name.
 func (g *OrderGrid) SinksWithPods() []SinkSpec {

@@ -92,6 +92,17 @@ func TestSinkUpdates(t *testing.T) {
 	kafka := func(broker, topic string) api.SinkSpec {
 		return api.SinkSpec{Name: "bus", Type: api.SinkKafka, Kafka: &api.KafkaSinkSpec{Brokers: []string{broker}, Topic: topic, Insecure: api.InsecureAccept}}
 	}
+	archive := func(bucket, prefix, claim string) api.SinkSpec {
+		s := api.SinkSpec{Name: "cold", Type: api.SinkArchive, Archive: &api.ArchiveSinkSpec{ClaimName: claim}}
+		if bucket != "" {
+			s.Archive.Bucket = &api.ArchiveBucketSpec{Name: bucket, Prefix: prefix, CredentialsSecretName: "store"}
+		}
+		return s
+	}
+	const (
+		elsewhere   = ".archive: Invalid value: the position of the sink is where the archive is, and that is changed; keep it, or remove the sink and add one of another name"
+		otherBucket = ".archive.bucket: Invalid value: name or prefix is changed, and the position of the sink is there; keep both, or remove the sink and add one of another name"
+	)
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
 	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
@@ -124,6 +135,13 @@ func TestSinkUpdates(t *testing.T) {
 		{"and taken", sinks(postgres(""), kafka("kafka:9092", "")), sinks(), ""},
 		{"other brokers", sinks(kafka("kafka:9092", "")), sinks(kafka("kafka-0.kafka:9093", "{grid}.orders")), ""},
 		{"another topic", sinks(kafka("kafka:9092", "")), sinks(kafka("kafka:9092", "orders")), ".kafka.topic: Invalid value: orders differs from {grid}.orders, where the position of the sink is; keep it, or remove the sink and add one of another name"},
+		{"an archive is added", sinks(), sinks(archive("orders", "", "")), ""},
+		{"and taken", sinks(archive("", "", "disk")), sinks(), ""},
+		{"another bucket", sinks(archive("orders", "", "")), sinks(archive("fills", "", "")), otherBucket},
+		{"another prefix", sinks(archive("orders", "a", "")), sinks(archive("orders", "b", "")), otherBucket},
+		{"no prefix any more", sinks(archive("orders", "a", "")), sinks(archive("orders", "", "")), otherBucket},
+		{"another claim", sinks(archive("", "", "disk")), sinks(archive("", "", "disk2")), elsewhere},
+		{"a bucket for a claim", sinks(archive("", "", "disk")), sinks(archive("orders", "", "")), elsewhere},
 		{"another schema", sinks(postgres("")), sinks(postgres("desk")), ".postgres.schema: Invalid value: desk differs from ordergrid, where the position of the sink is; keep it, or remove the sink and add one of another name"},
 
 		{"Hold is left out", hold, sinks(), ""},

@@ -91,7 +91,7 @@ func securedGrid() *api.OrderGrid {
 func sinkGrid() *api.OrderGrid {
 	grid := securedGrid()
 	grid.Spec.Security.TLS.ClientAuthorities, grid.Spec.Security.TLS.ClientAuth = nil, api.ClientAuthRequire
-	grid.Spec.Sinks = outsideSinks()
+	grid.Spec.Sinks = append(archiveSinks(), outsideSinks()...)
 	return grid
 }
 

@@ -97,6 +97,12 @@ func sinkTemplate(grid *api.OrderGrid, s *api.SinkSpec, defaults Defaults, args 
 		t.Spec.Volumes = append(t.Spec.Volumes, *v)
 		t.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: v.Name, MountPath: sinkSecrets, ReadOnly: true}}
 	}
+	if of := sinkPrograms[s.Type].volume; of != nil {
+		if v := of(s); v != nil {
+			t.Spec.Volumes = append(t.Spec.Volumes, *v)
+			t.Spec.Containers[0].VolumeMounts = append(t.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: v.Name, MountPath: archiveDir})
+		}
+	}
 	return t
 }
 
@@ -145,15 +151,9 @@ func sinkPolicy(grid *api.OrderGrid, s *api.SinkSpec) *networkingv1.NetworkPolic
 	if len(monitoring) == 0 {
 		monitoring = []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}
 	}
-	target := []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP)}}
-	if of := sinkPrograms[s.Type].ports; of != nil {
-		if numbers := of(s); len(numbers) > 0 {
-			target = ports(corev1.ProtocolTCP, numbers...)
-		}
-	}
 	selector := sinkSelector(grid, s)
 	delete(selector, labels.Component) // the Job's pods, too
-	return &networkingv1.NetworkPolicy{
+	policy := &networkingv1.NetworkPolicy{
 		ObjectMeta: sinkMeta(grid, s, api.SinkName(grid.Name, s.Name)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector},
@@ -162,8 +162,25 @@ func sinkPolicy(grid *api.OrderGrid, s *api.SinkSpec) *networkingv1.NetworkPolic
 			Egress: []networkingv1.NetworkPolicyEgressRule{
 				{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: gridSelector(grid)}}}, Ports: ports(corev1.ProtocolTCP, api.DataPort)},
 				{Ports: append(ports(corev1.ProtocolUDP, 53), ports(corev1.ProtocolTCP, 53)...)},
-				{Ports: target},
 			},
 		},
 	}
+	if target := targetPorts(s); target != nil {
+		policy.Spec.Egress = append(policy.Spec.Egress, networkingv1.NetworkPolicyEgressRule{Ports: target})
+	}
+	return policy
+}
+
+// targetPorts are those of a sink's target: any TCP port where spec does not tell, nil where it is a volume.
+func targetPorts(s *api.SinkSpec) []networkingv1.NetworkPolicyPort {
+	program := sinkPrograms[s.Type]
+	if program.volume != nil && program.volume(s) != nil {
+		return nil
+	}
+	if program.ports != nil {
+		if numbers := program.ports(s); len(numbers) > 0 {
+			return ports(corev1.ProtocolTCP, numbers...)
+		}
+	}
+	return []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP)}}
 }

@@ -19,7 +19,17 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// outsideSinks are one of each type that the operator runs a pod for.
+// archiveSinks keep the log in a bucket and on a claim.
+func archiveSinks() []api.SinkSpec {
+	return []api.SinkSpec{
+		{Name: "cold", Type: api.SinkArchive, Archive: &api.ArchiveSinkSpec{Bucket: &api.ArchiveBucketSpec{
+			Name: "orders", Prefix: "prod/log", Endpoint: "https://minio.store:9000", Region: "eu-west-1", CredentialsSecretName: "store", CASecret: &api.SecretKey{Name: "store-ca", Key: "ca.pem"},
+		}}},
+		{Name: "disk", Type: api.SinkArchive, Archive: &api.ArchiveSinkSpec{ClaimName: "archive"}},
+	}
+}
+
+// outsideSinks are one of each other type that the operator runs a pod for.
 func outsideSinks() []api.SinkSpec {
 	return []api.SinkSpec{
 		{Name: "bus", Type: api.SinkKafka, Kafka: &api.KafkaSinkSpec{

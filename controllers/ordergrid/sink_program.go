@@ -24,6 +24,8 @@ type sinkProgram struct {
 	secrets func(s *api.SinkSpec) []secretFile
 	// prepare is the command line of a Job that has to succeed before the pod starts; nil: there is none.
 	prepare func(grid *api.OrderGrid, s *api.SinkSpec) []string
+	// volume that the target is on; nil: it is elsewhere.
+	volume func(s *api.SinkSpec) *corev1.Volume
 	// ports of the target, as far as spec tells; none: any.
 	ports func(s *api.SinkSpec) []int32
 }
@@ -33,6 +35,7 @@ type secretFile struct{ secret, key, file string }
 var sinkPrograms = map[api.SinkType]sinkProgram{
 	api.SinkKafka:      {args: kafkaArgs, secrets: kafkaSecrets, ports: kafkaPorts},
 	api.SinkPostgreSQL: {args: postgresArgs, secrets: postgresSecrets, prepare: postgresPrepare},
+	api.SinkArchive:    {args: archiveArgs, secrets: archiveSecrets, volume: archiveVolume, ports: archivePorts},
 }
 
 func kafkaArgs(grid *api.OrderGrid, s *api.SinkSpec) []string {

@@ -98,6 +98,7 @@ func TestRunner(t *testing.T) {
 	acked := load.Stop()
 	downstream.WaitFor(t, "the target to hold them", func() bool { return m.holds(acked) })
 	m.checkAll(t, acked)
+	m.mu.Lock()
 	if failures.Load() == 0 || m.opened < 2 {
 		t.Errorf("%d failures, %d times opened", failures.Load(), m.opened)
 	}
@@ -106,6 +107,7 @@ func TestRunner(t *testing.T) {
 			t.Errorf("a batch of %d entries, allowed: 7", l.largest)
 		}
 	}
+	m.mu.Unlock()
 	downstream.WaitFor(t, "lag 0", func() bool {
 		s := r.Status() // though the last error may be of a batch that was durable
 		return s.Ready && s.Partitions[0].LagSeconds == 0 && s.Partitions[1].LagSeconds == 0
@@ -207,8 +209,11 @@ func TestFreed(t *testing.T) {
 	r, _ := run(t, c, again, "first")
 	downstream.WaitFor(t, "the new target to get entries", func() bool { return r.Status().Partitions[0].Orders > 0 })
 	s := r.Status().Partitions[0]
-	if s.SkippedEntries == 0 || s.SkippedEntries+1 != order.Seq(again.logs[0].entries[0]) || s.Error != nil {
-		t.Errorf("status %+v; the target begins at entry %d", s, order.Seq(again.logs[0].entries[0]))
+	again.mu.Lock()
+	begins := order.Seq(again.logs[0].entries[0])
+	again.mu.Unlock()
+	if s.SkippedEntries == 0 || s.SkippedEntries+1 != begins || s.Error != nil {
+		t.Errorf("status %+v; the target begins at entry %d", s, begins)
 	}
 	lost := newMemory()
 	lost.log(0).at = client.Position{Seq: 1}
