@@ -210,7 +210,7 @@ e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill
 
 .PHONY: sinks-check
 sinks-check: ## Kill 50 primaries under load, and every third time the sink: each order is downstream once (minutes)
-	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -timeout 30m -v -run GridKilled ./gateway/sink/...
+	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
 
 ##@ Cluster
 

@@ -2,11 +2,6 @@ package archive_test
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -16,38 +11,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// killsEnv is how many primaries TestGridKilled kills, 2 when it is not set.
-const killsEnv = "ORDERGRID_SINK_KILLS"
-
 // Primaries are killed under load, and grid-sink too, without warning. The archive is the log of the grid, byte for byte,
 // with every order that was acknowledged, and a replay of it has the sessions.
 func TestGridKilled(t *testing.T) {
-	kills := 2
-	if s := os.Getenv(killsEnv); s != "" {
-		var err error
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kills := downstream.Kills(t, 2)
 	dir := t.TempDir()
 	g := downstream.Grid(t, "--external-sink", "archive")
 	c := downstream.Dial(t, g)
-	stop := startSink(t, g.Endpoints, dir)
-	load := downstream.StartLoad(t, c, 8)
-	for i := range kills {
-		downstream.WaitForCopies(t, c)
-		before := load.Count()
-		downstream.WaitFor(t, "1000 orders", func() bool { return load.Count() > before+1000 })
-		downstream.KillPrimary(t, c, g, c.Table()[i%len(c.Table())].ID)
-		stop(syscall.SIGKILL)
-		stop = startSink(t, g.Endpoints, dir)
+	begin := func() *downstream.Sink {
+		return downstream.StartSink(t, g, "archive", "archive", "--url", dir, "--linger", "50ms", "--segment-entries", "2000")
 	}
-	downstream.WaitForCopies(t, c)
-	acked := load.Stop()
-	last := map[wire.PartitionID]uint64{}
-	for id := range acked {
-		last[id.Partition] = max(last[id.Partition], id.Seq)
-	}
+	writer := begin()
+	acked, last := downstream.KillUnderLoad(t, c, g, kills, 1000, func(int) {
+		writer.Kill()
+		writer = begin()
+	})
 	s, err := archive.OpenDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -66,14 +44,11 @@ func TestGridKilled(t *testing.T) {
 		}
 		return true
 	})
-	stop(syscall.SIGTERM)
+	writer.Stop()
 	for p := range last {
 		compare(t, c, r, p, acked)
 	}
 	t.Logf("%d primaries and %d times grid-sink killed; %d orders acknowledged", kills, kills, len(acked))
-	if len(acked) == 0 {
-		t.Error("no order was acknowledged")
-	}
 }
 
 // compare compares a partition with the log of its primary.
@@ -111,35 +86,4 @@ func compare(t *testing.T, c *client.Client, r *archive.Reader, p wire.Partition
 	if err != nil || state.Problem != nil || state.Orders != uint64(len(orders)) || state.Sessions == 0 {
 		t.Errorf("%s: the replay is %+v, %v", p, state, err)
 	}
-}
-
-// startSink starts grid-sink and returns how to end it.
-func startSink(t *testing.T, endpoints []string, url string) (stop func(os.Signal)) {
-	t.Helper()
-	exe, err := downstream.Program("grid-sink")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd := exec.Command(exe, "archive", "--endpoint", strings.Join(endpoints, ","), "--grid", "dev", "--sink", "archive", "--http", "", "--url", url, "--linger", "50ms", "--segment-entries", "2000")
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait() //nolint:errcheck // how it ended is not used
-		close(ended)
-	}()
-	stop = func(s os.Signal) {
-		cmd.Process.Signal(s) //nolint:errcheck // it may have ended
-		<-ended
-	}
-	t.Cleanup(func() {
-		stop(os.Kill)
-		if t.Failed() {
-			t.Logf("grid-sink:\n%s", said.String())
-		}
-	})
-	return stop
 }
