@@ -68,7 +68,7 @@ func TestAcceptingOrders(t *testing.T) {
 		{"not asked", func(o *observation) { o.roomAsked = false }, "Unknown/NodesSilent", "have not been queried for their memory yet"},
 		{"silent", func(o *observation) { o.room = room{} }, "Unknown/NodesSilent", "port 9400, path /memory"},
 		{"room", func(*observation) {}, "True/Accepting", "has memory for more"},
-		{"full, in memory only", func(o *observation) { o.room.refusing = []string{"rtd-s0-0"} }, "False/Full", "rtd-s0-0. No acknowledged order is lost. spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type External, Kafka or PostgreSQL to spec.sinks, or raise spec.memory"},
+		{"full, in memory only", func(o *observation) { o.room.refusing = []string{"rtd-s0-0"} }, "False/Full", "rtd-s0-0. No acknowledged order is lost. spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type Kafka, PostgreSQL, Archive or External to spec.sinks, or raise spec.memory"},
 		{"full, with a volume", func(o *observation) {
 			o.room.refusing = []string{"rtd-s0-0"}
 			o.grid.Spec.Sinks = claim

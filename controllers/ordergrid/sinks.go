@@ -172,7 +172,7 @@ func capacityAdvice(grid *api.OrderGrid) string {
 	case slices.ContainsFunc(grid.Sinks(), func(s api.SinkSpec) bool { return s.OutlivesPods() }):
 		return "spec.retention.policy KeepAll frees nothing: set FreeDownstream, or raise spec.memory"
 	}
-	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type External, Kafka or PostgreSQL to spec.sinks, or raise spec.memory"
+	return "spec.retention.policy KeepAll frees nothing, and FreeDownstream needs a sink that outlives the pods: add one of type Kafka, PostgreSQL, Archive or External to spec.sinks, or raise spec.memory"
 }
 
 // sinkSteps are the lags in status, which is written when the next one is reached.
