@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 // The examples run against `grid-node dev` when they are tested.
 
 var (
-	exampleGrid  *devgrid.Grid
+	exampleGrid  *testgrid.Grid
 	startExample = sync.OnceFunc(func() {
-		g, err := devgrid.Start()
+		g, err := testgrid.Open(context.Background(), testgrid.Options{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func exampleEndpoints() []string {
 }
 
 // newOrder stands for your FIX engine: a NewOrderSingle with this ClOrdID.
-func newOrder(clOrdID string) []byte { return devgrid.Order(clOrdID, 305) }
+func newOrder(clOrdID string) []byte { return testgrid.Order(clOrdID, 305) }
 
 func ExampleDial() {
 	ctx := context.Background()

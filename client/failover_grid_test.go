@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -30,7 +30,7 @@ func (l *load) submitter(name string, pause time.Duration, submit func(fix []byt
 	l.wg.Go(func() {
 		for i := 0; !l.stop.Load(); i++ {
 			id := fmt.Sprintf("%s-%d", name, i)
-			r, err := submit(devgrid.Order(id, 305))
+			r, err := submit(testgrid.Order(id, 305))
 			if err != nil {
 				l.t.Errorf("order %s: %v: %v", id, client.FateOf(err), err)
 				return
@@ -46,7 +46,7 @@ func (l *load) pipeline(s *client.Session) {
 	l.wg.Go(func() {
 		for i := 0; !l.stop.Load(); i++ {
 			id := fmt.Sprintf("ASYNC-%d", i)
-			err := s.SubmitAsync(devgrid.Order(id, 305), func(r client.Receipt, err error) {
+			err := s.SubmitAsync(testgrid.Order(id, 305), func(r client.Receipt, err error) {
 				if err != nil {
 					l.t.Errorf("order %s: %v: %v", id, client.FateOf(err), err)
 					return
@@ -111,7 +111,7 @@ func (c *collector) take(t *testing.T, n int) []client.Outage {
 // TestGridManySessionsFailOver kills the primary that 300 sessions write to. No order fails, and
 // sessions do not stampede: the attempts of each stay within what its pauses allow.
 func TestGridManySessionsFailOver(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	var outages collector
 	c := dial(t, g, func(c *client.Config) {
 		c.RequestTimeout, c.IO, c.OnOutage = 30*time.Second, client.IONet, outages.add
@@ -151,7 +151,7 @@ func TestGridManySessionsFailOver(t *testing.T) {
 // TestGridHandOver hands the partition over back and forth under load: no order
 // fails, none is lost or there twice. The pauses are printed, not judged.
 func TestGridHandOver(t *testing.T) {
-	g := devgrid.Run(t, "--", "--hand-over-delay", "100ms")
+	g := testgrid.Run(t, "--", "--hand-over-delay", "100ms")
 	var outages collector
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout, c.OnOutage = 30*time.Second, outages.add })
 	waitForRedundancy(t, c)
@@ -192,7 +192,7 @@ func TestGridHandOver(t *testing.T) {
 }
 
 // handOver makes the other pod the preferred one and waits until it serves.
-func handOver(t *testing.T, c *client.Client, g *devgrid.Grid, part wire.PartitionID) {
+func handOver(t *testing.T, c *client.Client, g *testgrid.Grid, part wire.PartitionID) {
 	t.Helper()
 	now := func() client.PartitionInfo {
 		for _, p := range c.Table() {

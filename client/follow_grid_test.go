@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
 // Primaries are killed, and one is stopped without a word, under load. Each order that was
 // acknowledged comes to each follower once, at its place, and a sink outside goes on through all of it.
 func TestGridFollowers(t *testing.T) {
-	g := devgrid.Run(t, "--external-sink", "kafka")
+	g := testgrid.Run(t, "--external-sink", "kafka")
 	c := dial(t, g)
 	var mu sync.Mutex
 	acked, stop := map[string]client.Receipt{}, atomic.Bool{}
@@ -27,7 +27,7 @@ func TestGridFollowers(t *testing.T) {
 		load.Go(func() {
 			for i := 0; !stop.Load(); i++ {
 				id := fmt.Sprintf("FOLLOW-%d-%d", w, i)
-				r, err := c.SubmitTo(t.Context(), part, devgrid.Order(id, 305))
+				r, err := c.SubmitTo(t.Context(), part, testgrid.Order(id, 305))
 				if err != nil {
 					t.Errorf("order %s: %v", id, err)
 					return
@@ -108,7 +108,7 @@ func TestGridFollowers(t *testing.T) {
 		end = max(end, r.Seq)
 	}
 	last.Store(end)
-	if _, err := c.SubmitTo(t.Context(), part, devgrid.Order("FOLLOW-LAST", 305)); err != nil { // it wakes those that wait at the end
+	if _, err := c.SubmitTo(t.Context(), part, testgrid.Order("FOLLOW-LAST", 305)); err != nil { // it wakes those that wait at the end
 		t.Fatal(err)
 	}
 	all.Wait()
@@ -124,7 +124,7 @@ func TestGridFollowers(t *testing.T) {
 
 // What a follower cannot be told is said at once.
 func TestFollowOptions(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g)
 	for want, o := range map[string]client.FollowOptions{
 		"partition":                          {Partition: 999},

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
 	"github.com/ordergrid/ordergrid/client/verify"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 // TestGridFreesDownstream sends a grid of real processes several times the orders it has memory
@@ -24,7 +24,7 @@ import (
 func TestGridFreesDownstream(t *testing.T) {
 	const limit = 96 << 20
 	dir := t.TempDir()
-	g := devgrid.Run(t, "--memory-limit", "96Mi", "--sink", "file", "--dir", dir, "--", "--retention", "free-downstream", "--high-watermark", "60")
+	g := testgrid.Run(t, "--memory-limit", "96Mi", "--sink", "file", "--dir", dir, "--", "--retention", "free-downstream", "--high-watermark", "60")
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 5 * time.Minute })
 	waitForRedundancy(t, c)
 	var (
@@ -37,7 +37,7 @@ func TestGridFreesDownstream(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; i < each; {
 				id := fmt.Sprintf("FREE-%d-%d", w, i)
-				r, err := c.Submit(t.Context(), devgrid.Order(id, 1100))
+				r, err := c.Submit(t.Context(), testgrid.Order(id, 1100))
 				switch {
 				case err == nil:
 					mu.Lock()
@@ -83,7 +83,7 @@ func TestGridFreesDownstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := fmt.Sprintf("FREE-%d-%d", writers-1, each-1)
-	if _, err := c.Submit(t.Context(), devgrid.Order("AFTER", 300)); err != nil {
+	if _, err := c.Submit(t.Context(), testgrid.Order("AFTER", 300)); err != nil {
 		t.Fatal(err)
 	}
 	waitForRedundancy(t, c)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 // TestGridFull fills a grid of real processes to its memory limit from several
@@ -19,7 +19,7 @@ import (
 // sync; and no process ever exceeds its memory limit.
 func TestGridFull(t *testing.T) {
 	const limit = 128 << 20 // of the process
-	g := devgrid.Run(t, "--memory-limit", "128Mi")
+	g := testgrid.Run(t, "--memory-limit", "128Mi")
 	c := dial(t, g)
 	waitForRedundancy(t, c)
 	before, err := g.Nodes()
@@ -38,7 +38,7 @@ func TestGridFull(t *testing.T) {
 		wg.Go(func() {
 			for i, no := 0, 0; no < 50; i++ { // the two partitions share the limit: neither takes more
 				id := fmt.Sprintf("FULL-%d-%d", w, i)
-				r, err := own.Submit(t.Context(), devgrid.Order(id, 1100))
+				r, err := own.Submit(t.Context(), testgrid.Order(id, 1100))
 				mu.Lock()
 				switch {
 				case err == nil:

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -25,11 +25,10 @@ func TestMain(m *testing.M) {
 	if exampleGrid != nil {
 		exampleGrid.Stop()
 	}
-	devgrid.Clean()
 	os.Exit(code)
 }
 
-func dial(t testing.TB, g *devgrid.Grid, change ...func(*client.Config)) *client.Client {
+func dial(t testing.TB, g *testgrid.Grid, change ...func(*client.Config)) *client.Client {
 	t.Helper()
 	cfg := client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute}
 	for _, f := range change {
@@ -50,7 +49,7 @@ func eachIO(t *testing.T, f func(t *testing.T, io func(*client.Config))) {
 }
 
 func TestGridSubmitAndRead(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g)
 	if n := len(c.Table()); n != 2 {
 		t.Fatalf("%d partitions, want 2", n)
@@ -58,7 +57,7 @@ func TestGridSubmitAndRead(t *testing.T) {
 	perPartition := map[wire.PartitionID]int{}
 	for i := range 50 {
 		id := fmt.Sprintf("READ-%d", i)
-		fix := devgrid.Order(id, 305)
+		fix := testgrid.Order(id, 305)
 		r, err := c.Submit(t.Context(), fix)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +85,7 @@ func TestGridSubmitAndRead(t *testing.T) {
 	}
 	// A backup may be behind: it catches up.
 	last := c.Table()[0].ID
-	r, err := c.SubmitTo(t.Context(), last, devgrid.Order("BACKUP", 305))
+	r, err := c.SubmitTo(t.Context(), last, testgrid.Order("BACKUP", 305))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,16 +108,16 @@ func waitFor(t testing.TB, f func() bool) {
 }
 
 func TestGridRefusals(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g)
-	good := devgrid.Order("ONCE", 305)
+	good := testgrid.Order("ONCE", 305)
 	first, err := c.Submit(t.Context(), good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	badSum := bytes.Clone(devgrid.Order("BADSUM", 305))
+	badSum := bytes.Clone(testgrid.Order("BADSUM", 305))
 	badSum[len(badSum)-2] ^= 1
-	noSymbol := bytes.ReplaceAll(devgrid.Order("NOSYM", 305), []byte("55=IBM"), []byte("65=IBM"))
+	noSymbol := bytes.ReplaceAll(testgrid.Order("NOSYM", 305), []byte("55=IBM"), []byte("65=IBM"))
 	for name, tc := range map[string]struct {
 		fix  []byte
 		want error
@@ -129,8 +128,8 @@ func TestGridRefusals(t *testing.T) {
 		"no symbol":  {noSymbol, client.ErrBadFIX, 10},
 		"no ClOrdID": {[]byte("8=FIX.4.2\x01"), client.ErrBadFIX, 11},
 		"empty":      {nil, client.ErrBadFIX, 11},
-		"too large":  {devgrid.Order("LARGE", 20<<10), client.ErrTooLarge, 0},
-		"giant":      {append(devgrid.Order("GIANT", 305), make([]byte, 1<<17)...), client.ErrTooLarge, 0},
+		"too large":  {testgrid.Order("LARGE", 20<<10), client.ErrTooLarge, 0},
+		"giant":      {append(testgrid.Order("GIANT", 305), make([]byte, 1<<17)...), client.ErrTooLarge, 0},
 	} {
 		_, err := c.Submit(t.Context(), tc.fix)
 		var reject *client.RejectError
@@ -156,13 +155,13 @@ func TestGridRefusals(t *testing.T) {
 }
 
 func TestGridLogsAreEqual(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 250 {
-				if _, err := c.Submit(t.Context(), devgrid.Order(fmt.Sprintf("LOG-%d-%d", w, i), 305)); err != nil {
+				if _, err := c.Submit(t.Context(), testgrid.Order(fmt.Sprintf("LOG-%d-%d", w, i), 305)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -199,7 +198,7 @@ func TestGridLogsAreEqual(t *testing.T) {
 
 func TestGridSubmitAllocatesNothing(t *testing.T) {
 	eachIO(t, func(t *testing.T, io func(*client.Config)) {
-		g := devgrid.Run(t)
+		g := testgrid.Run(t)
 		c := dial(t, g, io)
 		s, err := c.Session(c.Table()[0].ID)
 		if err != nil {
@@ -208,7 +207,7 @@ func TestGridSubmitAllocatesNothing(t *testing.T) {
 		const runs = 2000
 		orders := make([][]byte, runs+1)
 		for i := range orders {
-			orders[i] = devgrid.Order(fmt.Sprintf("ALLOC-%d", i), 305)
+			orders[i] = testgrid.Order(fmt.Sprintf("ALLOC-%d", i), 305)
 		}
 		ctx, i := context.Background(), 0
 		if n := testing.AllocsPerRun(runs, func() {
@@ -220,10 +219,10 @@ func TestGridSubmitAllocatesNothing(t *testing.T) {
 			t.Errorf("%v allocations per Session.Submit, want 0", n)
 		}
 		for i := range orders {
-			orders[i] = devgrid.Order(fmt.Sprintf("ROUTED-%d", i), 305)
+			orders[i] = testgrid.Order(fmt.Sprintf("ROUTED-%d", i), 305)
 		}
 		for i = range 100 { // both sessions of the client are open, their buffers grown
-			if _, err := c.Submit(ctx, devgrid.Order(fmt.Sprintf("WARM-%d", i), 305)); err != nil {
+			if _, err := c.Submit(ctx, testgrid.Order(fmt.Sprintf("WARM-%d", i), 305)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -241,7 +240,7 @@ func TestGridSubmitAllocatesNothing(t *testing.T) {
 
 // TestGridSeveralShards: one endpoint of one shard is enough, it knows the whole grid.
 func TestGridSeveralShards(t *testing.T) {
-	g := devgrid.Run(t, "--shards", "3")
+	g := testgrid.Run(t, "--shards", "3")
 	c := dial(t, g, func(c *client.Config) { c.Endpoints = c.Endpoints[:1] })
 	if n := len(c.Table()); n != 6 {
 		t.Fatalf("%d partitions, want 6", n)
@@ -249,7 +248,7 @@ func TestGridSeveralShards(t *testing.T) {
 	perPartition := map[wire.PartitionID]int{}
 	for i := range 120 {
 		id := fmt.Sprintf("SHARD-%d", i)
-		r, err := c.Submit(t.Context(), devgrid.Order(id, 305))
+		r, err := c.Submit(t.Context(), testgrid.Order(id, 305))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +264,7 @@ func TestGridSeveralShards(t *testing.T) {
 	home := c.RouteClOrdID([]byte("STRAY"))
 	for _, p := range c.Table() {
 		if p.ID != home {
-			if _, err := c.SubmitTo(t.Context(), p.ID, devgrid.Order("STRAY", 305)); err != nil {
+			if _, err := c.SubmitTo(t.Context(), p.ID, testgrid.Order("STRAY", 305)); err != nil {
 				t.Fatal(err)
 			}
 			o, err := c.GetByClOrdID(t.Context(), "STRAY")
@@ -279,7 +278,7 @@ func TestGridSeveralShards(t *testing.T) {
 
 // BenchmarkGridSubmit is one synchronous client against `grid-node dev`, per IO.
 func BenchmarkGridSubmit(b *testing.B) {
-	g := devgrid.Run(b)
+	g := testgrid.Run(b)
 	for _, mode := range []client.IO{client.IONet, client.IOBlocking, client.IOPinned} {
 		b.Run(mode.String(), func(b *testing.B) {
 			c := dial(b, g, func(c *client.Config) { c.IO = mode })
@@ -291,7 +290,7 @@ func BenchmarkGridSubmit(b *testing.B) {
 			orders := make([][]byte, b.N)
 			run := benchRun.Add(1)
 			for i := range orders {
-				orders[i] = devgrid.Order(fmt.Sprintf("B%d-%d", run, i), 305)
+				orders[i] = testgrid.Order(fmt.Sprintf("B%d-%d", run, i), 305)
 			}
 			b.ResetTimer()
 			for i := range b.N {

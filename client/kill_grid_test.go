@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -17,7 +17,7 @@ import (
 // TestGridKilledPrimary kills primaries under load. Every receipt must be in the log exactly once,
 // no order may be there twice, and no call returns an error.
 func TestGridKilledPrimary(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g)
 	var (
 		mu    sync.Mutex
@@ -29,7 +29,7 @@ func TestGridKilledPrimary(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; !stop.Load(); i++ {
 				id := fmt.Sprintf("KILL-%d-%d", w, i)
-				r, err := c.Submit(t.Context(), devgrid.Order(id, 305))
+				r, err := c.Submit(t.Context(), testgrid.Order(id, 305))
 				if err != nil {
 					t.Errorf("order %s: %v", id, err)
 					return
@@ -61,14 +61,14 @@ func TestGridKilledPrimary(t *testing.T) {
 // TestGridSilentPrimary stops a primary's process, so that its sockets stay open but silent, until
 // another has taken over, and then continues it.
 func TestGridSilentPrimary(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 30 * time.Second })
 	waitForRedundancy(t, c)
 	partition := c.Table()[0]
 	acked := map[string]client.Receipt{}
 	submit := func(i int) {
 		id := fmt.Sprintf("STOP-%d", i)
-		r, err := c.SubmitTo(t.Context(), partition.ID, devgrid.Order(id, 305))
+		r, err := c.SubmitTo(t.Context(), partition.ID, testgrid.Order(id, 305))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func waitForRedundancy(t *testing.T, c *client.Client) {
 }
 
 // killPrimary kills the process that is primary of the first partition.
-func killPrimary(t *testing.T, c *client.Client, g *devgrid.Grid) {
+func killPrimary(t *testing.T, c *client.Client, g *testgrid.Grid) {
 	t.Helper()
 	pid, err := g.PIDOf(c.Table()[0].Primary.Address)
 	if err != nil {

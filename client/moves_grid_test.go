@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // movePartition has a partition's copies on two pods, the primary on the last, and waits
 // until they are, and no others.
-func movePartition(t *testing.T, c *client.Client, g *devgrid.Grid, p wire.PartitionID, shard int, pods ...string) {
+func movePartition(t *testing.T, c *client.Client, g *testgrid.Grid, p wire.PartitionID, shard int, pods ...string) {
 	t.Helper()
 	spec := fmt.Sprintf(`{"shard":%d,"pods":[%q,%q],"preferredPod":%q}`, shard, pods[0], pods[1], pods[1])
 	if err := g.SetSpec("dev-"+p.String(), spec); err != nil {
@@ -41,7 +41,7 @@ func movePartition(t *testing.T, c *client.Client, g *devgrid.Grid, p wire.Parti
 // another while sessions have orders on the way, and back. Each order is acknowledged
 // once, and is refused when it is sent again, with the place it got.
 func TestGridPartitionMoves(t *testing.T) {
-	g := devgrid.Run(t, "--shards", "2", "--", "--hand-over-delay", "100ms")
+	g := testgrid.Run(t, "--shards", "2", "--", "--hand-over-delay", "100ms")
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 2 * time.Minute })
 	waitForRedundancy(t, c)
 	const part = wire.PartitionID(0)
@@ -75,7 +75,7 @@ func TestGridPartitionMoves(t *testing.T) {
 	again := 0
 	for id, r := range l.acked {
 		var reject *client.RejectError
-		if _, err := c.SubmitTo(t.Context(), r.Partition, devgrid.Order(id, 305)); !errors.As(err, &reject) || reject.Code != wire.CodeDuplicateClOrdID || reject.Detail != r.Seq {
+		if _, err := c.SubmitTo(t.Context(), r.Partition, testgrid.Order(id, 305)); !errors.As(err, &reject) || reject.Code != wire.CodeDuplicateClOrdID || reject.Detail != r.Seq {
 			t.Fatalf("order %s was acknowledged as %s, and sent again: %v", id, r, err)
 		}
 		if again++; again == 500 {

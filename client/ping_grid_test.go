@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 func TestGridPing(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	eachIO(t, func(t *testing.T, io func(*client.Config)) {
 		c := dial(t, g, io)
 		for _, part := range c.Table() {

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 func TestGridReader(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g)
 	orders := map[string]client.Receipt{}
 	for i := range 200 {
 		id := fmt.Sprintf("ASYNC-%d", i)
-		r, err := c.Submit(t.Context(), devgrid.Order(id, 305))
+		r, err := c.Submit(t.Context(), testgrid.Order(id, 305))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestGridReader(t *testing.T) {
 		var mu sync.Mutex
 		n := 0
 		for id, receipt := range orders {
-			fix := devgrid.Order(id, 305)
+			fix := testgrid.Order(id, 305)
 			done := func(v *client.OrderView, err error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -89,12 +89,12 @@ func TestGridReader(t *testing.T) {
 // TestGridReaderFailsOver: while primaries are killed, every read of an order
 // that was acknowledged finds it.
 func TestGridReaderFailsOver(t *testing.T) {
-	g := devgrid.Run(t)
+	g := testgrid.Run(t)
 	c := dial(t, g, func(c *client.Config) { c.RequestTimeout = 30 * time.Second })
 	part := c.Table()[0].ID
 	var seqs []uint64
 	for i := range 100 {
-		r, err := c.SubmitTo(t.Context(), part, devgrid.Order(fmt.Sprintf("KEPT-%d", i), 305))
+		r, err := c.SubmitTo(t.Context(), part, testgrid.Order(fmt.Sprintf("KEPT-%d", i), 305))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,34 +3,27 @@ package verify_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
 	"github.com/ordergrid/ordergrid/client/verify"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	devgrid.Clean()
-	os.Exit(code)
-}
 
 // TestRealGrid: replicas and file sinks of a real grid that is serving.
 func TestRealGrid(t *testing.T) {
 	dir := t.TempDir()
-	g := devgrid.Run(t, "--sink", "file", "--dir", dir)
+	g := testgrid.Run(t, "--sink", "file", "--dir", dir)
 	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	for i := range 500 {
-		if _, err := c.Submit(t.Context(), devgrid.Order(fmt.Sprintf("V%d", i), 305)); err != nil {
+		if _, err := c.Submit(t.Context(), testgrid.Order(fmt.Sprintf("V%d", i), 305)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +67,7 @@ func TestRealGrid(t *testing.T) {
 // TestRealGridAfterAMove: a partition moved to the pods of another shard, and has sink
 // files on those of both.
 func TestRealGridAfterAMove(t *testing.T) {
-	g := devgrid.Run(t, "--shards", "2", "--sink", "file", "--dir", t.TempDir())
+	g := testgrid.Run(t, "--shards", "2", "--sink", "file", "--dir", t.TempDir())
 	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev", RequestTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +77,7 @@ func TestRealGridAfterAMove(t *testing.T) {
 	submit := func(name string) {
 		t.Helper()
 		for i := range 200 {
-			if _, err := c.SubmitTo(t.Context(), part, devgrid.Order(fmt.Sprintf("%s%d", name, i), 305)); err != nil {
+			if _, err := c.SubmitTo(t.Context(), part, testgrid.Order(fmt.Sprintf("%s%d", name, i), 305)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	ogclient "github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -28,15 +26,7 @@ type realGrid struct {
 
 func startGrid(t *testing.T) *realGrid {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "grid-node")
-	if out, err := exec.Command("go", "build", "-o", program, "../grid-node").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = g.Stop() })
+	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 256})
 	r := &realGrid{t: t, id: fixorder.ID{Run: 7}, endpoint: "--endpoint=" + strings.Join(g.Endpoints, ",")}
 	var hosts []string
 	for _, base := range g.HTTP {
@@ -47,6 +37,7 @@ func startGrid(t *testing.T) *realGrid {
 		hosts = append(hosts, u.Host)
 	}
 	r.metrics = "--metrics=" + strings.Join(hosts, ",")
+	var err error
 	if r.maker, err = fixorder.NewMaker(fixorder.FIX42, r.id); err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package failoverdrill
 import (
 	"context"
 	"crypto/tls"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +13,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/recorder"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
@@ -26,15 +24,7 @@ func TestRealRecorder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts a grid: run it without -short")
 	}
-	program := filepath.Join(t.TempDir(), "grid-node")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/grid-node").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	grid, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 256, Args: []string{"--sink", "file", "--dir", t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = grid.Stop() })
+	grid := testgrid.Start(t, testgrid.Options{MemoryMiB: 256, Args: []string{"--sink", "file", "--dir", t.TempDir()}})
 
 	b := newBench(t)
 	b.gridName, b.lasts = "dev", true
@@ -68,7 +58,7 @@ func TestRealRecorder(t *testing.T) {
 	}
 }
 
-func serveRecorder(t *testing.T, grid *devgrid.Grid, d *api.FailoverDrill, key []byte) string {
+func serveRecorder(t *testing.T, grid *testgrid.Grid, d *api.FailoverDrill, key []byte) string {
 	t.Helper()
 	c := recorder.Config{Endpoints: grid.Endpoints, Replicas: 2, Probes: 2, Rate: 200, Sessions: 2, Reads: 20, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
 		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: token(key, d), Dir: t.TempDir(), Say: t.Logf}

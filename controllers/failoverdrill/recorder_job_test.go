@@ -2,7 +2,6 @@ package failoverdrill
 
 import (
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -20,10 +20,7 @@ func TestRecorderArguments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds order-probe: run it without -short")
 	}
-	program := filepath.Join(t.TempDir(), "order-probe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/order-probe").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := testgrid.Program(t, "order-probe")
 	d := under("").drill
 	spec, err := suites.Resolve(&api.FailoverDrillSpec{Suite: api.SuitePullThePlug})
 	if err != nil {

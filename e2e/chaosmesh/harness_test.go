@@ -24,6 +24,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
 	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 const (
@@ -46,7 +47,7 @@ type ward struct {
 // admit installs Chaos Mesh and the pods; both go when the test ends, Chaos Mesh
 // only if the test has brought it.
 func admit(ctx context.Context, t *testing.T) *ward {
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

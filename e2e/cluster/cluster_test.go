@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 	"io"
 	"os"
 	"path/filepath"
@@ -241,17 +242,17 @@ func TestCheckout(t *testing.T) {
 	if err := os.MkdirAll(inner, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for dir, module := range map[string]string{root: modulePath, inner: modulePath + "/e2e/cluster/binaries"} {
+	for dir, module := range map[string]string{root: checkout.Module, inner: checkout.Module + "/e2e/cluster/binaries"} {
 		if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(fmt.Sprintf("// A module.\nmodule %s\n\ngo 1.26\n", module)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(inner)
-	if got, err := Checkout(); err != nil || got != root {
+	if got, err := checkout.Root(); err != nil || got != root {
 		t.Errorf("from a nested module: %q, %v; want %q", got, err, root)
 	}
 	t.Chdir(t.TempDir())
-	if _, err := Checkout(); err == nil || !strings.Contains(err.Error(), "not inside a checkout") {
+	if _, err := checkout.Root(); err == nil || !strings.Contains(err.Error(), "not inside a checkout") {
 		t.Errorf("outside: %v", err)
 	}
 }

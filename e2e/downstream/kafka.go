@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/internal/pki"
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
@@ -95,7 +96,7 @@ func kafkaClasspath(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
-	root, err := checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return "", err
 	}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
 // Dial connects to a grid of Grid, for the time of the test.
-func Dial(t testing.TB, g *devgrid.Grid) *client.Client {
+func Dial(t testing.TB, g *testgrid.Grid) *client.Client {
 	t.Helper()
 	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute})
 	if err != nil {
@@ -40,7 +40,7 @@ func StartLoad(t testing.TB, c *client.Client, goroutines int) *Load {
 		l.all.Go(func() {
 			for i := 0; !l.stop.Load(); i++ {
 				id := fmt.Sprintf("LOAD-%d-%d", w, i)
-				r, err := c.Submit(t.Context(), Order(id, 305))
+				r, err := c.Submit(t.Context(), testgrid.Order(id, 305))
 				if err != nil {
 					t.Errorf("order %s: %v", id, err)
 					return
@@ -93,10 +93,10 @@ func WaitForCopies(t testing.TB, c *client.Client) {
 }
 
 // KillPrimary kills the process that is primary of a partition, and waits for the next one.
-func KillPrimary(t testing.TB, c *client.Client, g *devgrid.Grid, p wire.PartitionID) {
+func KillPrimary(t testing.TB, c *client.Client, g *testgrid.Grid, p wire.PartitionID) {
 	t.Helper()
 	before := c.Table()[p]
-	pid, err := PIDOf(g, before.Primary.Address)
+	pid, err := g.PIDOf(before.Primary.Address)
 	if err != nil {
 		t.Fatal(err)
 	}

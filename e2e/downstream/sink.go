@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
 // Sink is a process of grid-sink. It ends with its test.
@@ -28,12 +28,9 @@ type Sink struct {
 // RunSink starts grid-sink with these arguments.
 func RunSink(t testing.TB, args ...string) *Sink {
 	t.Helper()
-	exe, err := Program("grid-sink")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &Sink{t: t, args: args}
-	if s.p, err = startProcess(exe, args...); err != nil {
+	var err error
+	if s.p, err = startProcess(testgrid.Program(t, "grid-sink"), args...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -46,7 +43,7 @@ func RunSink(t testing.TB, args ...string) *Sink {
 }
 
 // StartSink starts grid-sink for a sink of a grid; kind is its subcommand, args are those of the target.
-func StartSink(t testing.TB, g *devgrid.Grid, kind, name string, args ...string) *Sink {
+func StartSink(t testing.TB, g *testgrid.Grid, kind, name string, args ...string) *Sink {
 	t.Helper()
 	address := ports.ForTest(t)
 	s := RunSink(t, append([]string{kind, "--endpoint", strings.Join(g.Endpoints, ","), "--grid", "dev", "--sink", name, "--http", address}, args...)...)
@@ -113,7 +110,7 @@ func Kills(t testing.TB, usual int) int {
 // KillUnderLoad kills n primaries of a grid while orders come, those of the partitions in turn, each after so many more
 // orders, and calls then with the number of the kill. It returns the ClOrdIDs of the orders that were acknowledged, and
 // the last of them in each partition.
-func KillUnderLoad(t testing.TB, c *client.Client, g *devgrid.Grid, n, orders int, then func(i int)) (map[wire.OrderID]string, map[wire.PartitionID]uint64) {
+func KillUnderLoad(t testing.TB, c *client.Client, g *testgrid.Grid, n, orders int, then func(i int)) (map[wire.OrderID]string, map[wire.PartitionID]uint64) {
 	t.Helper()
 	load := StartLoad(t, c, 8)
 	for i := range n {

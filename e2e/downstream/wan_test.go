@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 // What enters the road comes out unchanged, not before its delay; a cut ends it, and a road that is mended carries again.
@@ -74,7 +75,7 @@ func TestWAN(t *testing.T) {
 
 // BenchmarkFollowOverWAN follows a log of ORDERGRID_WAN_ORDERS orders (200,000) with 0 and 35 ms one way.
 func BenchmarkFollowOverWAN(b *testing.B) {
-	g := Grid(b)
+	g := testgrid.Run(b)
 	c, err := client.Dial(b.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev"})
 	if err != nil {
 		b.Fatal(err)
@@ -90,7 +91,7 @@ func BenchmarkFollowOverWAN(b *testing.B) {
 	sent, back := 0, 0
 	for back < n {
 		for sent < n && sent-back < cap(done) {
-			if err := c.SubmitAsync(Order(fmt.Sprintf("W%08d", sent), 305), func(_ client.Receipt, err error) { done <- err }); err != nil {
+			if err := c.SubmitAsync(testgrid.Order(fmt.Sprintf("W%08d", sent), 305), func(_ client.Receipt, err error) { done <- err }); err != nil {
 				break
 			}
 			sent++

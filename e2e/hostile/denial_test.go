@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/scrape"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
 type neighbour struct {
@@ -117,7 +117,7 @@ func (n *neighbour) dial(t *testing.T, addr string) (net.Conn, error) {
 }
 
 // pages are the addresses of a grid's ports of metrics and health.
-func pages(g *devgrid.Grid) (addrs []string) {
+func pages(g *testgrid.Grid) (addrs []string) {
 	for _, url := range g.HTTP {
 		addrs = append(addrs, strings.TrimPrefix(url, "http://"))
 	}
@@ -125,7 +125,7 @@ func pages(g *devgrid.Grid) (addrs []string) {
 }
 
 // total scrapes all nodes of a grid.
-func total(t *testing.T, g *devgrid.Grid, name string) (sum float64) {
+func total(t *testing.T, g *testgrid.Grid, name string) (sum float64) {
 	t.Helper()
 	for _, addr := range pages(g) {
 		page, err := scrape.Get(t.Context(), http.DefaultClient, addr)
@@ -138,7 +138,7 @@ func total(t *testing.T, g *devgrid.Grid, name string) (sum float64) {
 }
 
 // rises waits until the nodes of a grid counted something more often than before.
-func rises(t *testing.T, g *devgrid.Grid, name string, before float64) {
+func rises(t *testing.T, g *testgrid.Grid, name string, before float64) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); total(t, g, name) == before; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -158,14 +158,14 @@ func TestNeighboursDenyNothing(t *testing.T) {
 }
 
 // beside has a client trade at g: alone, with the neighbours at another grid, with them at g.
-func (n *neighbour) beside(t *testing.T, g, other *devgrid.Grid) {
+func (n *neighbour) beside(t *testing.T, g, other *testgrid.Grid) {
 	rounds, orders := of(t, "ROUNDS", 1), of(t, "ORDERS", 300)
 	w, quiet := newTrader(t, g), newTrader(t, g)
 	w.trade(2000, 0) // a log to ask for
 	newTrader(t, other).trade(2000, 0)
 	quiet.trade(1, 0)
 	epochs, held, counted := total(t, g, "ordergrid_node_partition_epoch"), total(t, g, "ordergrid_node_orders_held"), total(t, g, n.seen)
-	at := func(g *devgrid.Grid) func() func() {
+	at := func(g *testgrid.Grid) func() func() {
 		addrs := g.Endpoints
 		if n.http {
 			addrs = pages(g)

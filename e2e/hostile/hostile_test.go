@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,10 +15,10 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/scrape"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -56,18 +55,12 @@ func program(t *testing.T) string {
 	if exe := os.Getenv("ORDERGRID_HOSTILE_PROGRAM"); exe != "" {
 		return exe
 	}
-	exe := filepath.Join(t.TempDir(), "grid-node")
-	build := exec.Command("go", "build", "-o", exe, "./cmd/grid-node")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return exe
+	return testgrid.Program(t, "grid-node")
 }
 
 // grid is one that asks clients who they are; strangers without a certificate get as
 // far as a Welcome.
-func grid(t *testing.T, exe string, args ...string) *devgrid.Grid {
+func grid(t *testing.T, exe string, args ...string) *testgrid.Grid {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "rules.json")
@@ -78,19 +71,9 @@ func grid(t *testing.T, exe string, args ...string) *devgrid.Grid {
 }
 
 // start starts a grid of two copies.
-func start(t *testing.T, exe string, args ...string) *devgrid.Grid {
+func start(t *testing.T, exe string, args ...string) *testgrid.Grid {
 	t.Helper()
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: exe, Shards: 1, Replicas: 2, MemoryMiB: 512,
-		Args: append([]string{"--log-level", "error"}, args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
+	return testgrid.Start(t, testgrid.Options{Program: exe, MemoryMiB: 512, Args: append([]string{"--log-level", "error"}, args...)})
 }
 
 // trader submits at a steady pace and notes how long each order took.
@@ -101,7 +84,7 @@ type trader struct {
 	n      int64
 }
 
-func newTrader(t *testing.T, g *devgrid.Grid) *trader {
+func newTrader(t *testing.T, g *testgrid.Grid) *trader {
 	t.Helper()
 	cfg := client.Config{Endpoints: g.Endpoints, DialTimeout: time.Minute, RequestTimeout: time.Minute}
 	if g.TLS != nil {
@@ -143,7 +126,7 @@ func quantile(d []time.Duration, q float64) time.Duration {
 }
 
 // idlers are clients that are accepted, and then stay silent.
-func idlers(t *testing.T, g *devgrid.Grid, n int) (leave func()) {
+func idlers(t *testing.T, g *testgrid.Grid, n int) (leave func()) {
 	t.Helper()
 	id, err := secure.Load(secure.Files{Cert: g.TLS.Cert, Key: g.TLS.Key, CA: g.TLS.CA})
 	if err != nil {
@@ -256,7 +239,7 @@ func compare(t *testing.T, phases []*phase) {
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // refusals are counted by the nodes.
-func refusals(t *testing.T, g *devgrid.Grid) {
+func refusals(t *testing.T, g *testgrid.Grid) {
 	t.Helper()
 	counted := map[string]float64{}
 	for _, url := range g.HTTP {

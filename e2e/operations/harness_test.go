@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 const (
@@ -39,7 +39,7 @@ type field struct {
 // prepare installs the chart, and makes the namespace, which goes when the test ends.
 func prepare(ctx context.Context, t *testing.T) *field {
 	t.Helper()
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 const (
@@ -31,20 +32,16 @@ const (
 	orders = 60
 )
 
-// dir has the programs, and the client's certificate.
-var dir string
+// programs is the directory of grid-node and cluster, dir has the client's certificate.
+var programs, dir string
 
 func TestOutside(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
 	defer cancel()
 	s := site.New(t, namespace)
 	dir = t.TempDir()
-	for _, program := range []string{"./cmd/grid-node", "./e2e/cluster/cmd/cluster"} {
-		build := exec.CommandContext(ctx, "go", "build", "-o", dir, program)
-		build.Dir, build.Env = s.Root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+	for _, program := range []string{"grid-node", "e2e/cluster/cmd/cluster"} {
+		programs = filepath.Dir(testgrid.Program(t, program))
 	}
 	s.Open(ctx, "certificates.namespaces={"+namespace+"}")
 	s.Apply(ctx, "grid.yaml")
@@ -74,9 +71,9 @@ func outside(ctx context.Context, s *site.Site, stdin string, args ...string) (s
 }
 
 func outsideCommand(ctx context.Context, s *site.Site, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "cluster"), append([]string{"outside", "--", "sh", "-c", `cd "$0" && exec "$@"`, dir}, args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "cluster"), append([]string{"outside", "--", "sh", "-c", `cd "$0" && exec "$@"`, dir}, args...)...)
 	cmd.Dir = s.Root // a checkout has one cluster
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig())
+	cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig())
 	return cmd
 }
 

@@ -8,16 +8,14 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 // TestCluster plays a short selection on the real cluster, for safety; times are
 // for cmd/robustness on a machine that has nothing else to do. `make e2e
 // SUITE=robustness` brings the cluster up and loads the images first.
 func TestCluster(t *testing.T) {
-	program, err := faults.Build(t.Context(), t.TempDir(), "./e2e/cluster/cmd/cluster")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testgrid.Program(t, "e2e/cluster/cmd/cluster")
 	for _, c := range []struct {
 		name   string
 		repeat int

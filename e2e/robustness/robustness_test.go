@@ -12,18 +12,9 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
 	"github.com/ordergrid/ordergrid/e2e/robustness/report"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
-
-// program is the grid-node of this checkout.
-func program(t *testing.T) string {
-	t.Helper()
-	exe, err := faults.Build(t.Context(), t.TempDir(), "./cmd/grid-node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exe
-}
 
 // startDev is a grid of processes for one scenario.
 func startDev(t *testing.T, exe, name string) faults.Target {
@@ -84,7 +75,7 @@ func play(t *testing.T, target faults.Target, name string, change func(*scenario
 
 // TestKills is the gate: safety is judged, times are not.
 func TestKills(t *testing.T) {
-	exe := program(t)
+	exe := testgrid.Program(t, "grid-node")
 	for _, name := range []string{"kill-both-in-turn", "kill-backup"} {
 		t.Run(name, func(t *testing.T) {
 			r := play(t, startDev(t, exe, name), name, func(o *scenarios.Options) { o.Repeat = 2 })
@@ -99,7 +90,7 @@ func TestKills(t *testing.T) {
 // TestArbiterAway: a kill without an arbiter stops writes, and they come back.
 func TestArbiterAway(t *testing.T) {
 	const name = "api-outage-then-kill"
-	r := play(t, startDev(t, program(t), name), name, func(o *scenarios.Options) { o.Repeat, o.Stop = 1, time.Second })
+	r := play(t, startDev(t, testgrid.Program(t, "grid-node"), name), name, func(o *scenarios.Options) { o.Repeat, o.Stop = 1, time.Second })
 	sound(t, r)
 	if rep := r.Reps[0]; rep.SilentAcks != 0 || rep.Outage.Worst < time.Second {
 		t.Errorf("%d orders acknowledged without an arbiter, outage %s", rep.SilentAcks, rep.Outage.Worst)

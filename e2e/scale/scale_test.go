@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
@@ -38,12 +39,8 @@ func TestTenGrids(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.ArtifactDir()
-	program := filepath.Join(t.TempDir(), "operator")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/operator").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	const grids = 10
-	r, err := Run(t.Context(), Options{Root: root, Dir: filepath.Join(dir, "run"), KWOK: kwok, Operator: program, Rest: 10 * time.Second, Say: t.Logf}, grids)
+	r, err := Run(t.Context(), Options{Root: root, Dir: filepath.Join(dir, "run"), KWOK: kwok, Operator: testgrid.Program(t, "operator"), Rest: 10 * time.Second, Say: t.Logf}, grids)
 	if err != nil {
 		t.Fatal(err)
 	}

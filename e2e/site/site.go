@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // Patience is how long anything that the cluster is to do may take.
@@ -32,7 +32,7 @@ type Site struct {
 // New is the site without anything on the cluster yet.
 func New(t *testing.T, namespace string) *Site {
 	t.Helper()
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/archive"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -16,7 +17,7 @@ import (
 func TestGridKilled(t *testing.T) {
 	kills := downstream.Kills(t, 2)
 	dir := t.TempDir()
-	g := downstream.Grid(t, "--external-sink", "archive")
+	g := testgrid.Run(t, "--external-sink", "archive")
 	c := downstream.Dial(t, g)
 	begin := func() *downstream.Sink {
 		return downstream.StartSink(t, g, "archive", "archive", "--url", dir, "--linger", "50ms", "--segment-entries", "2000")

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/internal/race"
 )
@@ -28,7 +27,6 @@ func TestMain(m *testing.M) {
 		os.Exit(child(url))
 	}
 	code := m.Run()
-	downstream.Clean()
 	os.Exit(code)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -199,11 +200,6 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) {
-	defer downstream.Clean()
-	m.Run()
-}
-
 // loaded runs a load.
 func loaded(t *testing.T, ctx context.Context, c *client.Client, name string, o Options) (Counts, error) {
 	t.Helper()
@@ -237,7 +233,7 @@ func inLog(t *testing.T, c *client.Client) map[string]int {
 }
 
 func TestLoad(t *testing.T) {
-	c := downstream.Dial(t, downstream.Grid(t))
+	c := downstream.Dial(t, testgrid.Run(t))
 	all := records(3000)
 	text := csvOf(all) + all[5].csv() + // the same message again but for MsgSeqNum, so it is another one
 		strings.Replace(all[6].csv(), "L000006,VOD.L,1", "X000006,VOD.L,%", 1) + "short\n"
@@ -297,7 +293,7 @@ func refusals(t *testing.T, name string) (all []Refusal) {
 
 // A load that is interrupted again and again, with the state of any moment or none, enters every row once.
 func TestResume(t *testing.T) {
-	c := downstream.Dial(t, downstream.Grid(t))
+	c := downstream.Dial(t, testgrid.Run(t))
 	all := records(20000)
 	name, dir := write(t, "a.csv", csvOf(all)), t.TempDir()
 	o := Options{State: filepath.Join(dir, "state"), Refusals: filepath.Join(dir, "refused"), Every: time.Millisecond, InFlight: 512}

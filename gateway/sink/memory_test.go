@@ -9,14 +9,12 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	downstream.Clean()
 	os.Exit(code)
 }
 

@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/metricsdoc"
 )
 
@@ -47,7 +48,7 @@ func counter(t *testing.T, r *Runner, kind string) (sum float64) {
 
 // The pages of a sink that runs: metrics are those of docs/metrics.md, and readiness names what is not.
 func TestPages(t *testing.T) {
-	g := downstream.Grid(t, "--external-sink", "pages")
+	g := testgrid.Run(t, "--external-sink", "pages")
 	c := downstream.Dial(t, g)
 	m := newMemory()
 	r, stop := run(t, c, m, "pages")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -18,7 +18,7 @@ var errBroken = errors.New("broken")
 func entries(seq uint64, kinds ...order.Kind) *client.FollowBatch {
 	b := &client.FollowBatch{From: seq}
 	for _, k := range kinds {
-		fix := downstream.Order(fmt.Sprint("ID-", seq), 305)
+		fix := testgrid.Order(fmt.Sprint("ID-", seq), 305)
 		e := order.Entry{Kind: k, Seq: seq, TimeNs: int64(seq), Size: uint32(order.HeaderSize + len(fix))}
 		bytes := make([]byte, order.HeaderSize, e.Size)
 		e.Put(bytes)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -80,7 +81,7 @@ func (m *memory) checkAll(t *testing.T, acked map[wire.OrderID]string) {
 
 // A target that fails before and after batches are durable, and is slow, holds each entry once all the same.
 func TestRunner(t *testing.T) {
-	g := downstream.Grid(t, "--external-sink", "one")
+	g := testgrid.Run(t, "--external-sink", "one")
 	c := downstream.Dial(t, g)
 	m := newMemory()
 	var failures atomic.Int64
@@ -139,7 +140,7 @@ func commitSeq(t *testing.T, c *client.Client, p wire.PartitionID) uint64 {
 
 // Two processes of one sink fence each other, and nothing is written twice.
 func TestTwoRunners(t *testing.T) {
-	g := downstream.Grid(t, "--external-sink", "two")
+	g := testgrid.Run(t, "--external-sink", "two")
 	c := downstream.Dial(t, g)
 	m := newMemory()
 	a, _ := run(t, c, m, "two")
@@ -160,7 +161,7 @@ func TestTwoRunners(t *testing.T) {
 // A target of another history, or that lost what it held, stops the sink of the partition: it says so, and goes on
 // when it is mended.
 func TestOtherHistory(t *testing.T) {
-	g := downstream.Grid(t, "--external-sink", "other")
+	g := testgrid.Run(t, "--external-sink", "other")
 	c := downstream.Dial(t, g)
 	load := downstream.StartLoad(t, c, 2)
 	downstream.WaitFor(t, "100 orders", func() bool { return load.Count() > 100 })
@@ -195,7 +196,7 @@ func permanent(t *testing.T, r *Runner, want string) {
 
 // A sink that is new begins behind what was freed, and tells how much that is; one that lost what it held does not.
 func TestFreed(t *testing.T) {
-	g := downstream.Grid(t, "--external-sink", "first,second", "--memory-limit", "96Mi", "--", "--retention", "free-downstream", "--high-watermark", "20")
+	g := testgrid.Run(t, "--external-sink", "first,second", "--memory-limit", "96Mi", "--", "--retention", "free-downstream", "--high-watermark", "20")
 	c := downstream.Dial(t, g)
 	first, second := newMemory(), newMemory()
 	_, stop := run(t, c, first, "first")
@@ -233,7 +234,7 @@ func freed(t *testing.T, c *client.Client) uint64 {
 
 // A grid where nothing is committed is no error; one that does not answer is, until it does.
 func TestSilence(t *testing.T) {
-	g := downstream.Grid(t, "--external-sink", "silence")
+	g := testgrid.Run(t, "--external-sink", "silence")
 	c := downstream.Dial(t, g)
 	m := newMemory()
 	r, stop := run(t, c, m, "silence")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // clusterInfo is what later steps need of the cluster.
@@ -26,7 +27,7 @@ const clusterProgram = "bin/cluster"
 
 // bringUpCluster makes sure of a Kubernetes, with the product's images on its nodes.
 func bringUpCluster(ctx context.Context, d *demo) error {
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 const (
@@ -46,7 +47,7 @@ func (d *demo) watch(ctx context.Context) error {
 	if d.cluster.kind != cluster.Local {
 		return errors.New("this machine does not reach the pods of a cluster of that kind; install the chart's monitors there (docs/dashboards.md)")
 	}
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // The controller-tools release for the k8s.io/* v0.36 line of go.mod.
@@ -53,7 +55,7 @@ func main() {
 
 // run generates everything into a temporary directory, then compares it with the tree or copies it there.
 func run(verify bool) (drifted []string, err error) {
-	root, err := moduleRoot()
+	root, err := checkout.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -128,13 +130,4 @@ func install(from, to string) error {
 		return err
 	}
 	return os.WriteFile(to, data, 0o644)
-}
-
-// moduleRoot finds the directory of go.mod, so that the command works from any directory of the checkout.
-func moduleRoot() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("go list -m: %w", err)
-	}
-	return string(bytes.TrimSpace(out)), nil
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
@@ -46,10 +46,7 @@ func TestDrillWithoutAGrid(t *testing.T) {
 // order-probe drill on a real grid, driven over HTTP like the operator; then order-probe certify on
 // its files, unmodified and tampered with.
 func TestDrillAndCertify(t *testing.T) {
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 128})
 	defer func() { _ = g.Stop() }()
 	t.Setenv(api.TokenVariable, "secret")
 	dir, address, authority := t.TempDir(), ports.ForTest(t), newAuthority(t)

@@ -8,50 +8,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/ledger"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
-
-// gridNode builds the real program once.
-var gridNode = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "order-probe-test-")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "grid-node")
-	out, err := exec.Command("go", "build", "-o", program, "../../cmd/grid-node").CombinedOutput()
-	if err != nil {
-		return "", errors.Join(err, errors.New(string(out)))
-	}
-	return program, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if program, err := gridNode(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
-	}
-	os.Exit(code)
-}
-
-func program(t *testing.T) string {
-	t.Helper()
-	p, err := gridNode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // checkCounts asserts what must hold on any machine: every order created was acknowledged, and
 // every remaining copy of the log has it once. Latencies depend on the machine; so does a copy that
@@ -97,7 +65,7 @@ func TestRunAgainstARealGrid(t *testing.T) {
 	} {
 		t.Run(c.scenario, func(t *testing.T) {
 			dir := t.TempDir()
-			code, out, stderr := call("run", "--dev", "--grid-node", program(t), "--scenario", c.scenario, "--rates", c.rates, "--repeats", c.repeats,
+			code, out, stderr := call("run", "--dev", "--grid-node", testgrid.Program(t, "grid-node"), "--scenario", c.scenario, "--rates", c.rates, "--repeats", c.repeats,
 				"--warmup", "200ms", "--measure", "800ms", "--quiet-wait", "0s", "--format", "json", "--out", dir)
 			if code != ExitOK && code != ExitInvalid && code != ExitJudged {
 				t.Fatalf("exit code %d\n%s", code, stderr)
@@ -213,11 +181,7 @@ func checkFiles(t *testing.T, dir string, rep *report.Report, probes int) {
 }
 
 func TestRunRefusesTheWrongGrid(t *testing.T) {
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 1, MemoryMiB: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Stop()
+	g := testgrid.Start(t, testgrid.Options{Replicas: 1, MemoryMiB: 128})
 	t.Setenv("NO_COLOR", "1")
 	start := time.Now()
 	code, _, stderr := call("run", "--scenario", "stac-pair", "--quick", "--endpoint", g.Endpoints[0])
@@ -227,10 +191,7 @@ func TestRunRefusesTheWrongGrid(t *testing.T) {
 }
 
 func TestNoProcessStaysBehind(t *testing.T) {
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 128})
 	if err := g.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -249,11 +210,7 @@ func jsonInt(n int) string {
 // Two pods and an operator: the pods meet at startAt, their results merge into one report. The API
 // server is a stand-in for two ConfigMaps; the suites in e2e use the real one.
 func TestPodsMeetAndMerge(t *testing.T) {
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Stop()
+	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 128})
 	api := &configMaps{data: map[string]map[string]string{}}
 	srv := httptest.NewServer(api)
 	defer srv.Close()

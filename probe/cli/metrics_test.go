@@ -14,7 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/encoding/protodelim"
 
-	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -27,10 +27,7 @@ import (
 // histogram's bucket.
 func TestScrapedFiguresAreTheReports(t *testing.T) {
 	plan := smallPlan(t)
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 2, MemoryMiB: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 256})
 	defer g.Stop() //nolint:errcheck // the test's own grid
 	var metrics live.Metrics
 	at, stop, err := metrics.Serve("127.0.0.1:0")

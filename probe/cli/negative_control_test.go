@@ -3,13 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -19,20 +18,13 @@ import (
 // run has to be Incorrect.
 func TestNegativeControl(t *testing.T) {
 	const every = 50
-	faulty := filepath.Join(t.TempDir(), "grid-node")
-	if out, err := exec.Command("go", "build", "-tags", "faulty", "-o", faulty, "../../cmd/grid-node").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	faulty := testgrid.Program(t, "grid-node", "faulty")
 	bad := exec.Command(faulty, "serve")
 	bad.Env = []string{"ORDERGRID_FAULTY_DROP_EVERY=often"} // in a pod it is the only way to set it
 	if out, err := bad.CombinedOutput(); err == nil || !strings.Contains(string(out), `$ORDERGRID_FAULTY_DROP_EVERY: value "often", allowed: a number`) {
 		t.Errorf("%v: %s", err, out)
 	}
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: faulty, Shards: 1, Replicas: 2, MemoryMiB: 128, Args: []string{"--", "--faulty-drop-every", jsonInt(every)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Stop()
+	g := testgrid.Start(t, testgrid.Options{Program: faulty, MemoryMiB: 128, Args: []string{"--", "--faulty-drop-every", jsonInt(every)}})
 	nodes := nodestatus.NewClient(5*time.Second, nil)
 	dropped := func() (n int64) {
 		for _, address := range g.HTTP {
@@ -81,7 +73,7 @@ func TestNegativeControl(t *testing.T) {
 
 // TestReleaseCannotLoseOrders: the tests use a release build, which does not have the switch.
 func TestReleaseCannotLoseOrders(t *testing.T) {
-	out, err := exec.Command(program(t), "serve", "--faulty-drop-every", "50").CombinedOutput()
+	out, err := exec.Command(testgrid.Program(t, "grid-node"), "serve", "--faulty-drop-every", "50").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "unknown flag: --faulty-drop-every") {
 		t.Errorf("%v: %s", err, out)
 	}

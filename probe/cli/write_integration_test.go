@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Two real grids one after the other, merged into one report.
 func TestWritesAgainstRealGrids(t *testing.T) {
 	dir := t.TempDir()
-	code, out, stderr := call("run", "--dev", "--grid-node", program(t), "--scenario", "gs-write", "--rates", "300",
+	code, out, stderr := call("run", "--dev", "--grid-node", testgrid.Program(t, "grid-node"), "--scenario", "gs-write", "--rates", "300",
 		"--warmup", "200ms", "--measure", "800ms", "--quiet-wait", "0s", "--format", "json", "--out", dir)
 	if code != ExitOK && code != ExitInvalid && code != ExitJudged {
 		t.Fatalf("exit code %d\n%s", code, stderr)
@@ -54,11 +54,7 @@ func TestWritesAgainstRealGrids(t *testing.T) {
 
 // An existing grid is one half.
 func TestWritesAgainstAGivenGrid(t *testing.T) {
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program(t), Shards: 1, Replicas: 1, MemoryMiB: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Stop()
+	g := testgrid.Start(t, testgrid.Options{Replicas: 1, MemoryMiB: 128})
 	code, out, stderr := call("run", "--endpoint", g.Endpoints[0], "--replicas", "1", "--fix", "4.4", "--scenario", "gs-write", "--rates", "300",
 		"--warmup", "200ms", "--measure", "800ms", "--format", "json")
 	if code != ExitOK && code != ExitInvalid && code != ExitJudged {

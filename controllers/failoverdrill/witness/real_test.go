@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,27 +15,15 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
 // TestRealNodes observes two running grid nodes: every page has what the witness needs, a healthy grid shows no fault,
 // and a stopped one is seen as cut off by the other.
 func TestRealNodes(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "grid-node")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../cmd/grid-node").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(g.PIDs[0], syscall.SIGCONT)
-		if err := g.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 64})
+	t.Cleanup(func() { _ = syscall.Kill(g.PIDs[0], syscall.SIGCONT) })
 	o := &Observer{Nodes: nodestatus.NewClient(5*time.Second, func(ctx context.Context, network, address string) (net.Conn, error) {
 		var i int
 		if _, err := fmt.Sscanf(address, "10.1.0.%d:9400", &i); err != nil {

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ordergrid/ordergrid/dashboards/derived"
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 func main() {
@@ -53,7 +53,7 @@ func usage(text string) {
 }
 
 func watch(ctx context.Context, kubeconfig, listen string, interval time.Duration) (err error) {
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor/conformance"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/local"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // TestMain lets a machine that is switched on again run this binary as its
@@ -29,7 +30,7 @@ func TestOnCluster(t *testing.T) {
 	if os.Getenv("CLUSTER_EXECUTOR") == "" {
 		t.Skip("set CLUSTER_EXECUTOR=1 to break the machines of this checkout's cluster")
 	}
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
 	"github.com/ordergrid/ordergrid/e2e/kube"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // sinkFolder is below the kubelet's directory on the disk of every machine, so
@@ -31,7 +32,7 @@ const sinkFolder = "ordergrid-robustness"
 // StartCluster installs the operator if need be and makes the grid. The cluster
 // is up already, with the images loaded.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return nil, err
 	}

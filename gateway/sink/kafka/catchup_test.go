@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 )
 
@@ -18,7 +18,7 @@ import (
 //	go test ./gateway/sink/kafka -run '^$' -bench CatchUp -benchtime 1x
 func BenchmarkCatchUp(b *testing.B) {
 	k := broker(b)
-	g := downstream.Grid(b, "--external-sink", "kafka")
+	g := testgrid.Run(b, "--external-sink", "kafka")
 	c, err := client.Dial(b.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute})
 	if err != nil {
 		b.Fatal(err)
@@ -30,7 +30,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	for i := range backlog {
 		room <- struct{}{}
 		answers.Add(1)
-		err := c.SubmitAsync(downstream.Order(fmt.Sprintf("CATCH-%d", i), 305), func(_ client.Receipt, err error) {
+		err := c.SubmitAsync(testgrid.Order(fmt.Sprintf("CATCH-%d", i), 305), func(_ client.Receipt, err error) {
 			if err != nil {
 				b.Error(err)
 			}

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -25,7 +25,7 @@ import (
 // sample is an order of partition p2 as the formats get it.
 func sample(t *testing.T) *view {
 	t.Helper()
-	fix := downstream.Order("ID-\"7\"", 0)
+	fix := testgrid.Order("ID-\"7\"", 0)
 	var o order.Order
 	if err := order.Parse(fix, &o); err != nil {
 		t.Fatal(err)

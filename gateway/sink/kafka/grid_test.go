@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/kafka"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -19,7 +20,7 @@ import (
 func TestGridKilled(t *testing.T) {
 	kills := downstream.Kills(t, 3)
 	k := broker(t)
-	g := downstream.Grid(t, "--external-sink", "kafka")
+	g := testgrid.Run(t, "--external-sink", "kafka")
 	c := downstream.Dial(t, g)
 	topic := fmt.Sprintf("grid%d.orders", os.Getpid())
 	begin := func() *downstream.Sink {

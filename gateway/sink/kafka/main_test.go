@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/kafka"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -39,7 +40,6 @@ func TestMain(m *testing.M) {
 	if shared.dir != "" {
 		os.RemoveAll(shared.dir)
 	}
-	downstream.Clean()
 	os.Exit(code)
 }
 
@@ -105,7 +105,7 @@ func (l *makeLog) batch(n int) *sink.Batch {
 	for range n {
 		l.seq++
 		e := order.Entry{Kind: order.KindOrder, Seq: l.seq, PrevHash: l.hash, Epoch: 3, TimeNs: time.Now().UnixNano()}
-		fix := downstream.Order(fmt.Sprintf("ID-%d", l.seq), 305)
+		fix := testgrid.Order(fmt.Sprintf("ID-%d", l.seq), 305)
 		if l.seq%8 == 1 {
 			e.Kind, fix = order.KindNoop, make([]byte, 16)
 		} else {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -20,7 +21,7 @@ func TestGridKilled(t *testing.T) {
 	if again := downstream.RunSink(t, "postgres", "migrate", "--url-file", url).End(0); !strings.Contains(again, "nothing to do") {
 		t.Errorf("migrated again: %s", again)
 	}
-	g := downstream.Grid(t, "--external-sink", "orders")
+	g := testgrid.Run(t, "--external-sink", "orders")
 	c := downstream.Dial(t, g)
 	begin := func() *downstream.Sink {
 		return downstream.StartSink(t, g, "postgres", "orders", "--url-file", url)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/postgres"
 )
@@ -25,9 +24,7 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv("ORDERGRID_TEST_WRITER"); url != "" {
 		os.Exit(write(url, os.Getenv("ORDERGRID_TEST_THROUGH"), os.Getenv("ORDERGRID_TEST_BATCH")))
 	}
-	code := m.Run()
-	downstream.Clean()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // write does what the Runner does: open, go on behind the position, open again after an error.

@@ -26,6 +26,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 const (
@@ -55,13 +56,13 @@ type Grid struct {
 
 // Build compiles grid-node of this checkout into dir with the flags of `make build`.
 func Build(ctx context.Context, dir string) (string, error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ordergrid/ordergrid").Output()
+	root, err := checkout.Root()
 	if err != nil {
-		return "", fmt.Errorf("find the checkout (run this inside it): %w", err)
+		return "", err
 	}
 	program := filepath.Join(dir, "grid-node")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/grid-node")
-	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/grid-node: %w\n%s", err, out)
 	}

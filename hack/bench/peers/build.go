@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // buildLimit is the longest that Maven may take: it fetches up to 100 MB the first time.
@@ -18,14 +20,13 @@ const buildLimit = 15 * time.Minute
 func (p *Peer) Build(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ordergrid/ordergrid").Output()
+	root, err := checkout.Root()
 	if err != nil {
-		return fmt.Errorf("find the checkout (run this inside it): %w", err)
+		return err
 	}
-	checkout := strings.TrimSpace(string(root))
-	out := filepath.Join(checkout, "out", "peers")
+	out := filepath.Join(root, "out", "peers")
 	list := filepath.Join(out, p.name, "classpath")
-	cmd := exec.CommandContext(ctx, p.mvn, "-B", "-q", "-f", filepath.Join(checkout, "hack", "bench", "peers", "java", "pom.xml"), "-Dpeer="+p.name, "-Dout="+out,
+	cmd := exec.CommandContext(ctx, p.mvn, "-B", "-q", "-f", filepath.Join(root, "hack", "bench", "peers", "java", "pom.xml"), "-Dpeer="+p.name, "-Dout="+out,
 		"compile", "dependency:build-classpath", "-Dmdep.outputFile="+list)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mvn compile of %s (the first time it fetches what it needs, later it needs no network): %w\n%s", p.name, err, said)

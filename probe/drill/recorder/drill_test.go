@@ -77,7 +77,7 @@ func TestAskedWhilePreparing(t *testing.T) {
 // A grid that drops acknowledged orders is detected, to the order: the nodes of this build count
 // dropped orders.
 func TestThrownAway(t *testing.T) {
-	d := start(t, setup{replicas: 2, tags: "faulty", args: []string{"--faulty-drop-every", "97"}})
+	d := start(t, setup{replicas: 2, tags: []string{"faulty"}, args: []string{"--faulty-drop-every", "97"}})
 	d.calm()
 	c := d.finish(api.Finish{})
 	if c.Verdict != certificate.Violated || c.Ledger.Lost == 0 || c.Ledger.MissingInCopies+c.Ledger.MissingDownstream+c.Ledger.Unjudged != 0 {

@@ -4,62 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// gridNode builds the real program, once for each set of tags.
-var gridNode = func() func(tags string) (string, error) {
-	var mu sync.Mutex
-	built := map[string]string{}
-	return func(tags string) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if p := built[tags]; p != "" {
-			return p, nil
-		}
-		program := filepath.Join(scratch, "grid-node"+tags)
-		out, err := exec.Command("go", "build", "-tags", tags, "-o", program, "../../../cmd/grid-node").CombinedOutput()
-		if err != nil {
-			return "", errors.Join(err, errors.New(string(out)))
-		}
-		built[tags] = program
-		return program, nil
-	}
-}()
-
-var scratch string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "drill-recorder-test-")
-	if err != nil {
-		panic(err)
-	}
-	scratch = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
-
 // drill is a real grid of processes with a recorder that is driven over HTTP.
 type drill struct {
 	t     *testing.T
-	grid  *devgrid.Grid
+	grid  *testgrid.Grid
 	rec   *Recorder
 	api   *api.Client
 	dir   string
@@ -69,7 +31,7 @@ type drill struct {
 
 type setup struct {
 	replicas int
-	tags     string
+	tags     []string // of the nodes' program
 	args     []string // of the nodes
 	noSink   bool
 	before   int64 // orders in the grid before the recorder starts
@@ -81,26 +43,13 @@ func start(t *testing.T, s setup) *drill {
 	if testing.Short() {
 		t.Skip("builds and starts a grid: run it without -short")
 	}
-	program, err := gridNode(s.tags)
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := &drill{t: t, dir: t.TempDir(), ended: make(chan error, 1)}
 	sinks := t.TempDir()
 	args := []string{}
 	if !s.noSink {
 		args = append(args, "--sink", "file", "--dir", sinks)
 	}
-	d.grid, err = devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: s.replicas, MemoryMiB: 256, Args: append(append(args, "--"), s.args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(d.grid.Log())
-		}
-		_ = d.grid.Stop()
-	})
+	d.grid = testgrid.Start(t, testgrid.Options{Tags: s.tags, Replicas: s.replicas, MemoryMiB: 256, Args: append(append(args, "--"), s.args...)})
 	d.fill(s.before)
 	c := Config{Endpoints: d.grid.Endpoints, Replicas: s.replicas, Probes: 2, Rate: 300, Sessions: 2, Reads: 50, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
 		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf}
@@ -110,6 +59,7 @@ func start(t *testing.T, s setup) *drill {
 	if s.change != nil {
 		s.change(&c)
 	}
+	var err error
 	if d.rec, err = New(c); err != nil {
 		t.Fatal(err)
 	}

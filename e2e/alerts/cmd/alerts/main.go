@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -17,9 +16,10 @@ import (
 	"github.com/ordergrid/ordergrid/dashboards/derived"
 	"github.com/ordergrid/ordergrid/dashboards/live"
 	"github.com/ordergrid/ordergrid/e2e/alerts"
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 func main() {
@@ -45,7 +45,7 @@ func main() {
 }
 
 func run(ctx context.Context, only *regexp.Regexp) (err error) {
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return err
 	}
@@ -59,15 +59,14 @@ func run(ctx context.Context, only *regexp.Regexp) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	for _, program := range []string{"grid-node", "operator", "order-probe"} {
-		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, program), "./cmd/"+program)
-		build.Dir, build.Stderr = root, os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build %s: %w", program, err)
+	var program string
+	for _, name := range []string{"grid-node", "operator", "order-probe"} {
+		if program, err = testgrid.Build(ctx, name); err != nil {
+			return err
 		}
 	}
 	return alerts.Check(ctx, alerts.Options{
-		Bin: dir, Prometheus: filepath.Join(programs, "prometheus"),
+		Bin: filepath.Dir(program), Prometheus: filepath.Join(programs, "prometheus"),
 		Rules: filepath.Join(root, derived.Rules), Labels: filepath.Join(root, "charts/ordergrid/files/scrape/labels.yaml"),
 		Dir: dir, Only: only, Say: say,
 	}, os.Stdout)

@@ -17,6 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/probe/nodefeatures"
 )
 
@@ -47,7 +48,7 @@ func newRoot() *cobra.Command {
 
 func onCluster(use, short string, do func(*cobra.Command, *chaosmesh.Mesh) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		root, err := cluster.Checkout()
+		root, err := checkout.Root()
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func table(out io.Writer, reports []nodefeatures.Report) error {
 
 func binaries() *cobra.Command {
 	return &cobra.Command{Use: "binaries", Short: "Build Chaos Mesh's programs and print their directory", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		root, err := cluster.Checkout()
+		root, err := checkout.Root()
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // app holds what the subcommands share.
@@ -22,7 +23,7 @@ type app struct {
 
 // open chooses the cluster and returns it; announce prints which and why.
 func (a *app) open(ctx context.Context, announce bool) (cluster.Cluster, cluster.Kind, error) {
-	root, err := cluster.Checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return nil, "", err
 	}
@@ -249,7 +250,7 @@ func (a *app) binaries() *cobra.Command {
 		Long:  "Build into the cache, unless they are there: " + kubebin.Names() + ".\nThe directory can serve as KUBEBUILDER_ASSETS.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := cluster.Checkout()
+			root, err := checkout.Root()
 			if err != nil {
 				return err
 			}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 func imageCommand() *cobra.Command {
@@ -25,7 +25,7 @@ func imageBuild() *cobra.Command {
 		Use:   "build [NAME...]",
 		Short: "Build the programs and write their images as docker archives, each with its bill of materials",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			root, err := cluster.Checkout()
+			root, err := checkout.Root()
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 func main() {
@@ -36,7 +36,7 @@ func binaries() *cobra.Command {
 		Short: "Build prometheus and promtool into the cache, unless they are there, and print their directory",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := cluster.Checkout()
+			root, err := checkout.Root()
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
 	"github.com/ordergrid/ordergrid/e2e/robustness/report"
 	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/linear"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
@@ -226,7 +227,7 @@ func (f *runFlags) judge(h *history.History, dir string) (int, error) {
 
 func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (faults.Target, error) {
 	if f.target == "cluster" {
-		program, err := faults.Build(ctx, filepath.Join(f.out, "bin"), "./e2e/cluster/cmd/cluster")
+		program, err := testgrid.Build(ctx, "e2e/cluster/cmd/cluster")
 		if err != nil {
 			return nil, err
 		}
@@ -237,7 +238,7 @@ func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (
 	}
 	program, err := exec.LookPath(f.gridNode)
 	if f.gridNode == "" {
-		program, err = faults.Build(ctx, filepath.Join(f.out, "bin"), "./cmd/grid-node")
+		program, err = testgrid.Build(ctx, "grid-node")
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -19,9 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/scale"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
@@ -98,7 +98,7 @@ func (f *flags) run(ctx context.Context) error {
 // prepare builds what is measured and what it runs beside.
 func (f *flags) prepare(ctx context.Context, say func(string, ...any)) (o scale.Options, err error) {
 	o = scale.Options{Rest: f.rest, Say: say, Operator: f.bin}
-	if o.Root, err = cluster.Checkout(); err != nil {
+	if o.Root, err = checkout.Root(); err != nil {
 		return o, err
 	}
 	if f.out, err = filepath.Abs(f.out); err != nil {
@@ -110,13 +110,8 @@ func (f *flags) prepare(ctx context.Context, say func(string, ...any)) (o scale.
 	if o.Operator != "" {
 		return o, nil
 	}
-	o.Operator = filepath.Join(f.out, "operator")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.Operator, "./cmd/operator")
-	cmd.Dir, cmd.Env = o.Root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return o, fmt.Errorf("build the operator: %w\n%s", err, out)
-	}
-	return o, nil
+	o.Operator, err = testgrid.Build(ctx, "operator")
+	return o, err
 }
 
 func load(dir string) (results []*scale.Result, err error) {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/client/internal/devgrid"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
 var modes = []client.IO{client.IONet, client.IOBlocking, client.IOPinned}
@@ -98,7 +98,7 @@ func play(ctx context.Context, sessions []*client.Session, depth int, length tim
 				runtime.LockOSThread() // as a thread that does nothing else
 			}
 			for i := 0; time.Since(start) < length; i++ {
-				fix := devgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
+				fix := testgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
 				at := time.Now()
 				if _, err := s.Submit(ctx, fix); err != nil {
 					log.Fatal(err)
@@ -122,7 +122,7 @@ func pipeline(ctx context.Context, s *client.Session, t, depth int, start time.T
 	left := depth
 	var send func(i int)
 	send = func(i int) {
-		fix := devgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
+		fix := testgrid.Order(fmt.Sprintf("%x-%d-%d", start.UnixNano(), t, i), 305)
 		at := time.Now()
 		err := s.Enqueue(fix, func(_ client.Receipt, err error) {
 			if err != nil {
