@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +26,23 @@ func TestMain(m *testing.M) { os.Exit(envtest.Run(m, envtest.WithoutCRDs)) }
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return helmAt(t, filepath.Join(t.TempDir(), "none"), args...)
+}
+
+// rendered has the chart as templated renders it, by the arguments: several tests render the same values.
+var rendered sync.Map
+
+// template is helm with what templated returned.
+func template(t *testing.T, args []string) (string, error) {
+	t.Helper()
+	key := strings.Join(args, "\x00")
+	if out, found := rendered.Load(key); found {
+		return out.(string), nil
+	}
+	out, err := helm(t, args...)
+	if err == nil {
+		rendered.Store(key, out)
+	}
+	return out, err
 }
 
 // helmAt runs the helm program with a kubeconfig.
@@ -52,11 +70,27 @@ func templated(values ...string) []string {
 func render(t *testing.T, values ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	args := templated(values...)
-	out, err := helm(t, args...)
+	out, err := template(t, args)
 	if err != nil {
 		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return objectsOf(t, out)
+}
+
+// parsed has the objects of documents. They are read only, and most of them are the same in every rendering.
+var parsed sync.Map
+
+func object(t *testing.T, document string) *unstructured.Unstructured {
+	t.Helper()
+	if u, found := parsed.Load(document); found {
+		return u.(*unstructured.Unstructured)
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict([]byte(document), &u.Object); err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	parsed.Store(document, u)
+	return u
 }
 
 // objectsOf are the objects of a manifest by kind/name.
@@ -64,10 +98,7 @@ func objectsOf(t *testing.T, manifest string) map[string]*unstructured.Unstructu
 	t.Helper()
 	objects := map[string]*unstructured.Unstructured{}
 	for _, doc := range strings.Split(manifest, "\n---") {
-		u := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict([]byte(doc), &u.Object); err != nil {
-			t.Fatalf("%v\n%s", err, doc)
-		}
+		u := object(t, doc)
 		if len(u.Object) == 0 {
 			continue
 		}
