@@ -16,6 +16,7 @@ import (
 
 type devFlags struct {
 	sink, dir, memory, io, logLevel string
+	restore                         restoreFlags
 	external                        []string
 	asJSON, pprof, leased           bool
 }
@@ -43,6 +44,9 @@ Changes need "Content-Type: application/json", so that no web page can make them
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.apply(&o); err != nil {
 				return usageError{err}
+			}
+			if err := f.restore.applyDev(cmd.Context(), &o, cmd.Flags().Changed("partitions")); err != nil {
+				return err
 			}
 			o.Args = append(o.Args, args...)
 			return dev.Run(cmd.Context(), o, func(i dev.Info) {
@@ -72,6 +76,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait for the end of the lease")
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
+	f.restore.add(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
 	return cmd
 }

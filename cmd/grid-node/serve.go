@@ -29,6 +29,7 @@ type serveFlags struct {
 	tls                                                                                 tlsflag.Flags
 	fabric                                                                              fabricFlags
 	access                                                                              accessFlags
+	restore                                                                             restoreFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -110,6 +111,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.StringVar(&f.peerKey, "peer-key-file", "", "file with the peer key, with which the nodes of the grid authenticate each other without TLS: 32 random bytes in base64, the same file for all of them; more lines are further keys that are accepted. Reloaded when it changes")
 	fl.BoolVar(&cfg.InsecurePeers, "insecure-peers", false, "for measuring the cost of --peer-key-file: accept every connection that claims to be a node's, without authentication; any client of the data port can then erase orders")
 	f.access.add(fl)
+	f.restore.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -178,6 +180,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, err
 	}
 	if err := setArbiter(ctx, &cfg, f); err != nil {
+		return nil, err
+	}
+	if err := f.restore.apply(&cfg); err != nil {
 		return nil, err
 	}
 	tuneRuntime(cfg.MemoryLimit)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -50,9 +51,42 @@ type Spec struct {
 	// declares the true one although this record shows an older one. "": none.
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
+	// Restore is the recovery point that the partition begins with, nil if it begins empty.
+	// Set when the record is created, and never changed.
+	Restore *Restore `json:"restore,omitempty"`
+
 	// External lists where clients outside the cluster reach the grid's pods, those of all
 	// shards; only in the record of partition 0.
 	External []ExternalAddress `json:"external,omitempty"`
+}
+
+// Restore is a recovery point of an archive. The first claim of the record is made by a
+// process that holds exactly the entries up to it, at the next epoch and the next lineage.
+type Restore struct {
+	Seq     uint64 `json:"seq"`     // last entry, at least 1
+	Hash    string `json:"hash"`    // of that entry, 16 lower-case hex digits
+	Epoch   uint64 `json:"epoch"`   // highest epoch of the archived grid that is known, at least that of the archive
+	Lineage uint64 `json:"lineage"` // the same for its lineage
+}
+
+// Check rejects an invalid recovery point.
+func (r *Restore) Check() error {
+	n, err := strconv.ParseUint(r.Hash, 16, 64)
+	switch {
+	case r.Seq == 0 || r.Epoch == 0 || r.Lineage == 0:
+		return fmt.Errorf("restore: seq %d, epoch %d, lineage %d, allowed: 1 or more, as the dry run of a restore reports them", r.Seq, r.Epoch, r.Lineage)
+	case r.Epoch >= 1<<32-1 || r.Lineage >= 1<<32-1:
+		return fmt.Errorf("restore: epoch %d, lineage %d, allowed: below 4294967295", r.Epoch, r.Lineage)
+	case err != nil || fmt.Sprintf("%016x", n) != r.Hash:
+		return fmt.Errorf("restore: hash is %q, allowed: 16 lower-case hex digits", r.Hash)
+	}
+	return nil
+}
+
+// HashValue is Hash as a number, 0 if it is invalid.
+func (r *Restore) HashValue() uint64 {
+	n, _ := strconv.ParseUint(r.Hash, 16, 64)
+	return n
 }
 
 // ExternalAddress is where clients outside the cluster reach a pod.

@@ -24,7 +24,12 @@ func CheckTransition(old, next Record) error {
 }
 
 func ruleEpochFollows(old, next Record) string {
-	switch {
+	switch from := old.Spec.Restore; {
+	case from != nil && old.Epoch == 0 && next.Epoch != 0 && next.Epoch != from.Epoch+1:
+		return fmt.Sprintf("epoch %d at the first claim: the partition is restored from an archive of epoch %d; propose epoch %d",
+			next.Epoch, from.Epoch, from.Epoch+1)
+	case from != nil && old.Epoch == 0:
+		return ""
 	case next.Epoch == old.Epoch || next.Epoch == old.Epoch+1:
 		return ""
 	case old.Epoch == 0:
@@ -43,7 +48,12 @@ func ruleEpochTaken(old, next Record) string {
 }
 
 func ruleLineageFollows(old, next Record) string {
-	switch {
+	switch from := old.Spec.Restore; {
+	case from != nil && old.Epoch == 0 && next.Epoch != 0 && next.Lineage != from.Lineage+1:
+		return fmt.Sprintf("lineage %d at the first claim: the partition is restored from an archive of lineage %d, and what that grid "+
+			"did behind it is given up; set lineage to %d", next.Lineage, from.Lineage, from.Lineage+1)
+	case from != nil && old.Epoch == 0 && next.Epoch != 0:
+		return ""
 	case next.Lineage == old.Lineage || next.Lineage == old.Lineage+1:
 		return ""
 	case old.Epoch == 0:
@@ -116,7 +126,7 @@ func ruleInSyncNeedsPrimary(_, next Record) string {
 }
 
 func ruleFirstClaimAlone(old, next Record) string {
-	if old.Epoch > 0 || next.Epoch != 1 || len(next.InSync) <= 1 {
+	if old.Epoch > 0 || next.Epoch == 0 || len(next.InSync) <= 1 {
 		return ""
 	}
 	return fmt.Sprintf("inSync has %d members at the first claim, before any member can have joined; claim with the primary alone", len(next.InSync))

@@ -36,8 +36,11 @@ type Options struct {
 	Exe         string // the grid-node program; default this one
 	Args        []string
 	TLS         bool // make throw-away certificates and use them
-	Log         *slog.Logger
-	Stderr      io.Writer // of the nodes
+	// Restore is the recovery point of every partition, by number; nil: they begin empty.
+	// Args say where the nodes load them from.
+	Restore []arbiter.Restore
+	Log     *slog.Logger
+	Stderr  io.Writer // of the nodes
 }
 
 // Info describes a grid to its user; `grid-node dev --json` prints it.
@@ -82,6 +85,8 @@ func (o *Options) Fill() error {
 		return fmt.Errorf("--replicas: value %d, allowed: 1..%d", o.Replicas, wire.MaxCopies)
 	case o.Shards < 1 || o.Shards > 64:
 		return fmt.Errorf("--shards: value %d, allowed: 1..64 on one machine", o.Shards)
+	case o.Restore != nil && len(o.Restore) != o.Partitions:
+		return fmt.Errorf("--partitions: value %d, allowed: %d, as many as the archive has; the number of a grid's partitions never changes", o.Partitions, len(o.Restore))
 	case o.Partitions < o.Shards || o.Partitions > wire.MaxPartitions:
 		return fmt.Errorf("--partitions: value %d, allowed: %d (one for each shard)..%d", o.Partitions, o.Shards, wire.MaxPartitions)
 	case net.ParseIP(o.Host) == nil:
@@ -163,8 +168,12 @@ func (g *grid) serveArbiter() (url string, stop func(), err error) {
 	specs := map[string]arbiter.Spec{}
 	for n := range o.Partitions {
 		shard := placement.Home(n, o.Shards)
-		specs[node.PartitionName(o.Grid, n)] = arbiter.Spec{Grid: o.Grid, Partition: n, Shard: shard,
+		spec := arbiter.Spec{Grid: o.Grid, Partition: n, Shard: shard,
 			Replicas: o.Replicas, MinInSync: 1, PreferredPod: podName(o.Grid, shard, n/o.Shards%o.Replicas)}
+		if o.Restore != nil {
+			spec.Restore = &o.Restore[n]
+		}
+		specs[node.PartitionName(o.Grid, n)] = spec
 	}
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -165,6 +165,7 @@ func (r *record) observed(rec arbiter.Record, err error, fresh bool) {
 		}
 	}
 	p.step(&replica.Event{Kind: replica.EventConfig, Config: c, Fresh: fresh})
+	p.load()
 }
 
 // seen handles every answer of the arbiter. Without a record no take-over is ever
@@ -203,6 +204,12 @@ func configOf(rec arbiter.Record) (*replica.Config, error) {
 	}
 	if err := rec.Spec.CheckLearnerRate(); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
+	}
+	if from := rec.Spec.Restore; from != nil {
+		if err := from.Check(); err != nil {
+			return nil, fmt.Errorf("record: %w", err)
+		}
+		c.Restore = &replica.Restore{Seq: from.Seq, Hash: from.HashValue(), Epoch: from.Epoch, Lineage: from.Lineage}
 	}
 	if rec.Epoch == 0 {
 		return c, nil

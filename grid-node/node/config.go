@@ -104,6 +104,10 @@ type Config struct {
 	// client may do everything. It needs TLS.
 	Access *Access
 
+	// Archive is where partitions are loaded from whose record is to be restored; nil: such a
+	// partition is not claimed by this node.
+	Archive Archive
+
 	Transport transport.Kind
 	Pprof     bool // serve /debug/pprof on HTTP
 	Arbiter   arbiter.Arbiter

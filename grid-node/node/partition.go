@@ -67,6 +67,7 @@ type incarnation struct {
 	inspector *inspect.Inspector
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // readers of the store on other goroutines
+	loading   bool           // an archive is being loaded, or was; of the data loop
 	warm      chan struct{}  // closed: the memory of Config.Prefault is there
 }
 

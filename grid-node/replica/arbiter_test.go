@@ -126,6 +126,10 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 		return replica.OutcomeConflict, ""
 	}
 	switch {
+	case a.rec.Epoch == 0 && a.spec.Restore != nil:
+		if p := a.spec.Restore; c.Epoch != p.Epoch+1 || c.Lineage != p.Lineage+1 {
+			return replica.OutcomeRefused, fmt.Sprintf("epoch %d lineage %d claims what ends in epoch %d lineage %d", c.Epoch, c.Lineage, p.Epoch, p.Lineage)
+		}
 	case c.Epoch != a.rec.Epoch+1:
 		return replica.OutcomeRefused, fmt.Sprintf("epoch %d after %d", c.Epoch, a.rec.Epoch)
 	case !c.Has(c.Primary.Boot):
@@ -152,7 +156,7 @@ func (a *arbiterModel) touch() {
 func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
-	c.Pods = a.spec.Pods
+	c.Pods, c.Restore = a.spec.Pods, a.spec.Restore
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }
@@ -212,6 +216,8 @@ func (s *script) arbiter(d *datadriven.TestData) {
 		}
 	case "nowatch":
 		a.noWatch = true
+	case "restore":
+		s.restore(d)
 	case "recreate": // the object was deleted and recreated, without its status
 		a.version++
 		a.rec = replica.Config{Version: fmt.Sprint(a.version), Copied: true}

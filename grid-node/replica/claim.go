@@ -20,6 +20,10 @@ func (r *Replica) claim() {
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry)) // until the record names this pod, or has been claimed
 		return
 	}
+	if !r.mayClaim() {
+		r.readConfigEvery(10 * int64(r.opt.Timing.Retry)) // another pod may have loaded it first
+		return
+	}
 	if r.now.Mono < r.claimAt {
 		// Another pod should have claimed by now; a watch can be silent.
 		r.readConfigEvery(10 * int64(r.opt.Timing.Retry))

@@ -34,6 +34,13 @@ func (r *Replica) observe(c *Config, fresh bool) {
 		r.alarm(AlarmBadConfig, err.Error())
 		return
 	}
+	if r.outlived(c) {
+		r.giveWay(c)
+		return
+	}
+	if r.outdated(c) {
+		return
+	}
 	if r.told.known != nil && r.observeTold(c, fresh) {
 		return
 	}
@@ -103,6 +110,9 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 func (r *Replica) observeSpec(c *Config) {
 	if c.Epoch == 0 {
 		r.copied = c.Copied
+	}
+	if c.Restore != nil { // it never changes, so a record without it is an older one
+		r.restore = c.Restore
 	}
 	if c.Replicas > 0 && c.Replicas <= wire.MaxCopies {
 		r.opt.Replicas = c.Replicas

@@ -43,6 +43,7 @@ type Config struct {
 	MinInSync    int      // fewer in-sync members reject writes; 0: as in Options
 	MaxInSync    int      // most members; above it the pod with the largest name is removed; below Replicas: as Replicas
 	Pods         []string // names of the pods that hold a copy, 1..4; MaxInSync is ignored then. nil: every pod may
+	Restore      *Restore // what the first claim restores, see restore.go; nil: the partition begins empty
 	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "": as in Options
 	// Decisions of an administrator about this record; see recover.go. Zero values mean
 	// none.
@@ -73,7 +74,9 @@ func (c *Config) String() string {
 
 // check rejects an invalid configuration; it is untrusted input.
 func (c *Config) check() error {
-	switch {
+	switch p := c.Restore; {
+	case p != nil && (p.Seq == 0 || p.Lineage == 0 || p.Epoch == 0 || p.Epoch >= 1<<32-1 || p.Lineage >= 1<<32-1):
+		return fmt.Errorf("configuration: restore is to entry %d of epoch %d, lineage %d, allowed: 1 or more, and epoch and lineage below 4294967295", p.Seq, p.Epoch, p.Lineage)
 	case c.Epoch == 0:
 		return nil
 	case c.Epoch >= 1<<32:

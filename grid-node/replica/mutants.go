@@ -103,5 +103,11 @@ const (
 	mutFollowLearner
 	mutAdvanceUnchecked
 	mutPinForgotten
+	mutRestoreUnloaded
+	mutRestoreSkips
+	mutRestoreKeepsLineage
+	mutRestoreForgetsReplies
+	mutRestoreUncommitted
+	mutRestoreOutlived
 	mutants
 )

@@ -117,6 +117,12 @@ var mutantList = [mutants]Mutant{
 	mutFollowLearner:         {"follow-learner", "a learner sends what it holds as committed to followers"},
 	mutAdvanceUnchecked:      {"advance-unchecked", "the position of a reader outside is taken in whatever history it holds"},
 	mutPinForgotten:          {"pin-forgotten", "a new primary does not hold the log for a reader outside that has not told it its position"},
+	mutRestoreUnloaded:       {"restore-claims-unloaded", "a replica claims a partition that is to be restored before it has loaded the archive"},
+	mutRestoreSkips:          {"restore-skips", "an entry of the archive is stored and not applied"},
+	mutRestoreKeepsLineage:   {"restore-keeps-lineage", "a restored partition goes on in the lineage of the archive"},
+	mutRestoreForgetsReplies: {"restore-forgets-replies", "a restored partition has the sessions of the archive without their replies"},
+	mutRestoreUncommitted:    {"restore-uncommitted", "the entries of the archive are stored and not committed before the claim"},
+	mutRestoreOutlived:       {"restore-outlived", "a replica of before the restore goes on with its history when its record shows the restore"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

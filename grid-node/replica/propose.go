@@ -51,12 +51,15 @@ func (r *Replica) propose(why purpose, members []Member) { r.proposeAfter(Loss{}
 
 func (r *Replica) proposeAfter(loss Loss, why purpose, members []Member) {
 	r.changes++
-	lineage := r.cfg.Lineage
-	if why == purposeClaim || why == purposeAcceptLoss {
+	epoch, lineage := r.epoch+1, r.cfg.Lineage
+	switch why {
+	case purposeClaim:
+		epoch, lineage = firstClaim(r.restore)
+	case purposeAcceptLoss:
 		lineage++
 	}
 	next := &Config{
-		Epoch: r.epoch + 1, Lineage: lineage, Primary: members[0], InSync: members, ChangeID: r.changeID(),
+		Epoch: epoch, Lineage: lineage, Primary: members[0], InSync: members, ChangeID: r.changeID(),
 	}
 	if !r.checkProposal(why, next) {
 		return

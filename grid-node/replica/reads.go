@@ -266,7 +266,8 @@ func (r *Replica) readLog(conn uint64, frame []byte) error {
 
 // ofOlderLineage reports whether this is a learner with a log of an earlier lineage, not
 // compared with the primary's yet: its committed entries may not be in the log of this
-// lineage.
+// lineage. So is one that has loaded an archive and has not claimed: the partition serves
+// nothing yet.
 func (r *Replica) ofOlderLineage() bool {
-	return r.role == RoleLearner && !r.backup.accepted && r.commit > 0 && r.live.Orders.Lineage < r.cfg.Lineage && !mutant(mutOlderLineageShown)
+	return r.role == RoleClaiming && r.commit > 0 || r.role == RoleLearner && !r.backup.accepted && r.commit > 0 && r.live.Orders.Lineage < r.cfg.Lineage && !mutant(mutOlderLineageShown)
 }

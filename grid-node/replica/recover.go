@@ -75,7 +75,8 @@ func (r *Replica) reassertConfig() {
 	next := &Config{Epoch: was.Epoch + 1, Lineage: was.Lineage, Primary: r.self, InSync: members}
 	switch {
 	case was.Epoch == 0:
-		next.Lineage, next.InSync = 1, []Member{r.self}
+		next.Epoch, next.Lineage = firstClaim(was.Restore)
+		next.InSync = []Member{r.self}
 	case !was.Has(r.self.Boot) || was.Lineage < r.cfg.Lineage:
 		next.Lineage++
 	}

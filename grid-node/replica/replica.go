@@ -55,10 +55,11 @@ type Replica struct {
 	backup   backupState
 	parked   []parked // requests that wait for the end of a hand-over
 	claimAt  int64
-	copied   bool // the record of epoch 0 is a copy: see claim
-	toldCopy bool // and that was reported
-	leaving  bool // EventDrain or EventStop was received
-	stopping bool // EventStop was received
+	copied   bool     // the record of epoch 0 is a copy: see claim
+	restore  *Restore // what the first claim restores; nil: the partition begins empty
+	toldCopy bool     // and that was reported
+	leaving  bool     // EventDrain or EventStop was received
+	stopping bool     // EventStop was received
 	drained  bool
 
 	preferredPod string  // that should be primary, "" if unknown

@@ -35,6 +35,8 @@ type script struct {
 	attempts map[int]int           // by session id
 	reqID    uint64
 
+	archived [][]byte // entries, padded
+
 	acked, refused int
 	lastReject     string
 }
@@ -306,6 +308,10 @@ func (s *script) fault(d *datadriven.TestData) bool {
 		arg(d, "seq", &seq)
 		w.node(pods[0]).step(replica.Event{Kind: replica.EventCursor, Seq: uint64(seq)})
 		w.deliver()
+	case "archive":
+		s.archive(d, w.node(pods[0]))
+	case "load":
+		s.load(d, w.node(pods[0]))
 	case "corrupt":
 		s.corrupt(pods)
 	case "forge":

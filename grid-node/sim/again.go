@@ -1,8 +1,12 @@
 package sim
 
-import "github.com/ordergrid/ordergrid/grid-node/wire"
+import (
+	"math/rand/v2"
 
-// Where an operator moves the partition, clients occasionally resend an acknowledged
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Where an operator moves the partition, or an archive restores it, clients occasionally resend an acknowledged
 // order, as a program does that lost the answer. They get the same answer, wherever the
 // partition is by then.
 
@@ -12,9 +16,21 @@ type answered struct {
 	clientSeq, seq, lineage uint64
 }
 
+// againRand is nil while no order is resent after its answer: where neither an operator moves the
+// partition nor an archive has restored it.
+func (c *client) againRand() *rand.Rand {
+	switch {
+	case c.w.operator != nil:
+		return c.w.operator.rng
+	case c.w.restored != nil:
+		return c.w.profile.restores
+	}
+	return nil
+}
+
 // remember keeps the last answers, to repeat their orders.
 func (c *client) remember(a answered) {
-	if c.w.operator == nil {
+	if c.w.operator == nil && c.w.profile.restores == nil {
 		return
 	}
 	if c.last = append(c.last, a); len(c.last) > 4 {
@@ -24,11 +40,11 @@ func (c *client) remember(a answered) {
 
 // wantsAgain reports whether an acknowledged order should be resent now.
 func (c *client) wantsAgain() bool {
-	return len(c.last) > 0 && c.mode == clientBusy && c.w.operator.rng.IntN(16) == 0
+	return len(c.last) > 0 && c.mode == clientBusy && c.againRand() != nil && c.againRand().IntN(16) == 0
 }
 
 func (c *client) askAgain() {
-	a := c.last[c.w.operator.rng.IntN(len(c.last))]
+	a := c.last[c.againRand().IntN(len(c.last))]
 	if c.next-a.clientSeq > clientWindow {
 		return // about to be forgotten, when what was sent after it is applied
 	}

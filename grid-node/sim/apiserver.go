@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
@@ -93,7 +94,8 @@ func (a *apiServer) get(p *process) {
 		w.after(back, func() {
 			if p.alive {
 				p.deliver(func() {
-					p.reading, p.named = false, p.named || len(c.Pods) > 0
+					p.reading = false
+					p.shown(&c)
 					p.step(&replica.Event{Kind: replica.EventConfig, Fresh: true, Config: &c})
 				})
 			}
@@ -179,14 +181,14 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 func (a *apiServer) merged(put *apiPut) replica.Config {
 	next := *put.c
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
-	next.Copied, next.Pods = a.rec.Copied, a.rec.Pods
+	next.Copied, next.Pods, next.Restore = a.rec.Copied, a.rec.Pods, a.rec.Restore
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
 	return next
 }
 
 // mayLand reports whether a change in flight can still happen.
 func (a *apiServer) mayLand(put *apiPut) bool {
-	if put.c.Version != a.rec.Version || put.c.Epoch != a.rec.Epoch+1 {
+	if put.c.Version != a.rec.Version || a.rec.Epoch > 0 && put.c.Epoch != a.rec.Epoch+1 {
 		return false
 	}
 	next := a.merged(put)
@@ -240,7 +242,7 @@ func (a *apiServer) watch(p *process, later int64) {
 		if p.alive && change > p.watchSeen {
 			p.watchSeen = change
 			p.deliver(func() {
-				p.named = p.named || len(c.Pods) > 0
+				p.shown(&c)
 				p.step(&replica.Event{Kind: replica.EventConfig, Config: &c})
 			})
 		}
@@ -262,6 +264,9 @@ const recordName = "sim"
 func recordOf(c *replica.Config) arbiter.Record {
 	r := arbiter.Record{Name: recordName, Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary),
 		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID}}
+	if p := c.Restore; p != nil {
+		r.Spec.Restore = &arbiter.Restore{Seq: p.Seq, Hash: fmt.Sprintf("%016x", p.Hash), Epoch: p.Epoch, Lineage: p.Lineage}
+	}
 	for _, m := range c.InSync {
 		r.InSync = append(r.InSync, memberOf(m))
 	}

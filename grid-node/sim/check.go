@@ -179,7 +179,7 @@ func (w *world) checkCommit(p *process, st *replica.Status) {
 		w.violation("I2", "%s had committed %d and goes back to %d", p.name, from-1, to)
 		return
 	}
-	t := w.timeline(st.Config.Lineage)
+	t := w.timeline(w.logLineage(st))
 	for seq := from; seq <= to && !w.stopped; seq++ {
 		w.checkI6(p, t, seq)
 		if seq <= uint64(len(t.hashes)) {
@@ -197,6 +197,7 @@ func (w *world) checkCommit(p *process, st *replica.Status) {
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
 		t.epochs = append(t.epochs, p.log.epochs[seq-1])
 		w.checkI7(p, t, p.st.Get(seq))
+		w.archive(p.st.Get(seq))
 	}
 	if st.Role == replica.RolePrimary && !w.stopped {
 		w.checkI2(p, st)

@@ -21,6 +21,7 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		w.checkI16(p.name+" acknowledges an order", lineage, m.Seq, nil)
 		if m.Flags&wire.AckDup == 0 { // a stored reply is true from any process
 			w.checkI4(p, lineage, "acknowledges entry", m.Seq)
+			w.checkOutlived(p, lineage, m.Seq)
 		}
 	case wire.TypeGetReply:
 		var m wire.GetReply
@@ -161,7 +162,7 @@ func (w *world) refused(c *client, r *request) {
 	w.logf("client %d abandons %s", c.id, r.key)
 	w.check.refused[r.key]++
 	for lineage := range w.check.timelines {
-		if seq := w.check.timelines[lineage].orders[r.key]; seq != 0 && w.history.writers[r.key] == w.check.refused[r.key] {
+		if seq := w.check.timelines[lineage].orders[r.key]; seq != 0 && !w.givenUp(uint64(lineage)) && w.history.writers[r.key] == w.check.refused[r.key] {
 			w.violation("I7", "client %d is answered that order %s was not applied; it is at %d", c.id, r.key, seq)
 		}
 	}
@@ -170,6 +171,9 @@ func (w *world) refused(c *client, r *request) {
 
 // checkRefused: a rejected order stays rejected.
 func (w *world) checkRefused(p *process, id string, seq uint64) {
+	if w.givenUp(p.lineage()) {
+		return
+	}
 	if n := w.check.refused[id]; n > 0 && n == w.history.writers[id] {
 		w.violation("I7", "%s commits order %s at %d; its client was answered that it was not applied", p.name, id, seq)
 	}

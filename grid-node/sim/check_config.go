@@ -125,6 +125,7 @@ func (w *world) checkHolders(p *process, st *replica.Status, c *replica.Config, 
 // administrator has accepted the loss, or has named the true history.
 func (w *world) newLineage(before *replica.Config, by *process) {
 	if before.Epoch == 0 {
+		w.checkClaimed(&w.api.rec, by)
 		return
 	}
 	w.stats.Losses++
@@ -237,7 +238,7 @@ func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 			w.violation("alarm", "%s doubts the announcement of an honest primary: %s", p.name, text)
 		}
 	case replica.AlarmRegressed:
-		if !w.api.rewound && !w.api.regressed {
+		if !w.api.rewound && !w.api.regressed && w.restored == nil { // a read of the record before may be under way
 			w.violation("alarm", "%s reports that the record was rolled back, which never happened: %s", p.name, text)
 		}
 	}

@@ -5,7 +5,7 @@ import "github.com/ordergrid/ordergrid/grid-node/replica"
 // checkFreed: I14. Freed entries are downstream, and a committed entry allows it. A
 // learner that begins after them has the committed history.
 func (w *world) checkFreed(p *process, st *replica.Status) {
-	t := w.timeline(st.Config.Lineage)
+	t := w.shown(w.logLineage(st))
 	base, hash := p.st.Base()
 	switch {
 	case base > uint64(len(t.hashes)) || t.hashes[base-1] != hash:

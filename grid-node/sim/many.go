@@ -60,7 +60,7 @@ func (m Many) Run() Summary {
 					return
 				}
 				seed := m.seed(n)
-				if m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) {
+				if m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) {
 					continue
 				}
 				r := Run(seed, nil)
@@ -100,6 +100,15 @@ func NewFrom() uint64 { return 10_000_000 + rand.Uint64N(1_000_000_000) }
 
 // WorldMoves are the worlds, of every kind, in which the partition moves between pods.
 const WorldMoves = "moves"
+
+// WorldRestore are the worlds, of every kind, in which the site is lost and restored from an
+// archive.
+const WorldRestore = "restore"
+
+// isRestored reports whether a seed is such a world.
+func isRestored(seed uint64) bool {
+	return restoresRand(seed) != nil && newProfile(seed, rand.New(rand.NewPCG(seed, 0x6f72646572))).restores != nil
+}
 
 // Worlds are the kinds of worlds.
 func Worlds() []string {

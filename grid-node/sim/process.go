@@ -40,22 +40,23 @@ type process struct {
 	vqueue  []func()
 	stalled bool // the loop hangs, the second thread does not
 
-	paused    bool
-	pausedAt  int64
-	wokenAt   int64    // end of the last pause that was longer than half the grace, 0 if none
-	queue     []func() // what arrived while it was paused
-	flushDue  bool
-	awake     bool         // in a wake-up: its clock is read once
-	clock     replica.Time // as the wake-up read it
-	clockAt   int64        // true time of that
-	leaving   bool         // draining
-	stopping  bool         // stopping
-	spoiled   bool         // its state does not match its log, see checkSpoiled
-	drained   bool         // reported that it may exit
-	named     bool         // was shown a record that names pods
-	reading   bool         // a read of the record is in progress
-	watchAt   int64        // no watch event is delivered before: they are ordered
-	watchSeen int          // apiServer.changes of the last one delivered
+	paused       bool
+	pausedAt     int64
+	wokenAt      int64    // end of the last pause that was longer than half the grace, 0 if none
+	queue        []func() // what arrived while it was paused
+	flushDue     bool
+	awake        bool         // in a wake-up: its clock is read once
+	clock        replica.Time // as the wake-up read it
+	clockAt      int64        // true time of that
+	leaving      bool         // draining
+	stopping     bool         // stopping
+	spoiled      bool         // its state does not match its log, see checkSpoiled
+	drained      bool         // reported that it may exit
+	named        bool         // was shown a record that names pods
+	reading      bool         // a read of the record is in progress
+	watchAt      int64        // no watch event is delivered before: they are ordered
+	shownRestore bool         // was shown a record that is restored
+	watchSeen    int          // apiServer.changes of the last one delivered
 
 	log    logView
 	leased uint64 // reads it answered on its lease
@@ -110,7 +111,15 @@ func (p *pod) start() *process {
 	w.api.get(proc) // a watch begins with the current record
 	proc.scheduleTick()
 	proc.scheduleBeat()
+	proc.scheduleLoad()
 	return proc
+}
+
+// shown notes what the process knows from a record that it is given now. Answers that
+// wait in its outbox were given before.
+func (p *process) shown(c *replica.Config) {
+	p.named = p.named || len(c.Pods) > 0
+	p.shownRestore = p.shownRestore || c.Restore != nil && len(p.out.Actions) == 0
 }
 
 // scheduleTick makes the process tick, a little late now and then.

@@ -134,6 +134,7 @@ func (w *world) run() {
 	w.checkMoves()
 	w.checkI12()
 	w.checkSurge()
+	w.checkRestore()
 	w.checkEnd()
 	w.checkHistory()
 	w.logf("the end: %d orders acknowledged", w.stats.Acked)

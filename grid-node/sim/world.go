@@ -40,6 +40,9 @@ type world struct {
 
 	minInSync int // the lowest of the record
 
+	archives []archived       // the committed log, as far as an archive has it
+	restored *replica.Restore // the recovery point, nil until the record has one
+
 	surge    surge
 	operator *operator // nil: no plan for the partition's place
 	check    checker
@@ -61,6 +64,7 @@ const (
 	phaseMove
 	phaseRoll
 	phaseSurge
+	phaseRestore
 	phaseDone
 )
 

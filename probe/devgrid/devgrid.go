@@ -45,6 +45,7 @@ type Grid struct {
 	TLS       *TLS     // for clients; nil without --tls
 
 	stop func() error
+	kill func()
 	log  func() string
 }
 
@@ -129,6 +130,10 @@ func start(ctx context.Context, program string, o Options) (*Grid, error) {
 			return nil, errors.Join(fmt.Errorf("%s dev: %w\n%s", program, err, trouble.String()), stop())
 		}
 		g.stop, g.log = stop, trouble.String
+		g.kill = func() {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // they are a group of their own; it may have ended
+			<-exited
+		}
 		return g, nil
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), stop())
@@ -178,6 +183,9 @@ func stop(cmd *exec.Cmd, exited chan struct{}) error {
 
 // Stop ends all processes of the grid.
 func (g *Grid) Stop() error { return g.stop() }
+
+// Kill ends all processes of the grid at once, as a loss of power does.
+func (g *Grid) Kill() { g.kill() }
 
 // Log is the end of the processes' standard error.
 func (g *Grid) Log() string { return g.log() }

@@ -24,6 +24,10 @@ func (s *Store) SetSpec(name string, change func(*arbiter.Spec) error) (arbiter.
 		return r, err
 	}
 	spec := r.Spec
+	if spec.Restore != nil {
+		point := *spec.Restore
+		spec.Restore = &point
+	}
 	if err := change(&spec); err != nil {
 		return r, err
 	}
@@ -42,6 +46,8 @@ func checkSpec(old, next arbiter.Spec) error {
 	switch {
 	case next.Grid != old.Grid || next.Partition != old.Partition:
 		return arbiter.Refused("grid and partition say which partition this is and never change; leave them out")
+	case !reflect.DeepEqual(next.Restore, old.Restore):
+		return arbiter.Refused("restore says what the first claim of the record began with and never changes; leave it out")
 	case next.Shard < 0:
 		return arbiter.Refused("shard: value %d, allowed: 0 or more", next.Shard)
 	case next.Replicas < 1 || next.Replicas > wire.MaxCopies:

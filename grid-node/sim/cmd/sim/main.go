@@ -32,7 +32,7 @@ type options struct {
 	mutant       string
 }
 
-var worlds = append(sim.Worlds(), sim.WorldMoves)
+var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore)
 
 func main() {
 	debug.SetGCPercent(400) // worlds are small and last for milliseconds
