@@ -23,11 +23,11 @@ func TestVersionMatchesModule(t *testing.T) {
 	}
 }
 
-// TestTenGrids is the whole measurement, small. What it holds to are counts, which do not depend on the machine. It builds
+// TestFewGrids is the whole measurement, small. What it holds to are counts, which do not depend on the machine. It builds
 // KWOK the first time.
-func TestTenGrids(t *testing.T) {
+func TestFewGrids(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a control plane and ten grids: run it without -short")
+		t.Skip("starts a control plane and four grids: run it without -short")
 	}
 	root, err := filepath.Abs(envtest.Root())
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTenGrids(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.ArtifactDir()
-	const grids = 10
+	const grids = 4
 	r, err := Run(t.Context(), Options{Root: root, Dir: filepath.Join(dir, "run"), KWOK: kwok, Operator: testgrid.Program(t, "operator"), Rest: 10 * time.Second, Say: t.Logf}, grids)
 	if err != nil {
 		t.Fatal(err)
