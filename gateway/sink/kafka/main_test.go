@@ -139,16 +139,12 @@ func committed(t testing.TB, k *downstream.Kafka, topic string, partition int32)
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, _ := ends.Lookup(topic, partition)
+	end := stableEnd(ctx, t, cl, topic, partition)
 	var all []*kgo.Record
-	for next := int64(0); next < end.Offset; { // the last of all is always a marker
+	for next := int64(0); next < end; { // the last of all is always a marker
 		f := cl.PollFetches(ctx)
 		if err := f.Err(); err != nil {
-			t.Fatalf("topic %s: %v; %d records, next offset %d of %d", topic, err, len(all), next, end.Offset)
+			t.Fatalf("topic %s: %v; %d records, next offset %d of %d", topic, err, len(all), next, end)
 		}
 		f.EachRecord(func(r *kgo.Record) {
 			next = r.Offset + 1
@@ -158,6 +154,28 @@ func committed(t testing.TB, k *downstream.Kafka, topic string, partition int32)
 		})
 	}
 	return all
+}
+
+// stableEnd is the offset behind what is committed. A broker answers a commit before it has written the markers, so a
+// transaction that still is open is waited for, for a while: one that a test left open stays so.
+func stableEnd(ctx context.Context, t testing.TB, cl *kgo.Client, topic string, partition int32) int64 {
+	t.Helper()
+	adm := kadm.NewClient(cl)
+	for try := 0; ; try++ {
+		stable, err := adm.ListCommittedOffsets(ctx, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := adm.ListEndOffsets(ctx, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, _ := stable.Lookup(topic, partition)
+		if last, _ := all.Lookup(topic, partition); end.Offset == last.Offset || try == 50 {
+			return end.Offset
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func header(r *kgo.Record, name string) string {
