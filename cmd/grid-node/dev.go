@@ -76,7 +76,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait for the end of the lease")
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
-	f.restore.add(fl)
+	f.restore.addDev(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,7 +19,17 @@ import (
 )
 
 // restoreFlags name the archive of a grid that was lost.
-type restoreFlags struct{ url, credentials string }
+type restoreFlags struct {
+	url, credentials    string
+	readOnly, supersede bool // of a grid that is begun by this program
+}
+
+// addDev adds the flags of a grid that is begun by this program.
+func (f *restoreFlags) addDev(fl *pflag.FlagSet) {
+	f.add(fl)
+	fl.BoolVar(&f.readOnly, "restore-read-only", false, "leave the archive of --restore-from to who writes it, as for a trial. Otherwise it is taken for this grid, and a writer of the lost one is refused from then on")
+	fl.BoolVar(&f.supersede, "restore-supersede", false, "take the archive of --restore-from although it was taken for the restore of another grid, which has not written to it since")
+}
 
 func (f *restoreFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.url, "restore-from", "", "archive from which partitions are loaded whose record is to be restored: a directory, file:///DIR, or s3://BUCKET[/PREFIX][?endpoint=URL&region=REGION&caFile=FILE]. A partition that has been claimed is not loaded again")
@@ -79,7 +90,7 @@ func (f *restoreFlags) applyDev(ctx context.Context, o *dev.Options, partitions 
 		return usageError{err}
 	}
 	defer s.Close() //nolint:errcheck // it was only read
-	if o.Restore, err = recoveryPoints(ctx, s, o.Grid); err != nil {
+	if o.Restore, err = f.recoveryPoints(ctx, s, o.Grid); err != nil {
 		return fmt.Errorf("--restore-from: %w", err)
 	}
 	if !partitions {
@@ -95,8 +106,11 @@ func (f *restoreFlags) applyDev(ctx context.Context, o *dev.Options, partitions 
 	return nil
 }
 
-// recoveryPoints replays the archive of every partition of a grid.
-func recoveryPoints(ctx context.Context, s archive.Store, grid string) ([]arbiter.Restore, error) {
+// recoveryPoints replays the archive of every partition of a grid, and takes it for this
+// grid: see archive.Reader.Begin.
+func (f *restoreFlags) recoveryPoints(ctx context.Context, s archive.Store, grid string) ([]arbiter.Restore, error) {
+	var owner [16]byte
+	rand.Read(owner[:]) //nolint:errcheck // it never fails
 	r, err := archive.OpenReader(ctx, s, grid)
 	if err != nil {
 		return nil, err
@@ -112,17 +126,12 @@ func recoveryPoints(ctx context.Context, s archive.Store, grid string) ([]arbite
 			errs = append(errs, fmt.Errorf("the archive has partition %s and not %s: a partition without an archive is not restored as an empty one", p, want))
 			break
 		}
-		is, err := r.Replay(ctx, p)
-		switch {
-		case err != nil:
+		is, err := r.Begin(ctx, p, archive.Restore{Owner: string(owner[:]), ReadOnly: f.readOnly, Supersede: f.supersede})
+		if err != nil {
 			errs = append(errs, err)
-		case is.Problem != nil:
-			errs = append(errs, fmt.Errorf("%s cannot be restored: %w; entries up to %d are intact", p, is.Problem, is.Seq))
-		case is.Seq == 0:
-			errs = append(errs, fmt.Errorf("%s cannot be restored: its archive has no entry", p))
-		default:
-			points = append(points, arbiter.Restore{Seq: is.Seq, Hash: is.Hash, Epoch: uint64(is.Epoch), Lineage: is.Lineage})
+			continue
 		}
+		points = append(points, arbiter.Restore{Seq: is.Seq, Hash: is.Hash, Epoch: is.Epoch, Lineage: is.Lineage})
 	}
 	return points, errors.Join(errs...)
 }

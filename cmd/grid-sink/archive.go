@@ -18,7 +18,7 @@ func archiveCommand() *cobra.Command {
 	var url string
 	o := archive.Options{}
 	credentials := ""
-	return targetCommand("archive", "Archive the log in a directory or a bucket",
+	cmd := targetCommand("archive", "Archive the log in a directory or a bucket",
 		`Writes the committed log as it is, entry by entry, into compressed, checksummed and chained objects of a
 directory or a bucket of an S3-compatible store. kubectl ordergrid archive ls, verify, cat and restore --dry-run
 read them. A batch is an object; in the background batches are merged into segments. A second writer of the same
@@ -42,4 +42,6 @@ archive is refused, not merged in. docs/archive.md has the format.
 			}
 			return archive.NewTarget(store, o), nil
 		})
+	cmd.AddCommand(restorePointCommand())
+	return cmd
 }

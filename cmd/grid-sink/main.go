@@ -39,6 +39,10 @@ func main() {
 	if errors.As(err, &usage) {
 		os.Exit(exitUsage)
 	}
+	var refused refusedError
+	if errors.As(err, &refused) {
+		os.Exit(exitRefused)
+	}
 	os.Exit(exitFailed)
 }
 

@@ -19,8 +19,10 @@ func TestUsage(t *testing.T) {
 		"kafka --grid g --sink k --log-level loud": `--log-level: value "loud", allowed: debug, info, warn, error`,
 		"kafka --grid g --sink k --log-format xml": `--log-format: value "xml", allowed: text, json`,
 		"kafka --grid g --sink k --tls-cert x":     "--tls-key",
-		"kafka --nothing":                          "see grid-sink kafka --help",
-		"kafka extra":                              `argument "extra", allowed: flags only`,
+		"archive restore-point --grid g":           "--url, --grid and --owner: one is missing",
+		"archive restore-point --grid g --url x --owner o --partitions 2 --partition 2": "--partition: value 2, allowed: 0 to 1",
+		"kafka --nothing": "see grid-sink kafka --help",
+		"kafka extra":     `argument "extra", allowed: flags only`,
 	} {
 		root := rootCommand()
 		root.SetArgs(strings.Fields(args))

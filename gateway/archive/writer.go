@@ -27,6 +27,10 @@ type writer struct {
 	pos      client.Position
 	attempt  int      // fences at pos.Seq+1
 	leftover []string // objects whose entries are merged
+	raised   struct { // by a fence behind pos: its writer, 0 for none, and its lineage. A grid is restored from here
+		owner   uint64
+		lineage uint32
+	}
 
 	mu      sync.Mutex
 	tail    []batch       // behind the last segment
@@ -80,10 +84,14 @@ func (w *writer) append(h *Header, name string) {
 	switch {
 	case h.Kind != KindFence:
 		w.pos, w.attempt = client.Position{Seq: h.Last, Hash: h.ThroughHash, Lineage: lineage}, 0
+		w.raised.owner = 0
 	case w.pos.Seq == 0 && h.First > 1:
 		w.pos, w.attempt, w.merged = client.Position{Seq: h.Last, Hash: h.ThroughHash}, 0, h.Last
 	default:
-		w.pos.Lineage = lineage // a grid that is restored from here puts a fence of its lineage
+		if h.Lineage > w.pos.Lineage {
+			w.raised.owner, w.raised.lineage = h.Writer, h.Lineage
+		}
+		w.pos.Lineage = lineage
 		w.attempt++
 	}
 }

@@ -76,6 +76,9 @@ var (
 	inspected = desc("log_inspected_sequence", "The last committed entry that was read again and checked: that it is whole, and follows the one before.", "partition")
 	broken    = desc("log_broken_total", "Committed entries in memory that could not be right when they were read again.", "partition")
 
+	toRestore     = desc("restore_remaining_entries", "Entries of the archive that this node has to load before it can claim the partition; 0 when it is claimed, or not to be restored.", "partition")
+	restoreFailed = desc("restore_failures_total", "Attempts to load the partition from the archive that failed.", "partition")
+
 	memoryUsed  = desc("memory_used_bytes", "Memory of orders and their indexes.")
 	memoryLimit = desc("memory_limit_bytes", "Memory that orders and their indexes may use.")
 
@@ -145,7 +148,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
-	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
+	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, toRestore, restoreFailed, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
 	followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
@@ -224,6 +227,7 @@ func (e emitter) partitionCounters(p *Partition) {
 	e.counter(staleFrames, c.StaleFrames+c.Vitals.Stale, p.Name)
 	e.counter(badPeerFrames, c.BadFrames, p.Name)
 	e.counter(configChanges, c.ConfigChanges, p.Name)
+	e.counter(restoreFailed, p.Unread, p.Name)
 }
 
 func (e emitter) partitionGauges(p *Partition) {
@@ -247,6 +251,7 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
 	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
 	e.gauge(inspected, float64(p.Inspected), p.Name)
+	e.gauge(toRestore, float64(p.Unloaded), p.Name)
 	for i := range p.Sinks {
 		o := &p.Sinks[i]
 		e.gauge(sinkDepth, float64(s.CommitSeq-min(o.Seq, s.CommitSeq)), p.Name, o.Name)

@@ -96,6 +96,8 @@ type Partition struct {
 	Sinks     []Sink // in the order of their names
 	Inspected uint64 // the last entry that was reread and checked
 	Broken    uint64 // corrupted entries found since the process began
+	Unloaded  uint64 // entries of the archive that are to be loaded before the partition can be claimed
+	Unread    uint64 // attempts to load it that failed
 	LagNs     int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
 }
 

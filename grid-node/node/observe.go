@@ -145,6 +145,10 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 		m.LagNs = max(0, wall-order.Received(e))
 	}
 	m.Inspected, m.Broken = p.inc.inspector.Seq(), p.broken+p.inc.inspector.Broken()
+	if point, ok := p.replica.Restoring(); ok {
+		m.Unloaded = point.Seq - min(point.Seq, m.Status.LastSeq)
+	}
+	m.Unread = p.loadFailures
 	m.Sinks = p.sinks(&m.Status, wall)
 	return m
 }

@@ -30,25 +30,27 @@ type partition struct {
 	id      wire.PartitionID
 	record  record
 
-	inc       *incarnation
-	store     *store.Store     // of inc
-	replica   *replica.Replica // of inc
-	out       replica.Outbox
-	dirty     bool
-	drained   bool
-	ended     bool   // the replica takes no more events
-	leaving   bool   // it drains, to be closed
-	closed    bool   // the node no longer holds it
-	first     int64  // bytes that are made present before the node serves
-	stopped   bool   // EventStop was given, to this incarnation and those after it
-	committed uint64 // last ActionCommitted
-	orderAt   int64  // Mono at which this node, as primary, last saw an order committed
-	changes   changeLog
-	status    replica.Status
-	broken    uint64         // entries that the inspectors of former incarnations found broken
-	refused   uint64         // orders rejected for lack of memory, as of room's last sample
-	limits    replica.Limits // its share of what the node has
-	feeds     int            // learners it sent the log to when the limits were divided
+	inc          *incarnation
+	store        *store.Store     // of inc
+	replica      *replica.Replica // of inc
+	out          replica.Outbox
+	dirty        bool
+	drained      bool
+	ended        bool   // the replica takes no more events
+	leaving      bool   // it drains, to be closed
+	closed       bool   // the node no longer holds it
+	first        int64  // bytes that are made present before the node serves
+	stopped      bool   // EventStop was given, to this incarnation and those after it
+	committed    uint64 // last ActionCommitted
+	orderAt      int64  // Mono at which this node, as primary, last saw an order committed
+	changes      changeLog
+	status       replica.Status
+	broken       uint64         // entries that the inspectors of former incarnations found broken
+	loadError    string         // why its archive is not loaded, "" while that goes well
+	loadFailures uint64         // of attempts to load it
+	refused      uint64         // orders rejected for lack of memory, as of room's last sample
+	limits       replica.Limits // its share of what the node has
+	feeds        int            // learners it sent the log to when the limits were divided
 
 	sinkEnded  map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
 	remakeAt   int64                    // Mono at which a new incarnation is made; 0 = none is due

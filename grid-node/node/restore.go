@@ -36,6 +36,7 @@ func (p *partition) load() {
 		return
 	}
 	if p.cfg.Archive == nil {
+		p.loadError = "this node has no archive; give every node --restore-from"
 		p.limited(p.id.String()+"/restore", func() {
 			p.log.Error("the partition is to be restored and this node has no archive; it does not claim it", "partition", p.id.String(),
 				"throughSeq", point.Seq, "remedy", "give every node --restore-from")
@@ -45,22 +46,37 @@ func (p *partition) load() {
 	inc := p.inc
 	inc.loading = true
 	inc.wg.Go(func() {
-		for inc.ctx.Err() == nil {
-			err := p.loadFrom(inc, point)
-			var refused *replica.LoadError
-			switch {
-			case errors.Is(err, errLoaded), errors.Is(err, errLoadEnded), inc.ctx.Err() != nil:
-				return
-			case errors.As(err, &refused): // what is stored may be wrong already: with an empty store
-				p.log.Error("the archive cannot be restored; the partition is not claimed by this node", "partition", p.id.String(), "reason", err, "retry", loadRetry.String())
-				if waitFor(inc.ctx, loadRetry) {
-					p.loop.Post(func() { p.loadAnew(inc, err) })
-				}
-				return
-			}
-			p.log.Error("the archive cannot be read; the partition is not claimed by this node", "partition", p.id.String(), "reason", err, "retry", loadRetry.String())
+		for inc.ctx.Err() == nil && p.tryLoad(inc, point) {
 			waitFor(inc.ctx, loadRetry)
 		}
+	})
+}
+
+// tryLoad loads what is missing, and reports whether to try again with what is there then.
+func (p *partition) tryLoad(inc *incarnation, point replica.Restore) (again bool) {
+	err := p.loadFrom(inc, point)
+	var refused *replica.LoadError
+	switch {
+	case errors.Is(err, errLoaded), errors.Is(err, errLoadEnded), inc.ctx.Err() != nil:
+		p.loop.Post(func() { p.loadError = "" })
+		return false
+	case errors.As(err, &refused): // what is stored may be wrong already: with an empty store
+		p.loadFailed("the archive cannot be restored", err)
+		if waitFor(inc.ctx, loadRetry) {
+			p.loop.Post(func() { p.loadAnew(inc, err) })
+		}
+		return false
+	}
+	p.loadFailed("the archive cannot be read", err)
+	return true
+}
+
+// loadFailed reports why the archive is not loaded, in the log, in /status and by a metric.
+func (p *partition) loadFailed(what string, err error) {
+	p.log.Error(what+"; the partition is not claimed by this node", "partition", p.id.String(), "reason", err, "retry", loadRetry.String())
+	p.loop.Post(func() {
+		p.loadError = fmt.Sprintf("%s: %v", what, err)
+		p.loadFailures++
 	})
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -103,6 +105,21 @@ func restoredGrid(t *testing.T, nodes int, from arbiter.Restore) (*grid, *said) 
 	return g, s
 }
 
+// reports: all pages of a node tell how far the archive is loaded, and why it is not.
+func (g *grid) reports(i int, why string, through uint64) bool {
+	var s nodestatus.Node
+	_, status := g.nodes[i].get(nodestatus.Path)
+	if err := json.Unmarshal([]byte(status), &s); err != nil {
+		g.t.Fatal(err)
+	}
+	_, ready := g.nodes[i].get("/readyz")
+	_, metrics := g.nodes[i].get("/metrics")
+	p := s.Partitions[0]
+	return p.Restore != nil && p.Restore.ThroughSeq == through && strings.Contains(p.Restore.Error, why) && p.LastSeq < through &&
+		strings.Contains(ready, "loaded from the archive, up to entry ") && strings.Contains(ready, why) &&
+		strings.Contains(metrics, "ordergrid_node_restore_remaining_entries") && !strings.Contains(metrics, `ordergrid_node_restore_failures_total{partition="p0"} 0`)
+}
+
 // TestRestored: both nodes load more than one part, one claims, and the grid has every
 // order.
 func TestRestored(t *testing.T) {
@@ -146,6 +163,7 @@ func TestRestoreRefused(t *testing.T) {
 			if rec := g.store.List()[0]; rec.Epoch != 0 {
 				t.Fatalf("the partition was claimed: %+v", rec)
 			}
+			g.until(func() bool { return g.reports(0, c.want, point.Seq) }, "/status, /readyz or /metrics does not have it")
 			k.set(0, 0)
 			g.ready()
 			last := receipts[len(receipts)-1]

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -27,6 +28,9 @@ func (d *dataLoop) status() nodestatus.Node {
 			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID
 			ps.InSync = memberIDs(c.InSync)
 		}
+		if point, ok := p.replica.Restoring(); ok {
+			ps.Restore = &nodestatus.Restore{ThroughSeq: point.Seq, Error: p.loadError}
+		}
 		s.Partitions = append(s.Partitions, ps)
 	}
 	return s
@@ -39,6 +43,12 @@ func (p *partition) lacks(s *replica.Status) string {
 	switch {
 	case c == nil:
 		return "its configuration has not been read from the arbiter yet"
+	case c.Epoch == 0 && c.Restore != nil:
+		why := fmt.Sprintf("it is loaded from the archive, up to entry %d of %d", s.LastSeq, c.Restore.Seq)
+		if p.loadError != "" {
+			why += ": " + p.loadError
+		}
+		return why
 	case c.Epoch == 0:
 		return "it is unclaimed"
 	case !c.Has(p.inc.self.Boot) && p.record.copies > 0 && len(c.InSync) >= p.record.copies && !p.former(c):

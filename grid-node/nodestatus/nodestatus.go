@@ -99,6 +99,16 @@ type Partition struct {
 	CursorSeq uint64   `json:"cursorSeq"` // the replicated write-behind position
 	DataSeq   uint64   `json:"dataSeq"`   // last entry that is not such a position
 	SinkSeq   uint64   `json:"sinkSeq"`   // position of this node's own sink, or CursorSeq
+
+	// Restore is how far an archive is loaded that the partition begins with; absent once
+	// the partition is claimed, and without an archive. LastSeq is the last entry loaded.
+	Restore *Restore `json:"restore,omitempty"`
+}
+
+// Restore is the loading of an archive.
+type Restore struct {
+	ThroughSeq uint64 `json:"throughSeq"`      // the recovery point: the last entry to load
+	Error      string `json:"error,omitempty"` // why the last attempt failed
 }
 
 // Find returns the node's part in the partition with that record, nil if there is none.

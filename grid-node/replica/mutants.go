@@ -109,5 +109,8 @@ const (
 	mutRestoreForgetsReplies
 	mutRestoreUncommitted
 	mutRestoreOutlived
+	mutRestoreCommitsLate
+	mutRestoreUnwanted
+	mutRestoreHistory
 	mutants
 )

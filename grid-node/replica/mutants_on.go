@@ -123,6 +123,9 @@ var mutantList = [mutants]Mutant{
 	mutRestoreForgetsReplies: {"restore-forgets-replies", "a restored partition has the sessions of the archive without their replies"},
 	mutRestoreUncommitted:    {"restore-uncommitted", "the entries of the archive are stored and not committed before the claim"},
 	mutRestoreOutlived:       {"restore-outlived", "a replica of before the restore goes on with its history when its record shows the restore"},
+	mutRestoreCommitsLate:    {"restore-commits-late", "the entries of the archive are committed with the last of them only, so that none can be freed while they are loaded"},
+	mutRestoreUnwanted:       {"restore-unwanted", "a replica loads the archive whose pod the record does not name"},
+	mutRestoreHistory:        {"restore-history", "the hash of the last entry of the archive is not compared with that of the record"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

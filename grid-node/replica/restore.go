@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/store"
 )
 
 // A record may say that its partition is restored from an archive: up to which entry, with
@@ -32,10 +34,19 @@ func (e *LoadError) Error() string { return fmt.Sprintf("entry %d: %v", e.Seq, e
 func (e *LoadError) Unwrap() error { return e.Err }
 
 // Loads returns the recovery point that this replica is to load, and whether it should:
-// its record asks for it and is not claimed. The next entry is the one behind
-// Status.LastSeq.
+// its record asks for it, names its pod, and is not claimed. The next entry is the one
+// behind Status.LastSeq.
 func (r *Replica) Loads() (Restore, bool) {
-	if r.restore == nil || r.role != RoleClaiming || r.copied || r.prop.active() || r.loaded() {
+	if r.restore == nil || r.role != RoleClaiming || r.copied || r.prop.active() || r.loaded() || !r.isWanted(r.self.Pod()) && !mutant(mutRestoreUnwanted) {
+		return Restore{}, false
+	}
+	return *r.restore, true
+}
+
+// Restoring returns the recovery point of a partition that is to be restored and is not
+// claimed yet, as far as this replica knows.
+func (r *Replica) Restoring() (Restore, bool) {
+	if r.restore == nil || r.role != RoleClaiming {
 		return Restore{}, false
 	}
 	return *r.restore, true
@@ -49,14 +60,15 @@ func (r *Replica) loaded() bool {
 
 // Load stores entries of the archive, padded as in a Prepare, in the order of the log, when
 // Loads reports true. Each is checked as if a primary had sent it. An archive holds
-// committed entries only, so with the last of them all are committed. The caller steps the
-// replica afterwards: the next tick claims. A *LoadError ends the load: the entries before
-// it are stored, and the partition is not claimed.
+// committed entries only, so they are committed with each part, and what the log says is
+// freed is freed as it is loaded: an archive may be larger than the memory. The caller
+// steps the replica afterwards: the tick after the last part claims. A *LoadError ends the
+// load: the entries before it are stored, and the partition is not claimed.
 func (r *Replica) Load(entries []byte) error {
 	point, ok := r.Loads()
 	if !ok {
 		last, _ := r.store.Last()
-		return fmt.Errorf("load: the replica is %s with %d entries, allowed: one whose record is to be restored, is not claimed, and asks for more", r.role, last)
+		return fmt.Errorf("load: the replica is %s with %d entries, allowed: one whose record is to be restored, names its pod, is not claimed, and asks for more", r.role, last)
 	}
 	r.restTill = 0
 	for len(entries) > 0 {
@@ -71,14 +83,12 @@ func (r *Replica) Load(entries []byte) error {
 		}
 		entries = after
 	}
-	if !r.loaded() {
-		return nil
-	}
-	if mutant(mutRestoreForgetsReplies) {
+	if r.loaded() && mutant(mutRestoreForgetsReplies) {
 		r.live.Sessions.ForgetReplies()
 	}
-	if !mutant(mutRestoreUncommitted) {
-		r.commitTo(point.Seq)
+	if last, _ := r.store.Last(); !mutant(mutRestoreUncommitted) && (r.loaded() || !mutant(mutRestoreCommitsLate)) {
+		r.commitTo(last)
+		r.freeSome()
 	}
 	return nil
 }
@@ -93,7 +103,7 @@ func (r *Replica) loadEntry(point *Restore, entry []byte, e *order.Entry) error 
 	case uint64(e.Epoch) > point.Epoch:
 		return fmt.Errorf("epoch is %d, allowed: at most that of the record, %d", e.Epoch, point.Epoch)
 	}
-	if hash := order.Hash(entry); e.Seq == point.Seq && hash != point.Hash {
+	if hash := order.Hash(entry); e.Seq == point.Seq && hash != point.Hash && !mutant(mutRestoreHistory) {
 		return fmt.Errorf("hash is %016x, the record has %016x: the archive is of another history", hash, point.Hash)
 	}
 	payload := order.Payload(entry)
@@ -105,7 +115,7 @@ func (r *Replica) loadEntry(point *Restore, entry []byte, e *order.Entry) error 
 	if err := r.live.Check(e, payload); err != nil {
 		return err
 	}
-	if err := r.store.AppendEntryHinted(entry, e, r.hintOf(entry)); err != nil {
+	if err := r.storeLoaded(entry, e); err != nil {
 		return err
 	}
 	if mutant(mutRestoreSkips) && e.Kind == order.KindOrder && e.Seq == point.Seq {
@@ -113,6 +123,24 @@ func (r *Replica) loadEntry(point *Restore, entry []byte, e *order.Entry) error 
 	}
 	r.apply(e, payload)
 	return nil
+}
+
+// storeLoaded stores an entry. Where memory is short, what may be freed is freed first.
+func (r *Replica) storeLoaded(entry []byte, e *order.Entry) error {
+	for {
+		err := r.store.AppendEntryHinted(entry, e, r.hintOf(entry))
+		var full *store.ErrCapacity
+		if err == nil || !errors.As(err, &full) {
+			return err
+		}
+		before, _ := r.store.Base()
+		if r.freeSome(); r.role == RoleStopped {
+			return err
+		}
+		if after, _ := r.store.Base(); after == before {
+			return err
+		}
+	}
 }
 
 // mayClaim reports whether this replica holds what its record is to be restored to.

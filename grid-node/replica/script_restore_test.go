@@ -9,12 +9,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
-// archive keeps the entries of a replica up to to=, all that are committed without it.
+// archive keeps the entries of a replica up to to=, all that are committed without it. What
+// the replica has freed is kept from before.
 func (s *script) archive(d *datadriven.TestData, n *node) {
 	to := n.st.Committed()
 	arg(d, "to", &to)
-	s.archived = nil
-	for seq := uint64(1); seq <= to; seq++ {
+	base, _ := n.st.Base()
+	s.archived = s.archived[:min(base, to)]
+	for seq := base + 1; seq <= to; seq++ {
 		s.archived = append(s.archived, pad(n.st.Get(seq)))
 	}
 }

@@ -35,16 +35,16 @@ func (w *world) violation(invariant, format string, args ...any) {
 type checker struct {
 	found       *Violation
 	history     []linear.Op           // of the order that Porcupine rejects
-	committers  []uint64              // boot id of the primary, by epoch
+	committers  [2][]uint64           // boot id of the primary, by epoch: before and after a restore
 	proposers   []uint64              // boot id of the proposer of the record, by epoch
-	made        map[uint64]uint64     // (epoch, seq) -> hash of the entry made there
+	made        [2]map[uint64]uint64  // (epoch, seq) -> hash of the entry made there: before and after a restore
 	spoiled     bool                  // a process was given a wrong state
 	noticed     int                   // alarms about it
 	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
 	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
-	began       []int64               // by epoch: when its primary began it
+	began       [2][]int64            // the same: when its primary began it
 	handOverCut bool                  // a former primary reported entries that its successor may lack
 }
 
@@ -157,16 +157,17 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 		w.violation("I6", "%s held %d entries and holds %d: a log never shrinks", p.name, len(p.log.hashes), last)
 		return
 	}
+	made := w.check.made[w.life(p.r.Status().Config)]
 	for seq := uint64(len(p.log.hashes)) + 1; seq <= last; seq++ {
 		hash := p.st.HashAt(seq)
 		entry := p.st.Get(seq)
 		epoch := epochOf(entry)
 		key := uint64(epoch)<<40 | seq
-		if known, ok := w.check.made[key]; ok && known != hash {
+		if known, ok := made[key]; ok && known != hash {
 			w.violation("I6", "%s stores entry %d of epoch %d with hash %016x, another has %016x", p.name, seq, epoch, hash, known)
 			return
 		}
-		w.check.made[key] = hash
+		made[key] = hash
 		p.log.hashes = append(p.log.hashes, hash)
 		p.log.epochs = append(p.log.epochs, epoch)
 	}

@@ -48,9 +48,9 @@ func (w *world) checkI4(p *process, lineage uint64, what string, seq uint64) {
 	if lineage != w.api.rec.Lineage || p.wokenAt == 0 || p.clockAt < p.wokenAt { // it cannot know yet
 		return
 	}
-	own := p.status.Config.Epoch
-	for epoch := own + 1; epoch < uint64(len(w.check.committers)); epoch++ {
-		boot, at := w.check.committers[epoch], w.check.began[epoch]
+	own, life := p.status.Config.Epoch, w.life(p.status.Config)
+	for epoch := own + 1; epoch < uint64(len(w.check.committers[life])); epoch++ {
+		boot, at := w.check.committers[life][epoch], w.check.began[life][epoch]
 		if boot != 0 && boot != p.self.Boot && at < p.wokenAt {
 			w.violation("I4", "%s %s %d in epoch %d; it woke %d ms after %s had begun epoch %d", p.name, what, seq, own, (p.wokenAt-at)/millisecond, w.name(boot), epoch)
 			return
@@ -71,8 +71,9 @@ func (w *world) checkI4Lease(p *process, config *replica.Config) {
 		return
 	}
 	p.leased = n
-	for epoch := config.Epoch + 1; epoch < uint64(len(w.check.committers)); epoch++ {
-		if boot := w.check.committers[epoch]; boot != 0 && boot != p.self.Boot && w.api.rec.Lineage == config.Lineage {
+	committers := w.check.committers[w.life(config)]
+	for epoch := config.Epoch + 1; epoch < uint64(len(committers)); epoch++ {
+		if boot := committers[epoch]; boot != 0 && boot != p.self.Boot && w.api.rec.Lineage == config.Lineage {
 			w.violation("I4", "%s answers a read on its lease of epoch %d; %s has begun epoch %d", p.name, config.Epoch, w.name(boot), epoch)
 		}
 	}

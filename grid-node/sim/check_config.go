@@ -22,12 +22,13 @@ func (w *world) checkI1Process(p *process, st *replica.Status) {
 		return
 	}
 	w.beginTimeline(p, st)
-	for uint64(len(w.check.committers)) <= epoch {
-		w.check.committers, w.check.began = append(w.check.committers, 0), append(w.check.began, 0)
+	committers, began := &w.check.committers[w.life(st.Config)], &w.check.began[w.life(st.Config)]
+	for uint64(len(*committers)) <= epoch {
+		*committers, *began = append(*committers, 0), append(*began, 0)
 	}
-	switch c := &w.check.committers[epoch]; {
+	switch c := &(*committers)[epoch]; {
 	case *c == 0:
-		*c, w.check.began[epoch] = p.self.Boot, w.now
+		*c, (*began)[epoch] = p.self.Boot, w.now
 	case *c != p.self.Boot:
 		w.violation("I1", "%s is the primary of epoch %d, and so was %s", p.name, epoch, w.name(*c))
 	}
@@ -155,7 +156,7 @@ func (w *world) beginTimeline(p *process, st *replica.Status) {
 // commit. An order in them may have been rejected by a primary whose memory is lost: that
 // answer is lost with it, as acknowledgements are.
 func (w *world) revive(p *process, lineage uint64) {
-	last := w.timeline(lineage - 1)
+	last := w.shown(lineage - 1)
 	for seq := p.status.FreedSeq + 1; seq <= uint64(len(p.log.hashes)); seq++ {
 		if seq <= uint64(len(last.hashes)) && last.hashes[seq-1] == p.log.hashes[seq-1] {
 			continue

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
@@ -56,6 +57,7 @@ type process struct {
 	reading      bool         // a read of the record is in progress
 	watchAt      int64        // no watch event is delivered before: they are ordered
 	shownRestore bool         // was shown a record that is restored
+	restoreNamed bool         // and which names its pod, or none
 	watchSeen    int          // apiServer.changes of the last one delivered
 
 	log    logView
@@ -120,6 +122,7 @@ func (p *pod) start() *process {
 func (p *process) shown(c *replica.Config) {
 	p.named = p.named || len(c.Pods) > 0
 	p.shownRestore = p.shownRestore || c.Restore != nil && len(p.out.Actions) == 0
+	p.restoreNamed = p.restoreNamed || c.Restore != nil && (len(c.Pods) == 0 || slices.Contains(c.Pods, p.pod.name))
 }
 
 // scheduleTick makes the process tick, a little late now and then.

@@ -16,11 +16,12 @@ import (
 // and come back with their state and their address, before the claim or after. All this is amid
 // faults.
 
-// restores lets a sixth of the worlds do so in their end. It uses its own random source, so
-// that it changes no other world. The partition stays in its first lineage until then: only
-// then is the last one of the archive the last one that a process knows.
+// restores lets a quarter of the worlds do so in their end, also of those in which the
+// partition moves. It uses its own random source, so that it changes no other world. The
+// partition stays in its first lineage until then: only then is the last one of the archive
+// the last one that a process knows.
 func restores(p *profile, seed uint64) {
-	if rng := restoresRand(seed); rng != nil && p.moves == nil && p.surges == nil && p.resizes == nil && p.forges == nil && !p.mayLose && !p.rewinds {
+	if rng := restoresRand(seed); rng != nil && p.plans == nil && p.surges == nil && p.resizes == nil && p.forges == nil && !p.mayLose && !p.rewinds {
 		p.restores = rng
 	}
 }
@@ -32,6 +33,9 @@ func restoresRand(seed uint64) *rand.Rand {
 	}
 	return nil
 }
+
+// archivedLineage is that of every archive here.
+const archivedLineage = 1
 
 // archived is an entry of the committed log, padded, with its hash.
 type archived struct {
@@ -51,7 +55,7 @@ func (w *world) archive(entry []byte) {
 // checkRestore loses the site and restores it, amid faults.
 func (w *world) checkRestore() {
 	rng := w.profile.restores
-	if w.stopped || rng == nil || w.api.rec.Lineage != 1 {
+	if w.stopped || rng == nil || w.api.rec.Lineage != archivedLineage {
 		return
 	}
 	w.api.heal()
@@ -75,6 +79,9 @@ func (w *world) checkRestore() {
 	w.restoreRecord()
 	w.healing = false
 	w.scheduleFault()
+	if w.profile.moves != nil {
+		w.scheduleMove()
+	}
 	w.runUntil(w.now+second/2+rng.Int64N(2*second), nil)
 	if w.stopped {
 		return
@@ -122,7 +129,10 @@ func (w *world) loseSite() {
 }
 
 // restoreRecord has the record made again, to be restored to the end of the archive: any
-// prefix of what was committed. The operator knows the last epoch from the record that it replaces.
+// prefix of what was committed. The operator knows the last epoch from the record that it
+// replaces, or, where that is lost too, from the archive, which may be an earlier one than
+// processes are in that come back. The archive may have been fenced for restores before
+// this one: then the lineage is a later one than any process has seen.
 func (w *world) restoreRecord() {
 	n := len(w.archives)
 	if rng := w.profile.restores; rng.IntN(3) > 0 { // mostly it is seconds behind, at most
@@ -131,8 +141,8 @@ func (w *world) restoreRecord() {
 		n -= rng.IntN(n)
 	}
 	a := &w.api
-	w.restored = &replica.Restore{Seq: uint64(n), Hash: w.archives[n-1].hash, Epoch: a.rec.Epoch, Lineage: a.rec.Lineage}
 	w.archives = w.archives[:n]
+	w.restored = w.recoveryPoint()
 	rec := a.rec
 	rec.Epoch, rec.Lineage, rec.ChangeID, rec.Primary, rec.InSync = 0, 0, "", replica.Member{}, nil
 	rec.AcceptLossEpoch, rec.ReassertChangeID, rec.Restore = 0, "", w.restored
@@ -148,6 +158,23 @@ func (w *world) restoreRecord() {
 			pod.proc.scheduleLoad()
 		}
 	}
+}
+
+func (w *world) recoveryPoint() *replica.Restore {
+	rng, last := w.profile.restores, w.archives[len(w.archives)-1]
+	p := &replica.Restore{Seq: uint64(len(w.archives)), Hash: last.hash, Epoch: w.api.rec.Epoch, Lineage: w.api.rec.Lineage}
+	if rng.IntN(2) == 0 {
+		var e order.Entry
+		if _, err := order.DecodeEntry(last.entry, &e); err == nil && uint64(e.Epoch) < p.Epoch {
+			p.Epoch = uint64(e.Epoch)
+			w.faults.hit(faultEpochForgotten)
+		}
+	}
+	if rng.IntN(3) == 0 {
+		p.Lineage += 1 + rng.Uint64N(3)
+		w.faults.hit(faultFencedBefore)
+	}
+	return p
 }
 
 // scheduleLoad lets a process load the archive, part by part. Each has its own speed.
@@ -169,8 +196,12 @@ func (p *process) scheduleLoad() {
 	w.after(rng.Int64N(100*millisecond), again)
 }
 
+// entryTime is where an entry has its receive time.
+const entryTime = 40
+
 // load hands over the next part of the archive. Now and then an entry is missing in it, as where a
-// reader is wrong: the replica takes those before it, and no other.
+// reader is wrong, or the last one is that of another history: the replica takes those
+// before it, and no other.
 func (p *process) load() {
 	w := p.w
 	if !p.alive || w.stopped {
@@ -187,11 +218,19 @@ func (p *process) load() {
 	if rng.IntN(16) == 0 && n-have > 1 {
 		skip = have + rng.IntN(n-have-1)
 	}
+	other := n == len(w.archives) && skip < 0 && rng.IntN(8) == 0
 	var part []byte
 	for i := have; i < n; i++ {
 		if i != skip {
 			part = append(part, w.archives[i].entry...)
 		}
+	}
+	if other { // another history has this entry, a nanosecond later
+		part[len(part)-len(w.archives[n-1].entry)+entryTime]++
+	}
+	if !p.restoreNamed {
+		w.violation("I-restore", "%s asks for the archive; no record that it was shown names its pod", p.name)
+		return
 	}
 	if point != *w.restored {
 		w.violation("I-restore", "%s loads up to entry %d, the record has %d", p.name, point.Seq, w.restored.Seq)
@@ -200,19 +239,32 @@ func (p *process) load() {
 	p.wakeUp()
 	err := p.r.Load(part)
 	var refused *replica.LoadError
-	if (err != nil) != (skip >= 0) || err != nil && !errors.As(err, &refused) {
-		w.violation("I-restore", "%s loads entries %d..%d, entry %d left out: %v", p.name, have+1, n, skip+1, err)
+	if (err != nil) != (skip >= 0 || other) || err != nil && !errors.As(err, &refused) {
+		w.violation("I-restore", "%s loads entries %d..%d, entry %d left out, the last one of another history %t: %v", p.name, have+1, n, skip+1, other, err)
+		return
+	}
+	if st := p.r.Status(); err == nil && st.CommitSeq != st.LastSeq {
+		w.violation("I-restore", "%s has loaded %d entries and committed %d: the archive has committed entries only", p.name, st.LastSeq, st.CommitSeq)
 		return
 	}
 	w.checkStep(p)
 	p.step(&replica.Event{Kind: replica.EventTick})
 }
 
+// life is 1 for a configuration of the restored partition, 0 for one of before: the archive
+// need not know the last epochs, so that each has epochs of its own.
+func (w *world) life(c *replica.Config) int {
+	if w.restored != nil && c != nil && c.Lineage > w.restored.Lineage {
+		return 1
+	}
+	return 0
+}
+
 // logLineage is the lineage whose log a process has: one that loads an archive has that
 // one's.
 func (w *world) logLineage(st *replica.Status) uint64 {
 	if c := st.Config; c.Epoch == 0 && c.Restore != nil {
-		return c.Restore.Lineage
+		return archivedLineage
 	}
 	return st.Config.Lineage
 }
@@ -261,7 +313,7 @@ func (w *world) checkRestored() {
 			return
 		}
 	}
-	for _, pod := range w.pods {
+	for _, pod := range w.placed() {
 		w.checkArchived(pod.proc)
 		w.checkBegins(pod.proc)
 	}

@@ -83,7 +83,7 @@ func newWorld(seed uint64, trace io.Writer) *world {
 	w := &world{seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x6f72646572))}
 	w.profile = newProfile(seed, w.rng)
 	w.minInSync = w.profile.minInSync
-	w.check.made, w.check.states, w.check.receipts = map[uint64]uint64{}, map[uint64]uint64{}, map[receiptKey]string{}
+	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
 		w.sinks = append(w.sinks, &sink{w: w, name: name})

@@ -3,7 +3,7 @@ package sim
 import "github.com/ordergrid/ordergrid/grid-node/replica"
 
 // sink is the downstream system: it takes committed entries and rejects a writer of an
-// older epoch than it has seen.
+// older lineage, or of an older epoch of its lineage, than it has seen.
 type sink struct {
 	w       *world
 	name    string // of its reader
@@ -164,8 +164,8 @@ type sinkBatch struct {
 
 // accept takes a batch, unless its writer was replaced.
 func (s *sink) accept(b *sinkBatch) bool {
-	if b.epoch < s.epoch {
-		s.w.logf("sink%s rejects %s of epoch %d, it has seen %d", s, b.name, b.epoch, s.epoch)
+	if b.lineage < s.lineage || b.lineage == s.lineage && b.epoch < s.epoch { // a restore may begin with an earlier epoch
+		s.w.logf("sink%s rejects %s of epoch %d, lineage %d, it has seen %d, %d", s, b.name, b.epoch, b.lineage, s.epoch, s.lineage)
 		s.w.stats.SinkFenced++
 		return false
 	}
