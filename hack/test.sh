@@ -14,8 +14,8 @@ if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
 fi
 export ORDERGRID_REQUIRE_ENVTEST=1
 
-# Reports are looked at in a real browser, TLS records by OpenSSL, the Kafka sink by a real broker. Where these can be installed they must be there; elsewhere those tests say
-# why they are skipped.
+# Reports are looked at in a real browser, TLS records by OpenSSL, the Kafka sink by a real broker. Where these can be
+# installed they must be there; elsewhere those tests report why they are skipped.
 step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, Java and Maven for the Kafka of those of sinks"
 missing=()
 command -v chromium chromium-browser google-chrome >/dev/null || missing+=(chromium fonts-dejavu-core)
@@ -58,7 +58,11 @@ promtool=$(go run ./e2e/prometheus/cmd/prometheus binaries)/promtool
 export ORDERGRID_SIM_FROM=${ORDERGRID_SIM_FROM:-$((10000000 + RANDOM * 32768 + RANDOM))}
 
 step "tests with the race detector (new seeds of the simulator: ORDERGRID_SIM_FROM=$ORDERGRID_SIM_FROM)"
-go test -race -timeout 40m "${pkgs[@]}"
+# Half of the time of these tests is waiting, for leases, API servers and processes: twice as many packages as cores run
+# at once where there is memory to link so many.
+side_by_side=$(nproc)
+if [ "$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo 2>/dev/null || echo 0)" -ge 12 ]; then side_by_side=$((2 * side_by_side)); fi
+go test -race -p "$side_by_side" -timeout 40m "${pkgs[@]}"
 
 step "bundle for the Operator Lifecycle Manager, a module of its own"
 (cd hack/olm && go vet ./... && go test ./... && go run . --verify --helm "$KUBEBUILDER_ASSETS/helm")
