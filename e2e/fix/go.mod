@@ -13,7 +13,10 @@ require (
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/quagmt/udecimal v1.8.0 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 )
 
 replace github.com/ordergrid/ordergrid => ../..

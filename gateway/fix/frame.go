@@ -17,7 +17,7 @@ var (
 
 const (
 	maxBeginString = 16 // "8=FIXT.1.1" and more, without SOH
-	maxLengthField = 8  // digits of BodyLength
+	maxLengthField = 8  // BodyLength has fewer digits
 	trailerSize    = 7  // 10=ddd and SOH
 )
 
@@ -67,7 +67,9 @@ func nextFrame(in []byte, limit int) frame {
 		length = length*10 + int(b[at]-'0')
 	}
 	switch {
-	case at == len(b) && at-digits < maxLengthField:
+	case at-digits == maxLengthField:
+		return garbledAt(start, 9, b[digits:], fmt.Sprintf("a number of at most %d", limit))
+	case at == len(b):
 		return frame{skip: start}
 	case at == digits || b[at] != soh || length > limit:
 		return garbledAt(start, 9, b[digits:], fmt.Sprintf("a number of at most %d", limit))

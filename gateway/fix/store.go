@@ -27,25 +27,27 @@ type Sent struct {
 }
 
 // Memory is a Store that ends with the process. It keeps the last messages within a number
-// of bytes; older ones are replaced by a gap fill when they are asked for.
+// of bytes; older ones are replaced by a gap fill when they are asked for. Once it is full
+// it allocates no more: the newest message takes the memory of the oldest.
 type Memory struct {
-	MaxBytes int // of kept messages; 0: none is kept
+	maxBytes int
 
 	in, out uint64
-	first   uint64 // number of kept[0]
-	kept    []Sent // from ring[head]
-	bytes   int
+	first   uint64 // number of the oldest message kept
+	count   int
+	ring    []Sent // message n is at n % len
+	bytes   int    // of kept messages
 }
 
 // NewMemory returns a store that keeps up to maxBytes of messages.
-func NewMemory(maxBytes int) *Memory { return &Memory{MaxBytes: maxBytes, in: 1, out: 1, first: 1} }
+func NewMemory(maxBytes int) *Memory { return &Memory{maxBytes: maxBytes, in: 1, out: 1, first: 1} }
 
 // Next implements Store.
 func (s *Memory) Next() (in, out uint64) { return s.in, s.out }
 
-// Set sets both numbers, for tests and for an administrator.
+// Set sets both numbers, for tests and for an administrator. What was sent is forgotten.
 func (s *Memory) Set(in, out uint64) {
-	*s = Memory{MaxBytes: s.MaxBytes, in: in, out: out, first: out}
+	*s = Memory{maxBytes: s.maxBytes, in: in, out: out, first: out}
 }
 
 // Received implements Store.
@@ -54,36 +56,56 @@ func (s *Memory) Received(next uint64) { s.in = next }
 // keptOverhead is counted for every message, in bytes.
 const keptOverhead = 64
 
-// Sent implements Store. Once the store is full the memory of the oldest message is used
-// for the newest.
+// Sent implements Store.
 func (s *Memory) Sent(m Sent) {
+	size := len(m.Kept) + keptOverhead
 	var old []byte
-	for len(s.kept) > 0 && s.bytes+len(m.Kept)+keptOverhead > s.MaxBytes {
-		s.bytes -= len(s.kept[0].Kept) + keptOverhead
-		if old == nil {
-			old = s.kept[0].Kept
+	for s.count > 0 && s.bytes+size > s.maxBytes {
+		if b := s.drop(); cap(b) > cap(old) {
+			old = b
 		}
-		s.kept = s.kept[1:]
-		s.first++
 	}
-	s.out++
-	if s.MaxBytes < len(m.Kept)+keptOverhead {
+	if s.out++; size > s.maxBytes {
 		s.first = s.out
 		return
+	}
+	if s.count == len(s.ring) {
+		s.grow()
 	}
 	if m.Kept != nil {
 		m.Kept = append(old[:0], m.Kept...)
 	}
-	s.bytes += len(m.Kept) + keptOverhead
-	s.kept = append(s.kept, m)
+	s.ring[(s.out-1)%uint64(len(s.ring))] = m
+	s.count++
+	s.bytes += size
+}
+
+// drop forgets the oldest message and returns its memory.
+func (s *Memory) drop() []byte {
+	m := &s.ring[s.first%uint64(len(s.ring))]
+	old := m.Kept
+	m.Kept = nil
+	s.bytes -= len(old) + keptOverhead
+	s.first++
+	s.count--
+	return old
+}
+
+func (s *Memory) grow() {
+	ring := make([]Sent, max(8, 2*len(s.ring)))
+	for i := range uint64(s.count) {
+		n := s.first + i
+		ring[n%uint64(len(ring))] = s.ring[n%uint64(len(s.ring))]
+	}
+	s.ring = ring
 }
 
 // Read implements Store.
 func (s *Memory) Read(n uint64) (Sent, bool) {
-	if n < s.first || n-s.first >= uint64(len(s.kept)) {
+	if n < s.first || n >= s.out || s.count == 0 {
 		return Sent{}, false
 	}
-	m := s.kept[n-s.first]
+	m := s.ring[n%uint64(len(s.ring))]
 	return m, m.Kept != nil
 }
 

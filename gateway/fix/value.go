@@ -84,19 +84,20 @@ func timestamp(v []byte) (ns int64, ok bool) {
 	return date.UnixNano() + int64(hour*3600+minute*60+second)*int64(time.Second) + ns, true
 }
 
-// stamper formats times; the same millisecond only once.
+// stamper formats times; the same second only once.
 type stamper struct {
-	ms   int64
-	text [len("20060102-15:04:05.000")]byte
+	second int64
+	text   [len("20060102-15:04:05")]byte
 }
 
 // append appends a UTCTimestamp with milliseconds.
 func (s *stamper) append(dst []byte, ns int64) []byte {
-	if ms := ns / int64(time.Millisecond); ms != s.ms || s.text[0] == 0 {
-		s.ms = ms
-		time.Unix(0, ns).UTC().AppendFormat(s.text[:0], "20060102-15:04:05.000")
+	if second := ns / int64(time.Second); second != s.second || s.text[0] == 0 {
+		s.second = second
+		copy(s.text[:], time.Unix(second, 0).UTC().AppendFormat(s.text[:0], "20060102-15:04:05"))
 	}
-	return append(dst, s.text[:]...)
+	ms := byte(ns / int64(time.Millisecond) % 1000 / 10)
+	return append(append(dst, s.text[:]...), '.', '0'+ms/10, '0'+ms%10, '0'+byte(ns/int64(time.Millisecond)%10))
 }
 
 func quote(v []byte) string {

@@ -35,7 +35,7 @@ func (b *buffer) Buffered() int     { return 0 }
 
 // NewVirtual returns an acceptor with one session.
 func NewVirtual(p fix.Profile) (*Virtual, error) {
-	v := &Virtual{store: fix.NewMemory(1 << 20), now: time.Now().Truncate(time.Second), links: map[int]*virtualLink{}}
+	v := &Virtual{store: fix.NewMemory(1 << 20), now: time.Now(), links: map[int]*virtualLink{}}
 	v.began = v.now
 	var err error
 	v.acceptor, err = fix.New(fix.Config{
@@ -123,15 +123,4 @@ func (v *Virtual) pass() {
 }
 
 // Set implements Acceptor.
-func (v *Virtual) Set(key string, value uint64) error {
-	in, out := v.store.Next()
-	switch key {
-	case "NEXTSENDERSEQNUM":
-		v.store.Set(in, value)
-	case "NEXTTARGETSEQNUM":
-		v.store.Set(value, out)
-	default:
-		return fmt.Errorf("SET_SESSION %s: NEXTSENDERSEQNUM or NEXTTARGETSEQNUM", key)
-	}
-	return nil
-}
+func (v *Virtual) Set(key string, value uint64) error { return setNumber(v.store, key, value) }
