@@ -191,6 +191,26 @@ func TestGapIsBounded(t *testing.T) {
 	}
 }
 
+// What was asked for on a connection that is lost is asked for again on the next one, in
+// both directions.
+func TestGapsEndWithTheConnection(t *testing.T) {
+	w := newWorld(t, Profile{}, Config{})
+	w.logon("")
+	for i := range 1000 {
+		w.send("D", w.order(fmt.Sprint("o", i)))
+	}
+	w.seq += 3
+	expect(t, w.send("0", ""), "|35=2|")
+	w.out.slow = true
+	w.link.Receive(w.now, w.message(w.seq, "2", "7=1|16=0|"))
+	if !w.session.resending.active {
+		t.Fatal("the resend is over, expected it to wait for the reader")
+	}
+	w.connect()
+	expect(t, w.send("A", "98=0|108=30|"), "|35=A|", "|35=2|")
+	expect(t, w.send("2", "7=1002|16=0|"), "|34=1002|43=Y|")
+}
+
 // A gap that is not filled is asked for again, and ends the session in the end.
 func TestGapIsNotForever(t *testing.T) {
 	w := newWorld(t, Profile{}, Config{})

@@ -78,7 +78,7 @@ func timestamp(v []byte) (ns int64, ok bool) {
 		return 0, false
 	}
 	date := time.Date(int(year), time.Month(month), int(day), 0, 0, 0, 0, time.UTC)
-	if date.Day() != int(day) || date.Month() != time.Month(month) || year < 1970 || year > 2200 {
+	if date.Month() != time.Month(month) || year < 1970 || year > 2200 {
 		return 0, false
 	}
 	return date.UnixNano() + int64(hour*3600+minute*60+second)*int64(time.Second) + ns, true

@@ -175,6 +175,12 @@ func TestOrderOverSocket(t *testing.T) {
 			p.send("5", "")
 			p.expect("35=5|")
 			p.ended()
+			for s.statsNow().Conns != 0 { // the server sees the end after the peer
+				time.Sleep(time.Millisecond)
+			}
+			if st := s.statsNow(); st.Sessions != 0 {
+				t.Errorf("stats are %+v, expected no session", st)
+			}
 		})
 	}
 }
