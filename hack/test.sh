@@ -70,6 +70,9 @@ step "bundle for the Operator Lifecycle Manager, a module of its own"
 step "helpers of Chaos Mesh's daemon, a module of its own"
 (cd e2e/chaosmesh/binaries && go vet ./cmd/... && go test ./cmd/...)
 
+step "QuickFIX's acceptance scripts and quickfixgo's initiator against the FIX acceptor, a module of its own"
+(cd e2e/fix && go vet ./... && go test ./...)
+
 step "S3 server of the archive's tests, a module of its own"
 (cd e2e/downstream/s3server && go mod verify)
 
@@ -79,6 +82,6 @@ go test -count=1 -timeout 40m -tags invariants ./grid-node/replica ./grid-node/s
 
 # The race detector allocates, so what must not allocate is asserted without it.
 step "allocation and memory bounds, and what is exhaustive, without the race detector"
-go test -timeout 40m -run 'Alloc|Memory|LiveHeap|EveryByte' -count=1 ./grid-node/... ./client/... ./probe/...
+go test -timeout 40m -run 'Alloc|Memory|LiveHeap|EveryByte' -count=1 ./grid-node/... ./client/... ./probe/... ./gateway/fix/...
 
 step "passed"

@@ -1,0 +1,176 @@
+// Package counterparty is a real FIX engine on the other side of a session: quickfixgo's
+// initiator.
+package counterparty
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+)
+
+// Initiator is an engine with one session. It reconnects every second.
+type Initiator struct {
+	id     quickfix.SessionID
+	engine *quickfix.Initiator
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	loggedOn bool
+	logons   int
+	reports  map[string][]string // ClOrdID to what each report about it was: ExecType
+	refused  []string            // texts of other messages
+	admin    []string            // MsgType and text of administrative messages
+	user     string
+	password string
+}
+
+// Options of an Initiator.
+type Options struct {
+	BeginString, Sender, Target string
+	Address                     string // host:port
+	User, Password              string // 553, 554; empty: without
+	CA                          string // PEM file; empty: without TLS
+}
+
+// Start starts an engine.
+func Start(o Options) (*Initiator, error) {
+	host, port, _ := strings.Cut(o.Address, ":")
+	text := fmt.Sprintf(`[DEFAULT]
+ConnectionType=initiator
+SocketConnectHost=%s
+SocketConnectPort=%s
+HeartBtInt=5
+ReconnectInterval=1
+[SESSION]
+BeginString=%s
+SenderCompID=%s
+TargetCompID=%s
+`, host, port, o.BeginString, o.Sender, o.Target)
+	if o.BeginString == "FIXT.1.1" {
+		text += "DefaultApplVerID=9\n"
+	}
+	if o.CA != "" {
+		text += "SocketUseSSL=Y\nSocketCAFile=" + o.CA + "\nSocketServerName=" + host + "\n"
+	}
+	settings, err := quickfix.ParseSettings(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	i := &Initiator{id: quickfix.SessionID{BeginString: o.BeginString, SenderCompID: o.Sender, TargetCompID: o.Target}, reports: map[string][]string{}, user: o.User, password: o.Password}
+	i.changed = sync.NewCond(&i.mu)
+	i.engine, err = quickfix.NewInitiator(i, quickfix.NewMemoryStoreFactory(), settings, quickfix.NewNullLogFactory())
+	if err != nil {
+		return nil, err
+	}
+	return i, i.engine.Start()
+}
+
+// Stop logs out and ends the engine.
+func (i *Initiator) Stop() { i.engine.Stop() }
+
+// Order sends a NewOrderSingle.
+func (i *Initiator) Order(clOrdID, symbol string) error {
+	m := quickfix.NewMessage()
+	m.Header.SetString(35, "D")
+	m.Body.SetString(11, clOrdID)
+	m.Body.SetString(21, "1")
+	m.Body.SetString(55, symbol)
+	m.Body.SetString(54, "1")
+	m.Body.SetString(60, time.Now().UTC().Format("20060102-15:04:05.000"))
+	m.Body.SetString(38, "100")
+	m.Body.SetString(40, "2")
+	m.Body.SetString(44, "10.5")
+	return quickfix.SendToTarget(m, i.id)
+}
+
+// Wait waits until done, which may look at the initiator's reports, holds.
+func (i *Initiator) Wait(within time.Duration, done func(s Seen) bool) error {
+	late := time.AfterFunc(within, func() {
+		i.mu.Lock()
+		i.changed.Broadcast()
+		i.mu.Unlock()
+	})
+	defer late.Stop()
+	until := time.Now().Add(within)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for !done(i.seen()) {
+		if time.Now().After(until) {
+			return fmt.Errorf("not within %s: %+v", within, i.seen())
+		}
+		i.changed.Wait()
+	}
+	return nil
+}
+
+// Seen is what an engine has seen.
+type Seen struct {
+	LoggedOn bool
+	Logons   int
+	Reports  map[string][]string
+	Refused  []string
+	Admin    []string
+}
+
+func (i *Initiator) seen() Seen {
+	return Seen{LoggedOn: i.loggedOn, Logons: i.logons, Reports: i.reports, Refused: i.refused, Admin: i.admin}
+}
+
+func (i *Initiator) change(f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
+	i.changed.Broadcast()
+}
+
+// OnCreate implements quickfix.Application.
+func (i *Initiator) OnCreate(quickfix.SessionID) {}
+
+// OnLogon implements quickfix.Application.
+func (i *Initiator) OnLogon(quickfix.SessionID) {
+	i.change(func() { i.loggedOn, i.logons = true, i.logons+1 })
+}
+
+// OnLogout implements quickfix.Application.
+func (i *Initiator) OnLogout(quickfix.SessionID) { i.change(func() { i.loggedOn = false }) }
+
+// ToAdmin implements quickfix.Application.
+func (i *Initiator) ToAdmin(m *quickfix.Message, _ quickfix.SessionID) {
+	if t, _ := m.Header.GetString(35); t == "A" && i.user != "" {
+		m.Body.SetString(553, i.user)
+		m.Body.SetString(554, i.password)
+	}
+}
+
+// ToApp implements quickfix.Application.
+func (i *Initiator) ToApp(*quickfix.Message, quickfix.SessionID) error { return nil }
+
+// FromAdmin implements quickfix.Application.
+func (i *Initiator) FromAdmin(m *quickfix.Message, _ quickfix.SessionID) quickfix.MessageRejectError {
+	t, _ := m.Header.GetString(35)
+	text, _ := m.Body.GetString(58)
+	if t == "3" || text != "" {
+		i.change(func() { i.admin = append(i.admin, t+" "+text) })
+	}
+	return nil
+}
+
+// FromApp implements quickfix.Application.
+func (i *Initiator) FromApp(m *quickfix.Message, _ quickfix.SessionID) quickfix.MessageRejectError {
+	t, _ := m.Header.GetString(35)
+	id, _ := m.Body.GetString(11)
+	exec, _ := m.Body.GetString(150)
+	text, _ := m.Body.GetString(58)
+	i.change(func() {
+		if t == "8" {
+			i.reports[id] = append(i.reports[id], exec)
+		}
+		if t != "8" || exec == "8" {
+			i.refused = append(i.refused, t+" "+text)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,110 @@
+package fix
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Output takes what is sent; *transport.Conn is one.
+type Output interface {
+	// Out returns the buffer to append to, SetOut takes it back.
+	Out() []byte
+	SetOut([]byte)
+	// Buffered returns how many bytes the peer has not taken.
+	Buffered() int
+}
+
+// Link is a connection. Before its logon it has no session.
+type Link struct {
+	// Tag belongs to the caller.
+	Tag any
+
+	a       *Acceptor
+	out     Output
+	session *Session
+	logonBy int64 // Mono
+	err     error // why it ends
+}
+
+// Errors of a Link, for errors.Is.
+var (
+	ErrLogon   = errors.New("logon refused")
+	ErrLogout  = errors.New("logged out")
+	ErrTimeout = errors.New("timed out")
+)
+
+// Open begins a connection.
+func (a *Acceptor) Open(now Now, out Output) *Link {
+	return &Link{a: a, out: out, logonBy: now.Mono + int64(a.cfg.Limits.LogonTimeout)}
+}
+
+// Session returns the link's session, nil before the logon and after the end.
+func (l *Link) Session() *Session { return l.session }
+
+// Err returns why the connection is to be closed once its output is written, or nil.
+func (l *Link) Err() error { return l.err }
+
+// Receive handles received bytes and returns how many it consumed; the rest is passed
+// again with further ones.
+func (l *Link) Receive(now Now, in []byte) (n int) {
+	for l.err == nil && n < len(in) {
+		f := nextFrame(in[n:], l.a.cfg.Limits.Message)
+		n += f.skip
+		if f.msg == nil && f.bad == nil {
+			break
+		}
+		n += len(f.msg)
+		l.frame(now, f)
+	}
+	if l.err != nil {
+		return len(in)
+	}
+	return n
+}
+
+// frame handles one message, or what is none.
+func (l *Link) frame(now Now, f frame) {
+	s := l.session
+	m := &l.a.msg
+	bad := f.bad
+	if bad == nil {
+		table := FIX44.table()
+		if s != nil {
+			table = s.profile.Version.table()
+		}
+		bad = m.parse(f, table)
+	}
+	switch {
+	case bad != nil && s == nil:
+		l.end(fmt.Errorf("%w: %w", ErrLogon, bad))
+	case bad != nil:
+		l.event(bad)
+	case s == nil:
+		l.logon(now, m)
+	default:
+		s.receive(now, m)
+	}
+}
+
+// Closed tells the link that its connection has ended.
+func (l *Link) Closed(err error) { l.end(err) }
+
+// end ends the connection; the session waits for the next one.
+func (l *Link) end(err error) {
+	if l.err != nil {
+		return
+	}
+	l.err = err
+	l.event(err)
+	if s := l.session; s != nil {
+		l.session, s.link = nil, nil
+		s.logoutBy, s.testAt, s.gap, s.resending = 0, 0, gap{}, resending{}
+		s.app.LoggedOut(s, err)
+	}
+}
+
+func (l *Link) event(err error) {
+	if l.a.cfg.Event != nil {
+		l.a.cfg.Event(l, l.session, err)
+	}
+}

@@ -1,0 +1,132 @@
+package fix
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// logon handles the first message of a connection. What is refused before the other side
+// has proved who it is gets no answer, and takes no number of the session.
+func (l *Link) logon(now Now, m *Message) {
+	s, heartBt, err := l.admit(now, m)
+	if err != nil {
+		l.end(fmt.Errorf("%w: %w", ErrLogon, err))
+		return
+	}
+	l.session, s.link = s, l
+	s.heartBt, s.sentAt, s.heardAt = heartBt, now.Mono, now.Mono
+	s.begin(now, m)
+}
+
+// admit finds the session of a Logon and decides whether it may begin.
+func (l *Link) admit(now Now, m *Message) (s *Session, heartBt int64, err error) {
+	version, known := ParseVersion(m.begin)
+	switch {
+	case !known:
+		return nil, 0, fmt.Errorf("tag 8 (BeginString) is %s; allowed: FIX.4.2, FIX.4.4, FIXT.1.1", quote(m.begin))
+	case !m.is('A'):
+		return nil, 0, fmt.Errorf("tag 35 (MsgType) is %s; allowed: A, a Logon as the first message", quote(m.msgType))
+	case !m.hasSeq || m.seq == 0:
+		return nil, 0, fmt.Errorf("tag 34 (MsgSeqNum) is %s; allowed: 1 or more", quote(m.Get(34)))
+	}
+	s = l.a.cfg.Find(ID{Version: version, Acceptor: string(m.target), Initiator: string(m.sender)})
+	if s == nil {
+		return nil, 0, fmt.Errorf("tags 49 (SenderCompID) and 56 (TargetCompID) are %s and %s; allowed: those of a session of %s", quote(m.sender), quote(m.target), version)
+	}
+	if s.link != nil {
+		return nil, 0, fmt.Errorf("session %s has a connection; allowed: one at a time", s.profile.ID)
+	}
+	if r := l.a.check.check(m, version.table(), version.table().Message(m.msgType)); r != nil {
+		return nil, 0, r
+	}
+	if ns, _ := timestamp(m.sending); !s.accurate(now, ns) {
+		return nil, 0, fmt.Errorf("tag 52 (SendingTime) is %s; allowed: within %s of the clock", quote(m.sending), s.profile.Accuracy)
+	}
+	if heartBt, err = s.logonFields(m); err != nil {
+		return nil, 0, err
+	}
+	if auth := l.a.cfg.Authenticate; auth != nil {
+		if err := auth(s, l, m.Get(553), m.Get(554)); err != nil {
+			return nil, 0, err
+		}
+	}
+	return s, heartBt, nil
+}
+
+// logonFields checks the values that concern the session.
+func (s *Session) logonFields(m *Message) (heartBt int64, err error) {
+	p := &s.profile
+	seconds, ok := number(m.Get(108))
+	limit := uint64(p.MaxHeartBt / time.Second)
+	switch {
+	case string(m.Get(98)) != "0":
+		return 0, fmt.Errorf("tag 98 (EncryptMethod) is %s; allowed: 0", quote(m.Get(98)))
+	case !ok || seconds > limit || time.Duration(seconds)*time.Second < p.MinHeartBt:
+		return 0, fmt.Errorf("tag 108 (HeartBtInt) is %s; allowed: %d..%d", quote(m.Get(108)), (p.MinHeartBt+time.Second-1)/time.Second, limit)
+	case p.Version == FIXT11 && string(m.Get(1137)) != p.ApplVer:
+		return 0, fmt.Errorf("tag 1137 (DefaultApplVerID) is %s; allowed: %s", quote(m.Get(1137)), p.ApplVer)
+	case m.flag(141) && m.seq != 1:
+		return 0, fmt.Errorf("tag 34 (MsgSeqNum) is %d; allowed: 1 with tag 141 (ResetSeqNumFlag)", m.seq)
+	}
+	return int64(seconds) * int64(time.Second), nil
+}
+
+// begin answers a Logon that is admitted.
+func (s *Session) begin(now Now, m *Message) {
+	reset := m.flag(141)
+	if reset || s.profile.ResetOnLogon {
+		s.store.Reset()
+		s.gap, s.resending = gap{}, resending{}
+	}
+	in, out := s.store.Next()
+	peerExpects, has := uint64(0), false
+	if s.profile.NextExpected {
+		peerExpects, has = number(m.Get(789))
+	}
+	switch {
+	case has && peerExpects > out:
+		s.refuseLogon(now, fmt.Sprintf("Tag 789 (NextExpectedMsgSeqNum) is higher than expected. Expected %d, Received %d", out, peerExpects))
+		return
+	case m.seq < in && !m.possDup:
+		s.refuseLogon(now, tooLow(in, m.seq))
+		return
+	case m.seq == in:
+		s.store.Received(in + 1)
+	}
+	s.sendLogon(now, m, reset)
+	s.app.LoggedOn(s)
+	if m.seq > in && !has {
+		s.gap.hide(m.seq)
+		s.openGap(now, m.seq)
+	}
+	if has && 0 < peerExpects && peerExpects < out {
+		s.resend(now, peerExpects, out)
+	}
+}
+
+func (s *Session) refuseLogon(now Now, why string) {
+	s.sendLogout(now, why)
+	s.end(fmt.Errorf("%w: session %s: %s", ErrLogon, s.profile.ID, why))
+}
+
+func (s *Session) sendLogon(now Now, m *Message, reset bool) {
+	b := s.a.body.reset()
+	b.String(98, "0")
+	b.Bytes(108, m.Get(108))
+	if reset {
+		b.Byte(141, 'Y')
+	}
+	if s.profile.NextExpected {
+		in, _ := s.store.Next()
+		b.Number(789, in)
+	}
+	if s.profile.Version == FIXT11 {
+		b.String(1137, s.profile.ApplVer)
+	}
+	s.send(now, "A", b.b, false)
+}
+
+func tooLow(expected, got uint64) string {
+	return "MsgSeqNum too low, expecting " + strconv.FormatUint(expected, 10) + " but received " + strconv.FormatUint(got, 10)
+}
