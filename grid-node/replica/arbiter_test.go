@@ -125,7 +125,13 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 	if c.Version != a.rec.Version {
 		return replica.OutcomeConflict, ""
 	}
+	promotes := a.rec.Standby && !c.Standby
 	switch {
+	case a.rec.Epoch > 0 && !a.rec.Standby && c.Standby && a.spec.Demotion != (replica.Demotion{Wanted: true, Term: a.rec.Term}) || a.rec.Epoch == 0 && c.Standby != a.spec.WantStandby:
+		return replica.OutcomeRefused, "it makes a standby, or none, of what is to be the other"
+	case promotes && (c.Term != a.spec.Promotion.Term || c.Term <= a.rec.Term) || !promotes && c.Term != a.rec.Term:
+		return replica.OutcomeRefused, fmt.Sprintf("term %d after %d", c.Term, a.rec.Term)
+	case promotes && c.Epoch > a.rec.Epoch && c.Lineage >= a.rec.Lineage && a.rec.Has(c.Primary.Boot):
 	case c.Epoch != a.rec.Epoch+1:
 		return replica.OutcomeRefused, fmt.Sprintf("epoch %d after %d", c.Epoch, a.rec.Epoch)
 	case !c.Has(c.Primary.Boot):
@@ -153,6 +159,8 @@ func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
 	c.Pods = a.spec.Pods
+	c.WantStandby, c.Source, c.Promotion = a.spec.WantStandby, a.spec.Source, a.spec.Promotion
+	c.Demotion = a.spec.Demotion
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }

@@ -103,5 +103,17 @@ const (
 	mutFollowLearner
 	mutAdvanceUnchecked
 	mutPinForgotten
+	mutDemoteUndrained
+	mutDemoteAdmits
+	mutStandbyNoop
+	mutStandbyCursors
+	mutStandbyServes
+	mutLinkUnchecked
+	mutLinkUncommitted
+	mutTermIgnored
+	mutPromoteShort
+	mutPromoteTakes
+	mutPromoteKeepsEpoch
+	mutForcedKeepsLineage
 	mutants
 )

@@ -117,6 +117,18 @@ var mutantList = [mutants]Mutant{
 	mutFollowLearner:         {"follow-learner", "a learner sends what it holds as committed to followers"},
 	mutAdvanceUnchecked:      {"advance-unchecked", "the position of a reader outside is taken in whatever history it holds"},
 	mutPinForgotten:          {"pin-forgotten", "a new primary does not hold the log for a reader outside that has not told it its position"},
+	mutDemoteUndrained:       {"demote-undrained", "a site is demoted with entries that are not committed"},
+	mutDemoteAdmits:          {"demote-admits", "a site takes orders while it is being demoted"},
+	mutStandbyNoop:           {"standby-noop", "the primary of a standby begins its epoch with an entry of its own"},
+	mutStandbyCursors:        {"standby-cursors", "the primary of a standby logs positions of readers"},
+	mutStandbyServes:         {"standby-serves", "the primary of a standby takes orders"},
+	mutLinkUnchecked:         {"link-unchecked", "an entry of a link is stored without a look at the hash before it"},
+	mutLinkUncommitted:       {"link-uncommitted", "a link is told that all stored entries are committed, so that its source may free them"},
+	mutTermIgnored:           {"term-ignored", "a standby takes entries of a site that was replaced"},
+	mutPromoteShort:          {"promote-short", "a clean promotion does not wait for the other site's last entry"},
+	mutPromoteTakes:          {"promote-takes", "entries of the link are stored while the promotion is proposed"},
+	mutPromoteKeepsEpoch:     {"promote-keeps-epoch", "a promoted site begins with an epoch below those of its log"},
+	mutForcedKeepsLineage:    {"forced-keeps-lineage", "a forced promotion stays in the lineage of the lost site"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

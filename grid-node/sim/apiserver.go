@@ -51,7 +51,7 @@ const callTimeout = 2 * second
 func (a *apiServer) init(w *world) {
 	a.w = w
 	a.silent, a.cut = map[*pod]bool{}, map[*pod]bool{}
-	a.rec = replica.Config{Replicas: w.profile.replicas, MinInSync: w.profile.minInSync}
+	a.rec = replica.Config{Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, WantStandby: w.profile.standby}
 	a.stamp()
 }
 
@@ -161,7 +161,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 		return replica.OutcomeConflict, "the record has another version"
 	}
 	next := a.merged(put)
-	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
+	if err := a.mayBecome(&next); err != nil {
 		return replica.OutcomeRefused, err.Error()
 	}
 	before := a.rec
@@ -181,6 +181,7 @@ func (a *apiServer) merged(put *apiPut) replica.Config {
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
 	next.Copied, next.Pods = a.rec.Copied, a.rec.Pods
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
+	next.WantStandby, next.Promotion, next.Demotion = a.rec.WantStandby, a.rec.Promotion, a.rec.Demotion
 	return next
 }
 
@@ -190,7 +191,7 @@ func (a *apiServer) mayLand(put *apiPut) bool {
 		return false
 	}
 	next := a.merged(put)
-	return arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)) == nil
+	return a.mayBecome(&next) == nil
 }
 
 func (a *apiServer) forget(put *apiPut) {

@@ -167,6 +167,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 			return
 		}
 		w.check.made[key] = hash
+		w.checkI21(p, seq, hash)
 		p.log.hashes = append(p.log.hashes, hash)
 		p.log.epochs = append(p.log.epochs, epoch)
 	}
