@@ -50,6 +50,12 @@ type Spec struct {
 	// declares the true one although this record shows an older one. "": none.
 	ReassertChangeID string `json:"reassertChangeID,omitempty"`
 
+	// Standby: the first claim makes the partition a standby of another site, see site.go.
+	Standby bool    `json:"standby,omitempty"`
+	Source  string  `json:"source,omitempty"` // of a standby: the other site, for clients
+	Promote Promote `json:"promote,omitzero"`
+	Demote  Demote  `json:"demote,omitzero"`
+
 	// External lists where clients outside the cluster reach the grid's pods, those of all
 	// shards; only in the record of partition 0.
 	External []ExternalAddress `json:"external,omitempty"`
@@ -89,6 +95,8 @@ type Record struct {
 	Primary  Member    `json:"primary,omitzero"`
 	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most MaxMembers
 	Observed time.Time `json:"observed,omitzero"`
+	Standby  bool      `json:"standby,omitempty"` // its entries come from another site
+	Term     uint64    `json:"term,omitempty"`    // of the site: the highest of which the partition was active, or knows
 	Spec     Spec      `json:"spec"`
 }
 

@@ -127,9 +127,9 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 	}
 	promotes := a.rec.Standby && !c.Standby
 	switch {
-	case a.rec.Epoch > 0 && !a.rec.Standby && c.Standby && a.spec.Demotion != (replica.Demotion{Wanted: true, Term: a.rec.Term}) || a.rec.Epoch == 0 && c.Standby != a.spec.WantStandby:
+	case a.rec.Epoch > 0 && !a.rec.Standby && c.Standby && c.Term <= a.rec.Term && a.spec.Demotion != (replica.Demotion{Wanted: true, Term: a.rec.Term}) || a.rec.Epoch == 0 && c.Standby != a.spec.WantStandby:
 		return replica.OutcomeRefused, "it makes a standby, or none, of what is to be the other"
-	case promotes && (c.Term != a.spec.Promotion.Term || c.Term <= a.rec.Term) || !promotes && c.Term != a.rec.Term:
+	case promotes && (c.Term != a.spec.Promotion.Term || c.Term <= a.rec.Term) || !promotes && c.Standby == a.rec.Standby && c.Term != a.rec.Term || c.Term < a.rec.Term:
 		return replica.OutcomeRefused, fmt.Sprintf("term %d after %d", c.Term, a.rec.Term)
 	case promotes && c.Epoch > a.rec.Epoch && c.Lineage >= a.rec.Lineage && a.rec.Has(c.Primary.Boot):
 	case c.Epoch != a.rec.Epoch+1:

@@ -17,8 +17,7 @@ type Demotion struct {
 // closing reports whether this primary takes nothing new because it is being demoted. A
 // demotion of unknown outcome may have happened, whatever the record asks for by now.
 func (r *Replica) closing() bool {
-	d := r.demotion
-	return !r.cfg.Standby && (d.Wanted && d.Term == r.cfg.Term || r.prop.purpose == purposeDemote) && !mutant(mutDemoteAdmits)
+	return !r.cfg.Standby && (r.demotes() || r.prop.purpose == purposeDemote) && !mutant(mutDemoteAdmits)
 }
 
 // siteWithdrawn reports whether the promotion or demotion that is proposed is not asked for
@@ -29,15 +28,14 @@ func (r *Replica) siteWithdrawn() bool {
 	case purposePromote:
 		return r.promotion.Term != r.prop.next.Term
 	case purposeDemote:
-		return !r.demotion.Wanted || r.demotion.Term != r.cfg.Term
+		return !r.demotes()
 	}
 	return false
 }
 
 // considerDemotion proposes it once everything stored is committed.
 func (r *Replica) considerDemotion() {
-	d := r.demotion
-	if r.role != RolePrimary || r.cfg.Standby || !d.Wanted || d.Term != r.cfg.Term || r.primary.suspended || r.prop.active() || r.handingOver() || r.stopping || r.now.Mono < r.primary.admitAt {
+	if r.role != RolePrimary || r.cfg.Standby || !r.demotes() || r.primary.suspended || r.prop.active() || r.handingOver() || r.stopping || r.now.Mono < r.primary.admitAt {
 		return
 	}
 	if last, _ := r.store.Last(); r.commit < last && !mutant(mutDemoteUndrained) {

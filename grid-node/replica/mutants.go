@@ -115,5 +115,6 @@ const (
 	mutPromoteTakes
 	mutPromoteKeepsEpoch
 	mutForcedKeepsLineage
+	mutFenceForgotten
 	mutants
 )

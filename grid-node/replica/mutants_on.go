@@ -129,6 +129,7 @@ var mutantList = [mutants]Mutant{
 	mutPromoteTakes:          {"promote-takes", "entries of the link are stored while the promotion is proposed"},
 	mutPromoteKeepsEpoch:     {"promote-keeps-epoch", "a promoted site begins with an epoch below those of its log"},
 	mutForcedKeepsLineage:    {"forced-keeps-lineage", "a forced promotion stays in the lineage of the lost site"},
+	mutFenceForgotten:        {"fence-forgotten", "a site that hears of another one's later term goes on taking orders"},
 	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

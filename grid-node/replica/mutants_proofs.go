@@ -65,6 +65,7 @@ var proofs = [mutants]string{
 	mutPromoteTakes:          "^TestScripts$/^standby_promote_unknown$",
 	mutPromoteKeepsEpoch:     "^TestScripts$/^standby_promote$",
 	mutForcedKeepsLineage:    "^TestScripts$/^standby_forced$",
+	mutFenceForgotten:        "^TestScripts$/^standby_fenced$",
 	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",
 	mutConnectionsKept:       "^TestScripts$/^old_connection$",
 	mutAttemptEqual:          "^TestScripts$/^fence$",

@@ -67,7 +67,7 @@ func (r *Replica) proposeAfter(loss Loss, why purpose, members []Member) {
 	case purposePromote:
 		r.promoted(next)
 	case purposeDemote:
-		next.Standby = true
+		next.Standby, next.Term = true, max(r.cfg.Term, r.fencedBy)
 	}
 	if !r.checkProposal(why, next) {
 		return

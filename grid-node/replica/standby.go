@@ -25,6 +25,7 @@ type site struct {
 	promotion     Promotion // decided by an administrator
 	demotion      Demotion  // likewise
 	toldPromotion uint64    // term of the last one that was reported not to fit
+	fencedBy      uint64    // term of a link to this site while it makes entries; 0 for none
 	link          linkState
 }
 
@@ -41,6 +42,9 @@ func (r *Replica) makesEntries() bool { return !r.cfg.Standby }
 
 // term returns the highest term of the pair of sites that this replica knows.
 func (r *Replica) term() uint64 { return max(r.cfg.Term, r.link.term) }
+
+// Lineage returns the lineage of what is stored, for followers.
+func (r *Replica) Lineage() uint64 { return r.lineage() }
 
 // lineage returns the lineage of the log: that of the configuration, but in a standby, which
 // has its source's.
@@ -88,6 +92,7 @@ func (r *Replica) linkOpen(conn uint64, frame []byte) error {
 	if err := wire.DecodeLinkOpen(frame, &m); err != nil {
 		return err
 	}
+	r.hearTerm(m.Term)
 	if r.admitsLink(conn, wire.TypeLinkOpen, m.ReqID, m.Term) {
 		r.link.conn, r.link.reqID, r.link.term, r.link.due = conn, m.ReqID, max(r.link.term, m.Term), true
 	}

@@ -161,7 +161,7 @@ func (a *apiServer) land(put *apiPut) (replica.Outcome, string) {
 		return replica.OutcomeConflict, "the record has another version"
 	}
 	next := a.merged(put)
-	if err := a.mayBecome(&next); err != nil {
+	if err := arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)); err != nil {
 		return replica.OutcomeRefused, err.Error()
 	}
 	before := a.rec
@@ -187,11 +187,11 @@ func (a *apiServer) merged(put *apiPut) replica.Config {
 
 // mayLand reports whether a change in flight can still happen.
 func (a *apiServer) mayLand(put *apiPut) bool {
-	if put.c.Version != a.rec.Version || put.c.Epoch != a.rec.Epoch+1 {
+	if put.c.Version != a.rec.Version || put.c.Epoch <= a.rec.Epoch {
 		return false
 	}
 	next := a.merged(put)
-	return a.mayBecome(&next) == nil
+	return arbiter.CheckTransition(recordOf(&a.rec), recordOf(&next)) == nil
 }
 
 func (a *apiServer) forget(put *apiPut) {
@@ -262,7 +262,10 @@ const recordName = "sim"
 
 func recordOf(c *replica.Config) arbiter.Record {
 	r := arbiter.Record{Name: recordName, Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary),
-		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID}}
+		Standby: c.Standby, Term: c.Term,
+		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID, Standby: c.WantStandby,
+			Promote: arbiter.Promote{Term: c.Promotion.Term, Forced: c.Promotion.Forced, Seq: c.Promotion.Seq},
+			Demote:  arbiter.Demote{Wanted: c.Demotion.Wanted, Term: c.Demotion.Term}}}
 	for _, m := range c.InSync {
 		r.InSync = append(r.InSync, memberOf(m))
 	}

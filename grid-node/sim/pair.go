@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
 
-	"github.com/ordergrid/ordergrid/grid-node/arbiter"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -115,6 +113,10 @@ func (p *pair) run() {
 	}
 	p.until(p.rng.Int64N(second), nil)
 	p.cut = true
+	if p.rng.IntN(4) == 0 {
+		p.fence()
+		return
+	}
 	p.demote()
 	if !p.stopped() {
 		p.promote()
@@ -171,26 +173,6 @@ func (p *pair) promote() {
 	}
 }
 
-// mayBecome applies the rules of the record. Those about standbys are to be rules of the CRD.
-func (a *apiServer) mayBecome(next *replica.Config) error {
-	old, now := recordOf(&a.rec), recordOf(next)
-	standby := a.rec.Standby
-	if a.rec.Epoch == 0 {
-		standby = a.rec.WantStandby
-	}
-	switch {
-	case next.Standby == standby && next.Term == a.rec.Term:
-	case !standby && next.Standby && a.rec.Epoch > 0 && next.Term == a.rec.Term && a.rec.Demotion == (replica.Demotion{Wanted: true, Term: a.rec.Term}):
-	case !standby || next.Standby || a.rec.Epoch == 0 || next.Term != a.rec.Promotion.Term || next.Term <= a.rec.Term:
-		return errors.New("standby ends by a promotion of a later term, and begins by a demotion")
-	case next.Epoch <= a.rec.Epoch || next.Lineage < a.rec.Lineage:
-		return errors.New("epoch or lineage falls")
-	default:
-		old.Epoch, old.Lineage = now.Epoch-1, now.Lineage // which may jump
-	}
-	return arbiter.CheckTransition(old, now)
-}
-
 // checkI21: what a replica of a standby stores the source has committed, at the same number.
 func (w *world) checkI21(p *process, seq, hash uint64) {
 	if w.source == nil || !w.api.rec.Standby {
@@ -227,7 +209,7 @@ func (p *pair) checkI23(token uint64) {
 
 // checkStandby: only a site that is demoted refuses clients.
 func (w *world) checkStandby(m *wire.Reject) {
-	if w.standby == nil || !w.api.rec.Demotion.Wanted {
+	if w.standby == nil || !w.api.rec.Demotion.Wanted && w.standby.api.rec.Term <= w.api.rec.Demotion.Term {
 		w.violation("wire", "a client is refused by a site that is active: %s", m.Text)
 	}
 }

@@ -6,7 +6,7 @@ import "testing"
 
 // TestPairMutants: pairs of worlds find what is broken between the two sites.
 func TestPairMutants(t *testing.T) {
-	for _, name := range []string{"standby-noop", "standby-cursors", "link-uncommitted", "link-ahead", "promote-short", "promote-keeps-epoch", "forced-keeps-lineage"} {
+	for _, name := range []string{"standby-noop", "standby-cursors", "link-uncommitted", "link-ahead", "promote-short", "promote-keeps-epoch", "forced-keeps-lineage", "fence-forgotten"} {
 		t.Run(name, func(t *testing.T) {
 			if err := SelectMutant(name); err != nil {
 				t.Fatal(err)

@@ -55,6 +55,7 @@ type process struct {
 	named     bool         // was shown a record that names pods
 	reading   bool         // a read of the record is in progress
 	watchAt   int64        // no watch event is delivered before: they are ordered
+	fenced    fenceMark    // when it first answered a link of a later term
 	watchSeen int          // apiServer.changes of the last one delivered
 
 	log    logView

@@ -20,7 +20,9 @@ var linkFrames = []Frame{
 func (m *LinkOpen) request() (uint64, uint32)    { return m.ReqID, 0 }
 func (m *LinkEntries) request() (uint64, uint32) { return m.ReqID, 0 }
 
-// LinkOpen makes the connection the one over which a standby partition gets its entries.
+// LinkOpen makes the connection the one over which a standby partition gets its entries. A
+// partition that makes its entries itself answers with a Reject, NotStandby with its term,
+// and becomes a standby if that is lower than the one here.
 type LinkOpen struct {
 	ReqID  uint64
 	Term   uint64 // of the source's site
@@ -28,6 +30,9 @@ type LinkOpen struct {
 }
 
 const linkOpenFixed = HeaderSize + 16
+
+// MaxTerm is the highest term of a site.
+const MaxTerm = 1<<31 - 1
 
 // AppendLinkOpen appends a LinkOpen frame.
 func AppendLinkOpen(dst []byte, p PartitionID, m *LinkOpen) []byte {
@@ -47,6 +52,9 @@ func DecodeLinkOpen(f []byte, m *LinkOpen) (err error) {
 	var b []byte
 	if m.Source, b, err = cutString8(f[linkOpenFixed:], TypeLinkOpen, "source"); err != nil {
 		return err
+	}
+	if m.Term > MaxTerm {
+		return &FrameError{Type: TypeLinkOpen, Field: "term", Value: m.Term, Allowed: "at most 2147483647"}
 	}
 	return done(b, TypeLinkOpen)
 }
