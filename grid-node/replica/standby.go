@@ -92,6 +92,10 @@ func (r *Replica) linkOpen(conn uint64, frame []byte) error {
 	if err := wire.DecodeLinkOpen(frame, &m); err != nil {
 		return err
 	}
+	if len(m.Source) == 0 && r.role == RolePrimary && r.cfg.Standby {
+		r.sendLinkState(conn, m.ReqID)
+		return nil
+	}
 	r.hearTerm(m.Term)
 	if r.admitsLink(conn, wire.TypeLinkOpen, m.ReqID, m.Term) {
 		r.link.conn, r.link.reqID, r.link.term, r.link.due = conn, m.ReqID, max(r.link.term, m.Term), true
@@ -205,7 +209,12 @@ func (r *Replica) answerLink() {
 		return
 	}
 	l.due = false
-	m := wire.LinkState{ReqID: l.reqID, CommitSeq: r.commit, Term: r.cfg.Term, Lineage: uint32(r.lineage()), Window: uint32(min(r.opt.Limits.InFlightBytes, 1<<30))}
+	r.sendLinkState(l.conn, l.reqID)
+}
+
+func (r *Replica) sendLinkState(conn, reqID uint64) {
+	limits := &r.opt.Limits
+	m := wire.LinkState{ReqID: reqID, CommitSeq: r.commit, Term: r.cfg.Term, Lineage: uint32(r.lineage()), Window: uint32(min(limits.InFlightBytes, 1<<30)), Entries: uint32(limits.InFlight)}
 	m.Seq, m.Hash = r.store.Last()
 	if mutant(mutLinkUncommitted) {
 		m.CommitSeq = m.Seq
@@ -213,7 +222,7 @@ func (r *Replica) answerLink() {
 	m.CommitHash = r.store.HashAt(m.CommitSeq)
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendLinkState(r.out.buf, r.part, &m)
-	r.out.reply(l.conn, off, nil)
+	r.out.reply(conn, off, nil)
 }
 
 // endLink tells the link that this replica takes no more entries.

@@ -25,7 +25,7 @@ func linkTo(tb testing.TB, entries []byte) (w *world, n *node) {
 	w.tick(200 * ms)
 	w.quiet = false
 	n = w.node("a")
-	n.step(replica.Event{Kind: replica.EventClientFrame, Conn: 2, Frame: wire.AppendLinkOpen(nil, partition, &wire.LinkOpen{ReqID: 1})})
+	n.step(replica.Event{Kind: replica.EventClientFrame, Conn: 2, Frame: wire.AppendLinkOpen(nil, partition, &wire.LinkOpen{ReqID: 1, Source: []byte("a")})})
 	n.step(replica.Event{Kind: replica.EventClientFrame, Conn: 2, Frame: wire.AppendLinkEntries(nil, partition, &wire.LinkEntries{ReqID: 1, Entries: entries})})
 	w.deliver()
 	w.tick(20 * ms)

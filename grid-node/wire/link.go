@@ -14,7 +14,7 @@ var linkFrames = []Frame{
 	{Type: TypeLinkEntries, Name: "LinkEntries", From: FromClient, ToReplica: true, Needs: MayLink, codec: codecOn(DecodeLinkEntries, AppendLinkEntries),
 		Example: &LinkEntries{ReqID: 18, Term: 1, Entries: exampleEntry}},
 	{Type: TypeLinkState, Name: "LinkState", From: FromNode, codec: codecOn(DecodeLinkState, AppendLinkState),
-		Example: &LinkState{ReqID: 18, Seq: 5, Hash: 0x1122334455667788, CommitSeq: 4, CommitHash: 0x99aabbccddeeff00, Term: 1, Lineage: 1, Window: 1 << 20}},
+		Example: &LinkState{ReqID: 18, Seq: 5, Hash: 0x1122334455667788, CommitSeq: 4, CommitHash: 0x99aabbccddeeff00, Term: 1, Lineage: 1, Window: 1 << 20, Entries: 16384}},
 }
 
 func (m *LinkOpen) request() (uint64, uint32)    { return m.ReqID, 0 }
@@ -26,7 +26,7 @@ func (m *LinkEntries) request() (uint64, uint32) { return m.ReqID, 0 }
 type LinkOpen struct {
 	ReqID  uint64
 	Term   uint64 // of the source's site
-	Source []byte // name of the source's grid
+	Source []byte // name of the source's grid; empty: the end of the log is asked for, and no link is opened
 }
 
 const linkOpenFixed = HeaderSize + 16
@@ -105,9 +105,10 @@ type LinkState struct {
 	Term       uint64 // of the standby's record
 	Lineage    uint32 // of what is stored; 0 for nothing
 	Window     uint32 // bytes of entries that may be sent behind CommitSeq
+	Entries    uint32 // number of entries that may be sent behind it
 }
 
-const linkStateFixed = HeaderSize + 56
+const linkStateFixed = HeaderSize + 64
 
 // AppendLinkState appends a LinkState frame.
 func AppendLinkState(dst []byte, p PartitionID, m *LinkState) []byte {
@@ -117,6 +118,8 @@ func AppendLinkState(dst []byte, p PartitionID, m *LinkState) []byte {
 	}
 	le.PutUint32(f[56:], m.Lineage)
 	le.PutUint32(f[60:], m.Window)
+	le.PutUint32(f[64:], m.Entries)
+	le.PutUint32(f[68:], 0)
 	return dst
 }
 
@@ -128,7 +131,7 @@ func DecodeLinkState(f []byte, m *LinkState) error {
 	for i, v := range [...]*uint64{&m.ReqID, &m.Seq, &m.Hash, &m.CommitSeq, &m.CommitHash, &m.Term} {
 		*v = le.Uint64(f[HeaderSize+8*i:])
 	}
-	m.Lineage, m.Window = le.Uint32(f[56:]), le.Uint32(f[60:])
+	m.Lineage, m.Window, m.Entries = le.Uint32(f[56:]), le.Uint32(f[60:]), le.Uint32(f[64:])
 	if m.CommitSeq > m.Seq {
 		return &FrameError{Type: TypeLinkState, Field: "commitSeq", Value: m.CommitSeq, Allowed: "at most seq"}
 	}
