@@ -61,6 +61,9 @@ var (
 	ErrReaderUnknown      = errors.New("no outside reader has the name")
 	ErrDiverged           = errors.New("another history")
 	ErrReaderAhead        = errors.New("not committed there yet")
+	ErrStandby            = errors.New("partition is a standby of another site")
+	ErrNotStandby         = errors.New("partition is not a standby")
+	ErrFenced             = errors.New("site was replaced by another")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -70,7 +73,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeTooLarge: ErrTooLarge, wire.CodeUnsupported: ErrUnsupported, wire.CodeSessionMoved: ErrSessionMoved,
 	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
-	wire.CodeReaderAhead: ErrReaderAhead,
+	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted
@@ -110,6 +113,7 @@ var rejectHints = map[wire.Code]string{
 	wire.CodeTooLarge:           "send fewer bytes",
 	wire.CodeSnapshotRequired:   "read from the entry after them; the sink has the freed ones",
 	wire.CodeNotPermitted:       "ask for a rule in spec.security.authorization.rules of the OrderGrid",
+	wire.CodeStandby:            "connect to the other site, or promote this one if that is lost",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
 }
 

@@ -52,18 +52,19 @@ type AuthorizationRule struct {
 	Subjects []AuthorizationSubject `json:"subjects"`
 
 	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID), Admin (read the
-	// whole log and the sink's files), Watch (follow the log as it grows) and Sink (be a sink of type External: report the
-	// position it holds; requires Watch as well). None of them includes another.
+	// whole log and the sink's files), Watch (follow the log as it grows), Sink (be a sink of type External: report the
+	// position it holds; requires Watch as well) and Link (send a standby the log of another site, in the name of all that
+	// site's clients, and fence a site that was replaced). None of them includes another.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:MaxItems=6
 	Permissions []AuthorizationPermission `json:"permissions"`
 }
 
 // AuthorizationPermission is what a client may do.
 //
-// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink
+// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link
 type AuthorizationPermission string
 
 const (
@@ -77,6 +78,8 @@ const (
 	PermissionWatch AuthorizationPermission = "Watch"
 	// PermissionSink is to follow it as a sink of type External, and to say what that holds.
 	PermissionSink AuthorizationPermission = "Sink"
+	// PermissionLink is to send a standby the log of another site.
+	PermissionLink AuthorizationPermission = "Link"
 )
 
 // AuthorizationSubject is one client or a group of clients, as in a RoleBinding.

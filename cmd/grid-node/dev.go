@@ -70,6 +70,8 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.StringVar(&f.sink, "sink", "hold", "sink: hold (none) or file")
 	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
 	fl.StringSliceVar(&f.external, "external-sink", nil, "name of a sink outside the grid, which follows the log and says what it holds; repeat or separate by commas")
+	fl.BoolVar(&o.Standby, "standby", false, "the partitions take no orders: they get the entries of another grid from grid-link")
+	fl.StringVar(&o.Source, "source", "", "of a standby: name and endpoints of the other grid, for the error that clients get")
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
 	fl.StringVar(&f.io, "io", "", "sockets: epoll (Linux, default there) or net")
 	fl.BoolVar(&o.TLS, "tls", false, "TLS 1.3 on the data ports, with throw-away certificates; the commands printed have the flags for it")

@@ -34,12 +34,17 @@ type Load struct {
 
 // StartLoad submits from several goroutines, each with one order unanswered; what fails fails the test.
 func StartLoad(t testing.TB, c *client.Client, goroutines int) *Load {
+	return StartLoadOf(t, c, goroutines, "LOAD")
+}
+
+// StartLoadOf is StartLoad with another beginning of all ClOrdIDs.
+func StartLoadOf(t testing.TB, c *client.Client, goroutines int, name string) *Load {
 	l := &Load{acked: map[wire.OrderID]string{}}
 	t.Cleanup(func() { l.Stop() })
 	for w := range goroutines {
 		l.all.Go(func() {
 			for i := 0; !l.stop.Load(); i++ {
-				id := fmt.Sprintf("LOAD-%d-%d", w, i)
+				id := fmt.Sprintf("%s-%d-%d", name, w, i)
 				r, err := c.Submit(t.Context(), testgrid.Order(id, 305))
 				if err != nil {
 					t.Errorf("order %s: %v", id, err)

@@ -17,9 +17,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
-// Sink is a process of grid-sink. It ends with its test.
+// Sink is a process of grid-sink, or of another program that follows a grid. It ends with its test.
 type Sink struct {
 	t    testing.TB
+	name string
 	p    *process
 	http string
 	args []string
@@ -28,15 +29,21 @@ type Sink struct {
 // RunSink starts grid-sink with these arguments.
 func RunSink(t testing.TB, args ...string) *Sink {
 	t.Helper()
-	s := &Sink{t: t, args: args}
+	return Run(t, "grid-sink", args...)
+}
+
+// Run starts a program of cmd with these arguments.
+func Run(t testing.TB, name string, args ...string) *Sink {
+	t.Helper()
+	s := &Sink{t: t, name: name, args: args}
 	var err error
-	if s.p, err = startProcess(testgrid.Program(t, "grid-sink"), args...); err != nil {
+	if s.p, err = startProcess(testgrid.Program(t, name), args...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.Kill()
 		if t.Failed() {
-			t.Logf("grid-sink %s:\n%s", strings.Join(args, " "), s.p.said.String())
+			t.Logf("%s %s:\n%s", name, strings.Join(args, " "), s.p.said.String())
 		}
 	})
 	return s
@@ -66,7 +73,7 @@ func (s *Sink) End(want int) string {
 	s.t.Helper()
 	<-s.p.exited
 	if code := s.p.cmd.ProcessState.ExitCode(); code != want {
-		s.t.Fatalf("grid-sink %s: exit code %d, want %d:\n%s", strings.Join(s.args, " "), code, want, s.p.said.String())
+		s.t.Fatalf("%s %s: exit code %d, want %d:\n%s", s.name, strings.Join(s.args, " "), code, want, s.p.said.String())
 	}
 	return s.p.said.String()
 }
@@ -74,7 +81,7 @@ func (s *Sink) End(want int) string {
 // Status reads /status into out, a *sink.Status, once it is served.
 func (s *Sink) Status(out any) {
 	s.t.Helper()
-	WaitFor(s.t, "the status of grid-sink", func() bool {
+	WaitFor(s.t, "the status of "+s.name, func() bool {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.http+"/status", nil)

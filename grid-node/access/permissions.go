@@ -17,13 +17,14 @@ const (
 	Admin  = Permissions(wire.MayAdmin)  // read the whole log and the sink's files
 	Watch  = Permissions(wire.MayWatch)  // follow the log as it grows
 	Sink   = Permissions(wire.MaySink)   // be a reader of the configuration, for which the log is held
-	All    = Submit | Read | Admin | Watch | Sink
+	Link   = Permissions(wire.MayLink)   // send the log of another site, in the name of all its clients
+	All    = Submit | Read | Admin | Watch | Sink | Link
 )
 
 var permissionNames = [...]struct {
 	p    Permissions
 	name string
-}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}}
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}}
 
 // String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {

@@ -54,6 +54,11 @@ type Spec struct {
 	// Restore is the recovery point that the partition begins with, nil if it begins empty.
 	// Set when the record is created, and never changed.
 	Restore *Restore `json:"restore,omitempty"`
+	// Standby: the first claim makes the partition a standby of another site, see site.go.
+	Standby bool    `json:"standby,omitempty"`
+	Source  string  `json:"source,omitempty"` // of a standby: the other site, for clients
+	Promote Promote `json:"promote,omitzero"`
+	Demote  Demote  `json:"demote,omitzero"`
 
 	// External lists where clients outside the cluster reach the grid's pods, those of all
 	// shards; only in the record of partition 0.
@@ -123,6 +128,8 @@ type Record struct {
 	Primary  Member    `json:"primary,omitzero"`
 	InSync   []Member  `json:"inSync,omitempty"` // contains Primary; at most MaxMembers
 	Observed time.Time `json:"observed,omitzero"`
+	Standby  bool      `json:"standby,omitempty"` // its entries come from another site
+	Term     uint64    `json:"term,omitempty"`    // of the site: the highest of which the partition was active, or knows
 	Spec     Spec      `json:"spec"`
 }
 

@@ -15,6 +15,7 @@ func CheckTransition(old, next Record) error {
 		ruleEpochFollows, ruleEpochTaken, ruleLineageFollows, ruleLossAccepted, rulePrimaryWasInSync,
 		rulePrimaryPresent, ruleLineagePresent, ruleChangeIDPresent, ruleInSyncHasPrimary,
 		ruleInSyncNeedsPrimary, ruleFirstClaimAlone, ruleInSyncSize, ruleMembers,
+		ruleTermFalls, ruleTermMoves, ruleFirstRole, ruleFirstTerm, ruleStandbyBegins, ruleStandbyEnds,
 	} {
 		if msg := rule(old, next); msg != "" {
 			return Refused("%s", msg)
@@ -30,7 +31,7 @@ func ruleEpochFollows(old, next Record) string {
 			next.Epoch, from.Epoch, from.Epoch+1)
 	case from != nil && old.Epoch == 0:
 		return ""
-	case next.Epoch == old.Epoch || next.Epoch == old.Epoch+1:
+	case next.Epoch == old.Epoch || next.Epoch == old.Epoch+1 || promotes(old, next) && next.Epoch > old.Epoch:
 		return ""
 	case old.Epoch == 0:
 		return fmt.Sprintf("epoch %d at the first claim: the partition has no configuration yet; propose epoch 1", next.Epoch)
@@ -54,7 +55,7 @@ func ruleLineageFollows(old, next Record) string {
 			"did behind it is given up; set lineage to %d", next.Lineage, from.Lineage, from.Lineage+1)
 	case from != nil && old.Epoch == 0 && next.Epoch != 0:
 		return ""
-	case next.Lineage == old.Lineage || next.Lineage == old.Lineage+1:
+	case next.Lineage == old.Lineage || next.Lineage == old.Lineage+1 || promotes(old, next) && next.Lineage > old.Lineage:
 		return ""
 	case old.Epoch == 0:
 		return fmt.Sprintf("lineage %d at the first claim: nothing can have been lost yet; set lineage to 1", next.Lineage)
@@ -64,7 +65,7 @@ func ruleLineageFollows(old, next Record) string {
 }
 
 func ruleLossAccepted(old, next Record) string {
-	if old.Epoch == 0 || next.Lineage <= old.Lineage || old.Spec.AcceptDataLossEpoch == old.Epoch || old.Spec.ReassertChangeID != "" {
+	if old.Epoch == 0 || next.Lineage <= old.Lineage || promotes(old, next) || old.Spec.AcceptDataLossEpoch == old.Epoch || old.Spec.ReassertChangeID != "" {
 		return ""
 	}
 	return fmt.Sprintf("lineage %d would give up what lineage %d holds without an accepted loss: spec.acceptDataLossEpoch "+
@@ -73,7 +74,7 @@ func ruleLossAccepted(old, next Record) string {
 }
 
 func rulePrimaryWasInSync(old, next Record) string {
-	if next.Epoch == old.Epoch || old.Epoch == 0 || next.Primary.ID == "" || next.Lineage == old.Lineage+1 ||
+	if next.Epoch == old.Epoch || old.Epoch == 0 || next.Primary.ID == "" || next.Lineage == old.Lineage+1 && !promotes(old, next) ||
 		slices.ContainsFunc(old.InSync, func(m Member) bool { return m.ID == next.Primary.ID }) {
 		return ""
 	}
@@ -160,7 +161,7 @@ func ruleMembers(_, next Record) string {
 // name, version, time and spec may differ.
 func SameConfiguration(a, b Record) bool {
 	return a.Epoch == b.Epoch && a.Lineage == b.Lineage && a.ChangeID == b.ChangeID && a.Primary == b.Primary &&
-		slices.Equal(a.InSync, b.InSync)
+		a.Standby == b.Standby && a.Term == b.Term && slices.Equal(a.InSync, b.InSync)
 }
 
 func ids(ms []Member) string {

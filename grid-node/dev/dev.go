@@ -35,7 +35,9 @@ type Options struct {
 	HTTPPort    int    // health port of the first node, the others follow; 0 = any free ports
 	Exe         string // the grid-node program; default this one
 	Args        []string
-	TLS         bool // make throw-away certificates and use them
+	Standby     bool   // all partitions are standbys of another grid
+	Source      string // of a standby: the other grid, for clients
+	TLS         bool   // make throw-away certificates and use them
 	// Restore is the recovery point of every partition, by number; nil: they begin empty.
 	// Args say where the nodes load them from.
 	Restore []arbiter.Restore
@@ -89,6 +91,8 @@ func (o *Options) Fill() error {
 		return fmt.Errorf("--partitions: value %d, allowed: %d, as many as the archive has; the number of a grid's partitions never changes", o.Partitions, len(o.Restore))
 	case o.Partitions < o.Shards || o.Partitions > wire.MaxPartitions:
 		return fmt.Errorf("--partitions: value %d, allowed: %d (one for each shard)..%d", o.Partitions, o.Shards, wire.MaxPartitions)
+	case o.Source != "" && !o.Standby || len(o.Source) > 120:
+		return fmt.Errorf("--source: value %.40q, allowed: up to 120 bytes, with --standby", o.Source)
 	case net.ParseIP(o.Host) == nil:
 		return fmt.Errorf("--listen: value %q, allowed: an IP address of this machine", o.Host)
 	case o.HostPerNode && !loopbackRoom(o.Host):
@@ -169,7 +173,7 @@ func (g *grid) serveArbiter() (url string, stop func(), err error) {
 	for n := range o.Partitions {
 		shard := placement.Home(n, o.Shards)
 		spec := arbiter.Spec{Grid: o.Grid, Partition: n, Shard: shard,
-			Replicas: o.Replicas, MinInSync: 1, PreferredPod: podName(o.Grid, shard, n/o.Shards%o.Replicas)}
+			Replicas: o.Replicas, MinInSync: 1, PreferredPod: podName(o.Grid, shard, n/o.Shards%o.Replicas), Standby: o.Standby, Source: o.Source}
 		if o.Restore != nil {
 			spec.Restore = &o.Restore[n]
 		}

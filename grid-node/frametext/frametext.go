@@ -189,6 +189,10 @@ func Reply(frame []byte) string {
 		var m wire.Advanced
 		_ = wire.DecodeAdvanced(frame, &m)
 		return fmt.Sprintf("Advanced %d: seq %d", m.ReqID, m.Seq)
+	case wire.TypeLinkState:
+		var m wire.LinkState
+		_ = wire.DecodeLinkState(frame, &m)
+		return fmt.Sprintf("LinkState %d: stored %d commit %d term %d lineage %d", m.ReqID, m.Seq, m.CommitSeq, m.Term, m.Lineage)
 	default:
 		return t.String()
 	}

@@ -182,7 +182,7 @@ func (r *record) seen(err error) {
 
 func recordOf(name string, c *replica.Config) arbiter.Record {
 	rec := arbiter.Record{Name: name, Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID,
-		Primary: arbiterMember(c.Primary), Observed: time.Now()}
+		Primary: arbiterMember(c.Primary), Observed: time.Now(), Standby: c.Standby, Term: c.Term}
 	for _, m := range c.InSync {
 		rec.InSync = append(rec.InSync, arbiterMember(m))
 	}
@@ -199,6 +199,9 @@ func configOf(rec arbiter.Record) (*replica.Config, error) {
 	c := &replica.Config{Version: rec.Version, Epoch: rec.Epoch, Copied: rec.Copied, Lineage: rec.Lineage, ChangeID: rec.ChangeID,
 		Replicas: rec.Spec.Replicas, MinInSync: rec.Spec.MinInSync, MaxInSync: rec.Spec.MaxInSync, Pods: rec.Spec.Pods, PreferredPod: rec.Spec.PreferredPod,
 		AcceptLossEpoch: rec.Spec.AcceptDataLossEpoch, ReassertChangeID: rec.Spec.ReassertChangeID}
+	if err := siteOf(rec, c); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
 	if rec.Lineage > math.MaxUint32 {
 		return nil, errors.New("record: lineage is over 4294967295")
 	}

@@ -191,7 +191,7 @@ func (p *partition) tellFollowers() {
 	serves := p.status.Role == replica.RolePrimary || p.status.Role == replica.RoleBackup
 	for _, w := range slices.Clone(p.inc.followers) {
 		if serves {
-			w.lineage.Store(uint32(p.status.Config.Lineage))
+			w.lineage.Store(uint32(p.replica.Lineage()))
 		} else {
 			w.end(wire.EndBehind, fmt.Sprintf("%s is %s here now, allowed: to follow the primary, or a backup", p.id, p.status.Role))
 		}

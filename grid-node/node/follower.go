@@ -82,7 +82,7 @@ func (p *partition) startFollower(l *link, m *wire.Follow, from uint64, window i
 		w.account = slices.Clone(m.Value)
 	}
 	w.window.Store(window)
-	w.lineage.Store(uint32(p.replica.Status().Config.Lineage)) // it serves, so it has one
+	w.lineage.Store(uint32(p.replica.Lineage()))
 	w.giveFrame, w.takeHold, w.lookAgain, w.patience = w.onGive, w.onHold, w.onLook, crowdedFirst
 	for _, o := range slices.Clone(p.inc.followers) {
 		if w.name != "" && o.name == w.name {

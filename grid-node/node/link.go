@@ -54,8 +54,8 @@ const (
 	// over. Half of it suffices for a steady flow, a quarter does not where segments are
 	// long (a loopback's are 64 KiB): `go test -bench SendBuffer ./grid-node/transport`.
 	clientSendBuffer = 128 << 10
-	// maxClientFrame is the longest frame that a client has to send, a Submit.
-	maxClientFrame = wire.SubmitFixed + wire.MaxPayload
+	// maxClientFrame is the longest frame that a client has to send: a Submit, or a link's.
+	maxClientFrame = max(wire.SubmitFixed+wire.MaxPayload, wire.LinkEntriesFixed+wire.MaxLinkEntries)
 	// Reading from a peer never stops: its acknowledgements drain us. Output in flight to
 	// a peer is bounded by memoryPlan.inFlight, and once more for a resend, so the hard
 	// limit is a backstop.

@@ -18,6 +18,9 @@ import (
 func (p *partition) observeCommitted(seq uint64) {
 	from := p.committed + 1
 	p.committed = seq
+	if c := p.status.Config; c != nil && c.Standby {
+		p.tellFollowers() // the lineage is the source's, as the entries have it
+	}
 	if p.status.Role != replica.RolePrimary {
 		return
 	}

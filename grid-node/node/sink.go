@@ -154,7 +154,8 @@ func (p *partition) sinkStart(inc *incarnation, reader *feed.Reader) (s sink.Sta
 }
 
 // tellSinks sets whether this node writes the partition's sinks. A new sink is written
-// once the log has its position: every primary keeps the entries after it.
+// once the log has its position: every primary keeps the entries after it. A standby's
+// positions are those of the other site's sinks.
 func (p *partition) tellSinks() {
 	c := p.status.Config
 	if c == nil {
@@ -162,7 +163,7 @@ func (p *partition) tellSinks() {
 	}
 	for _, o := range p.inc.outlets {
 		seq, known := p.replica.Reader(o.reader)
-		o.queue.SetActive(known && p.status.Role == replica.RolePrimary, c.Epoch, c.Lineage, seq)
+		o.queue.SetActive(known && p.status.Role == replica.RolePrimary && !c.Standby, c.Epoch, c.Lineage, seq)
 	}
 }
 

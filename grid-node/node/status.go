@@ -27,6 +27,7 @@ func (d *dataLoop) status() nodestatus.Node {
 		if c := r.Config; c != nil {
 			ps.Epoch, ps.Lineage, ps.ChangeID, ps.Primary = c.Epoch, c.Lineage, c.ChangeID, c.Primary.ID
 			ps.InSync = memberIDs(c.InSync)
+			ps.Standby, ps.Term, ps.FencedBy = c.Standby, c.Term, p.replica.FencedBy()
 		}
 		if point, ok := p.replica.Restoring(); ok {
 			ps.Restore = &nodestatus.Restore{ThroughSeq: point.Seq, Error: p.loadError}

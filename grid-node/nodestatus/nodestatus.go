@@ -87,11 +87,14 @@ type Partition struct {
 	Role      string   `json:"role"`   // idle, claiming, primary, backup, learner, fenced, stopped
 	Suspended bool     `json:"suspended,omitempty"`
 	Draining  bool     `json:"draining,omitempty"`
-	Epoch     uint64   `json:"epoch"`    // of the configuration it follows; differs from the record's when that was rolled back
-	Lineage   uint64   `json:"lineage"`  //
-	ChangeID  string   `json:"changeID"` // of that configuration
-	Primary   string   `json:"primary"`  // member id
-	InSync    []string `json:"inSync"`   // member ids
+	Epoch     uint64   `json:"epoch"`              // of the configuration it follows; differs from the record's when that was rolled back
+	Lineage   uint64   `json:"lineage"`            //
+	ChangeID  string   `json:"changeID"`           // of that configuration
+	Primary   string   `json:"primary"`            // member id
+	InSync    []string `json:"inSync"`             // member ids
+	Standby   bool     `json:"standby,omitempty"`  // its entries come from another site
+	Term      uint64   `json:"term,omitempty"`     // of its site
+	FencedBy  uint64   `json:"fencedBy,omitempty"` // term of a site that replaces this one, which is about to be a standby
 	LastSeq   uint64   `json:"lastSeq"`
 	FreedSeq  uint64   `json:"freedSeq,omitempty"` // entries up to here are freed
 	Bytes     int64    `json:"bytes,omitempty"`    // memory of the entries held, without their index

@@ -41,6 +41,9 @@ const (
 	AlarmNoTarget      AlarmKind = "NoHandOverTarget"        // this primary should stop and has no target for a hand-over
 	AlarmLossSuspected AlarmKind = "DataLossSuspected"       // every in-sync member was a former process of this pod
 	AlarmLossAccepted  AlarmKind = "DataLossAccepted"        // this learner begins a new lineage, as an administrator decided
+	AlarmDemotion      AlarmKind = "SiteDemotion"            // this primary makes no more entries, so that another site can
+	AlarmFenced        AlarmKind = "SiteFenced"              // another site was promoted in this one's place
+	AlarmPromotion     AlarmKind = "SitePromotion"           // this standby makes the entries from now on, or cannot with the token it was given
 	AlarmReasserted    AlarmKind = "ConfigurationReasserted" // this primary overwrote a regressed record with its configuration
 	AlarmCapacity      AlarmKind = "BackupCapacity"          // a backup cannot store what the primary could
 	AlarmInvariant     AlarmKind = "InvariantBroken"         // a bug: the partition stops here

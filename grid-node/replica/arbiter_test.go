@@ -125,11 +125,17 @@ func (a *arbiterModel) swap(c *replica.Config) (replica.Outcome, string) {
 	if c.Version != a.rec.Version {
 		return replica.OutcomeConflict, ""
 	}
+	promotes := a.rec.Standby && !c.Standby
 	switch {
 	case a.rec.Epoch == 0 && a.spec.Restore != nil:
 		if p := a.spec.Restore; c.Epoch != p.Epoch+1 || c.Lineage != p.Lineage+1 {
 			return replica.OutcomeRefused, fmt.Sprintf("epoch %d lineage %d claims what ends in epoch %d lineage %d", c.Epoch, c.Lineage, p.Epoch, p.Lineage)
 		}
+	case a.rec.Epoch > 0 && !a.rec.Standby && c.Standby && c.Term <= a.rec.Term && a.spec.Demotion != (replica.Demotion{Wanted: true, Term: a.rec.Term}) || a.rec.Epoch == 0 && c.Standby != a.spec.WantStandby:
+		return replica.OutcomeRefused, "it makes a standby, or none, of what is to be the other"
+	case promotes && (c.Term != a.spec.Promotion.Term || c.Term <= a.rec.Term) || !promotes && c.Standby == a.rec.Standby && c.Term != a.rec.Term || c.Term < a.rec.Term:
+		return replica.OutcomeRefused, fmt.Sprintf("term %d after %d", c.Term, a.rec.Term)
+	case promotes && c.Epoch > a.rec.Epoch && c.Lineage >= a.rec.Lineage && a.rec.Has(c.Primary.Boot):
 	case c.Epoch != a.rec.Epoch+1:
 		return replica.OutcomeRefused, fmt.Sprintf("epoch %d after %d", c.Epoch, a.rec.Epoch)
 	case !c.Has(c.Primary.Boot):
@@ -157,6 +163,8 @@ func (a *arbiterModel) copy() *replica.Config {
 	c := a.rec
 	c.Replicas, c.MinInSync, c.MaxInSync, c.PreferredPod = a.spec.Replicas, a.spec.MinInSync, a.spec.MaxInSync, a.spec.PreferredPod
 	c.Pods, c.Restore = a.spec.Pods, a.spec.Restore
+	c.WantStandby, c.Source, c.Promotion = a.spec.WantStandby, a.spec.Source, a.spec.Promotion
+	c.Demotion = a.spec.Demotion
 	c.AcceptLossEpoch, c.ReassertChangeID = a.spec.AcceptLossEpoch, a.spec.ReassertChangeID
 	return &c
 }

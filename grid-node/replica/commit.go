@@ -80,5 +80,9 @@ func (r *Replica) failPending() {
 			r.notPrimary(rd.conn, rd.frameType(), rd.reqID, rd.slot)
 		}
 	}
+	if r.link.conn != 0 {
+		r.notPrimary(r.link.conn, wire.TypeLinkEntries, r.link.reqID, 0)
+		r.link = linkState{}
+	}
 	r.unpark()
 }

@@ -109,7 +109,7 @@ func (r *Replica) observeOlder(c *Config, fresh bool) {
 // observeSpec adopts the spec of the record.
 func (r *Replica) observeSpec(c *Config) {
 	if c.Epoch == 0 {
-		r.copied = c.Copied
+		r.copied, r.wantStandby = c.Copied, c.WantStandby
 	}
 	if c.Restore != nil { // it never changes, so a record without it is an older one
 		r.restore = c.Restore
@@ -118,6 +118,9 @@ func (r *Replica) observeSpec(c *Config) {
 		r.opt.Replicas = c.Replicas
 		r.opt.MaxInSync = min(max(c.MaxInSync, c.Replicas), wire.MaxCopies)
 		r.observePods(c)
+	}
+	if c.Source != "" {
+		r.source = c.Source
 	}
 	if c.MinInSync > 0 && c.MinInSync <= wire.MaxCopies {
 		r.opt.MinInSync = c.MinInSync
@@ -134,7 +137,7 @@ func (r *Replica) observeSpec(c *Config) {
 // observeDecisions adopts the decisions of an administrator.
 func (r *Replica) observeDecisions(c *Config) {
 	if c.Replicas > 0 { // from the arbiter, so an empty decision counts, too
-		r.acceptLoss, r.reassert = c.AcceptLossEpoch, c.ReassertChangeID
+		r.acceptLoss, r.reassert, r.promotion, r.demotion = c.AcceptLossEpoch, c.ReassertChangeID, c.Promotion, c.Demotion
 	}
 }
 
@@ -184,6 +187,16 @@ func (r *Replica) becomePrimary(before Role) {
 	}
 	p.suspended = false
 	r.setPeers()
+	if r.makesEntries() || mutant(mutStandbyNoop) {
+		r.endLink()
+		r.beginEpoch()
+	}
+	r.advance()
+	r.confirmReads()
+}
+
+// beginEpoch appends the entry with which an epoch begins.
+func (r *Replica) beginEpoch() {
 	var payload [16]byte
 	le.PutUint64(payload[:], r.cfg.Lineage)
 	le.PutUint64(payload[8:], r.self.Boot)
@@ -191,8 +204,6 @@ func (r *Replica) becomePrimary(before Role) {
 		// A full store has no room for the noop; every entry has the epoch, too.
 		_ = r.append(&order.Entry{Kind: order.KindNoop}, payload[:], 0, pending{})
 	}
-	r.advance()
-	r.confirmReads()
 }
 
 // setPeers updates the list of peers to the configuration: members that left are notified
@@ -301,7 +312,8 @@ func (r *Replica) newConfig(frame []byte) error {
 		r.backup.ackDue = r.role == RoleBackup || r.backup.accepted
 		return nil
 	}
-	c := &Config{Version: string(m.Version), Epoch: m.Epoch, Lineage: m.Lineage, ChangeID: string(m.ChangeID)}
+	// The term changes only with the flag, which is not taken at a peer's word.
+	c := &Config{Version: string(m.Version), Epoch: m.Epoch, Lineage: m.Lineage, ChangeID: string(m.ChangeID), Standby: m.Flags&wire.FlagStandby != 0, Term: r.cfg.Term}
 	for i := range int(m.N) {
 		member, err := NewMember(string(m.Members[i].Member), string(m.Members[i].Address))
 		if err != nil {
@@ -338,6 +350,9 @@ func (r *Replica) hearConfig(c *Config, from uint64) {
 // sendConfig announces the configuration to a peer.
 func (r *Replica) sendConfig(p *peer) {
 	m := wire.NewConfig{PeerHead: r.head(p.Boot), Lineage: r.cfg.Lineage, ChangeID: []byte(r.cfg.ChangeID), Version: []byte(r.cfg.Version)}
+	if r.cfg.Standby {
+		m.Flags = wire.FlagStandby
+	}
 	add := func(mb *Member) {
 		m.Members[m.N] = wire.TableMember{Address: []byte(mb.Address), Member: []byte(mb.ID)}
 		m.N++

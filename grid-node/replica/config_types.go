@@ -38,6 +38,10 @@ type Config struct {
 	ChangeID string // made by the proposer, so that it recognises its own change
 	Primary  Member
 	InSync   []Member // contains Primary; 1..4
+	// Standby: the entries come from another site, see standby.go. It begins with the first
+	// claim, as WantStandby says, or a demotion, and ends with a promotion.
+	Standby bool
+	Term    uint64 // of the site: rises with each promotion
 	// From the spec of the record; not part of a proposal.
 	Replicas     int      // members wanted, 1..3; 0: as in Options
 	MinInSync    int      // fewer in-sync members reject writes; 0: as in Options
@@ -45,8 +49,12 @@ type Config struct {
 	Pods         []string // names of the pods that hold a copy, 1..4; MaxInSync is ignored then. nil: every pod may
 	Restore      *Restore // what the first claim restores, see restore.go; nil: the partition begins empty
 	PreferredPod string   // should be primary: claims an unclaimed partition first, is handed a claimed one; "": as in Options
+	WantStandby  bool     // the first claim makes it a standby
+	Source       string   // of a standby: name and address of the other site, for clients
 	// Decisions of an administrator about this record; see recover.go. Zero values mean
 	// none.
+	Promotion        Promotion
+	Demotion         Demotion
 	AcceptLossEpoch  uint64 // entries held only by the in-sync members of this epoch may be lost
 	ReassertChangeID string // the configuration of this change id is the true one, whatever the record shows
 }
@@ -69,7 +77,14 @@ func (c *Config) String() string {
 		}
 		s += c.InSync[i].ID
 	}
-	return s + "]"
+	s += "]"
+	if c.Standby {
+		s += " standby"
+	}
+	if c.Term != 0 {
+		s += fmt.Sprintf(" term %d", c.Term)
+	}
+	return s
 }
 
 // check rejects an invalid configuration; it is untrusted input.

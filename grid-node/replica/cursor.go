@@ -150,7 +150,7 @@ func (r *Replica) cursorDue(d *reader) bool {
 // the hand-over has the whole log: with one more entry, this log would not be a prefix of
 // the new primary's.
 func (r *Replica) mayLogCursor() bool {
-	return (!r.parking() || mutant(mutCursorParking)) && !r.windowFull()
+	return (!r.parking() || mutant(mutCursorParking)) && !r.windowFull() && (r.makesEntries() && !r.closing() || mutant(mutStandbyCursors))
 }
 
 // logReader appends the position of a reader.

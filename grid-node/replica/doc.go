@@ -16,6 +16,7 @@
 // vitals.go and publish.go (heartbeats), beacon.go (requesting an answer), shrink.go (the primary drops a member),
 // takeover.go (a backup promotes itself), join.go and feed.go (a learner
 // catches up and is admitted), config.go and propose.go (adopting and changing configurations),
-// cursor.go (write-behind), drain.go (planned stop). What an entry changes is in
+// cursor.go (write-behind), drain.go (planned stop), standby.go, promote.go,
+// demote.go and fence.go (a copy of another site's log). What an entry changes is in
 // grid-node/machine; apply.go gives every entry to it.
 package replica

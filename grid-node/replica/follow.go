@@ -26,8 +26,8 @@ func (r *Replica) FollowFrom(m *wire.Follow) (from uint64, end *wire.FollowEnd) 
 	switch serves := r.role == RolePrimary || r.role == RoleBackup; {
 	case !serves && !mutant(mutFollowLearner):
 		return ended(wire.EndBehind, r.commit, 0, "%s is %s here, allowed: to follow the primary, or a backup", r.part, r.role)
-	case serves && uint64(m.Lineage) > r.cfg.Lineage:
-		return ended(wire.EndBehind, r.commit, 0, "the follower holds entries of lineage %d, this replica is of lineage %d: go on at another, or later", m.Lineage, r.cfg.Lineage)
+	case serves && uint64(m.Lineage) > r.lineage():
+		return ended(wire.EndBehind, r.commit, 0, "the follower holds entries of lineage %d, this replica is of lineage %d: go on at another, or later", m.Lineage, r.lineage())
 	case before < base:
 		return ended(wire.EndSnapshotRequired, base+1, r.store.HashAt(base), "entry %d is freed, as all up to %d: follow from entry %d on; what is freed is downstream", from, base, base+1)
 	case before > last && m.Lineage != 0 && uint64(m.Lineage) < r.live.Orders.Lineage:
@@ -64,6 +64,8 @@ func (r *Replica) advanceReader(conn uint64, frame []byte) error {
 	switch {
 	case r.role != RolePrimary:
 		r.notPrimary(conn, wire.TypeAdvance, m.ReqID, 0)
+		return nil
+	case r.refusesClients(conn, wire.TypeAdvance, m.ReqID, 0):
 		return nil
 	case !r.outside(m.Name):
 		return reject(wire.CodeReaderUnknown, 0, "%s", UnknownReader(string(m.Name), r.opt.Outside))

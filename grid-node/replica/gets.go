@@ -128,6 +128,9 @@ func (r *Replica) answerGet(q *get, leased bool) {
 		r.notPrimary(q.conn, wire.TypeGet, q.reqID, 0)
 		return
 	}
+	if r.refusesClients(q.conn, wire.TypeGet, q.reqID, 0) {
+		return
+	}
 	if r.commit < r.primary.floor && !mutant(mutReadBeforeFloor) {
 		r.reject(q.conn, wire.TypeGet, q.reqID, 0, wire.CodeOverloaded, 0, r.primary.floor-r.commit, "the new primary is still committing entries it took over; retry")
 		return

@@ -84,6 +84,14 @@ func (r *Replica) checkProposal(why purpose, next *Config) bool {
 		if p := r.peer(next.Primary.Boot); p == nil || !p.inSync() || len(next.InSync) != len(r.cfg.InSync) {
 			text = "a hand-over to a replica that is not in sync, or that drops a member"
 		}
+	case purposePromote:
+		if last, _ := r.store.Last(); r.role != RolePrimary || !r.cfg.Standby || r.commit < last {
+			text = "a promotion of what is no standby, or has entries that are not committed"
+		}
+	case purposeDemote:
+		if last, _ := r.store.Last(); r.role != RolePrimary || r.cfg.Standby || r.commit < last && !mutant(mutDemoteUndrained) {
+			text = "a demotion of a standby, or with entries that are not committed"
+		}
 	case purposeAcceptLoss: // I5
 		if r.acceptLoss != r.epoch {
 			text = "a new lineage without an accepted loss"

@@ -112,5 +112,18 @@ const (
 	mutRestoreCommitsLate
 	mutRestoreUnwanted
 	mutRestoreHistory
+	mutDemoteUndrained
+	mutDemoteAdmits
+	mutStandbyNoop
+	mutStandbyCursors
+	mutStandbyServes
+	mutLinkUnchecked
+	mutLinkUncommitted
+	mutTermIgnored
+	mutPromoteShort
+	mutPromoteTakes
+	mutPromoteKeepsEpoch
+	mutForcedKeepsLineage
+	mutFenceForgotten
 	mutants
 )

@@ -49,7 +49,8 @@ func (r *Replica) prepare(frame []byte) error {
 			return err
 		}
 		next := r.hintOf(after) // its part of the index is loaded in the meantime
-		if uint64(e.Epoch) > m.Epoch {
+		// A standby has its source's epochs.
+		if uint64(e.Epoch) > m.Epoch && !r.cfg.Standby {
 			return &order.EntryError{Seq: e.Seq, Field: "epoch", Value: uint64(e.Epoch), Allowed: "at most the epoch of the frame"}
 		}
 		if !r.storeEntry(entry, &e, hint) {

@@ -14,10 +14,12 @@ const (
 	purposeHandOver                      // the primary makes a backup the primary
 	purposeAcceptLoss                    // a learner begins a new lineage
 	purposeReassert                      // the primary raises a regressed record above all known epochs
+	purposePromote                       // the primary of a standby makes the entries from here on
+	purposeDemote                        // the primary makes no more entries
 )
 
 func (p purpose) String() string {
-	return [...]string{"none", "claim", "take-over", "shrink", "admission", "retirement", "hand-over", "new lineage", "reassertion"}[p]
+	return [...]string{"none", "claim", "take-over", "shrink", "admission", "retirement", "hand-over", "new lineage", "reassertion", "promotion", "demotion"}[p]
 }
 
 // answerPatience in Timing.Retry: the timeout of an answer of the arbiter.
@@ -26,7 +28,7 @@ const answerPatience = 20
 // voluntary reports whether the proposer may forget a change that was rejected and
 // certainly never happened: it gave up nothing for it.
 func (p purpose) voluntary() bool {
-	return p == purposeAdmit || p == purposeRetire || p == purposeHandOver
+	return p == purposeAdmit || p == purposeRetire || p == purposeHandOver || p == purposePromote || p == purposeDemote
 }
 
 // proposal is a pending change of configuration. There is at most one, and it lasts until
@@ -60,6 +62,15 @@ func (r *Replica) proposeAfter(loss Loss, why purpose, members []Member) {
 	}
 	next := &Config{
 		Epoch: epoch, Lineage: lineage, Primary: members[0], InSync: members, ChangeID: r.changeID(),
+		Standby: r.cfg.Standby, Term: r.cfg.Term,
+	}
+	switch why {
+	case purposeClaim:
+		next.Standby = r.wantStandby
+	case purposePromote:
+		r.promoted(next)
+	case purposeDemote:
+		next.Standby, next.Term = true, max(r.cfg.Term, r.fencedBy)
 	}
 	if !r.checkProposal(why, next) {
 		return
@@ -116,7 +127,7 @@ func (r *Replica) casResult(ev *Event) {
 			r.restart("the acceptance of the loss was withdrawn, and the new lineage is rejected")
 			return
 		}
-		if p.purpose.voluntary() && (!p.unknown || mutant(mutRefusedForgets)) { // it never happened and never will: other changes may be due
+		if p.purpose.voluntary() && (!p.unknown || r.siteWithdrawn() || mutant(mutRefusedForgets)) { // it never happened and never will: other changes may be due
 			r.prop = proposal{}
 			r.primary.admitAt = r.now.Mono + 10*int64(r.opt.Timing.Retry)
 			if r.primary.hand.to != 0 {

@@ -65,14 +65,14 @@ func (r *Replica) reassertConfig() {
 			return
 		}
 		members = p.members
-	case purposeAdmit, purposeRetire, purposeHandOver: // the same, and they can be proposed again
+	case purposeAdmit, purposeRetire, purposeHandOver, purposePromote, purposeDemote: // the same, and they can be proposed again
 		if r.primary.hand.to != 0 {
 			r.endHandOver()
 		}
 	default:
 		return
 	}
-	next := &Config{Epoch: was.Epoch + 1, Lineage: was.Lineage, Primary: r.self, InSync: members}
+	next := &Config{Epoch: was.Epoch + 1, Lineage: was.Lineage, Primary: r.self, InSync: members, Standby: r.cfg.Standby, Term: r.cfg.Term}
 	switch {
 	case was.Epoch == 0:
 		next.Epoch, next.Lineage = firstClaim(was.Restore)

@@ -66,6 +66,7 @@ type Replica struct {
 	acceptLoss   uint64  // epoch whose loss was accepted, 0 if none
 	reassert     string  // change id declared the true one, "" if none
 	regressed    *Config // the arbiter's record, when it is older than cfg
+	site                 // of a standby
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
@@ -211,6 +212,10 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.readLog(ev.Conn, ev.Frame)
 	case wire.TypeAdvance:
 		err = r.advanceReader(ev.Conn, ev.Frame)
+	case wire.TypeLinkOpen:
+		err = r.linkOpen(ev.Conn, ev.Frame)
+	case wire.TypeLinkEntries:
+		err = r.linkEntries(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -286,6 +291,7 @@ func (r *Replica) flush() {
 		}
 	}
 	r.answerAdvances()
+	r.answerLink()
 	if r.moved {
 		r.moved = false
 		r.out.add(Action{Kind: ActionCommitted, Seq: r.commit})
@@ -311,6 +317,8 @@ func (r *Replica) tick() {
 		r.tickPeers()
 		r.retireDraining()
 		r.considerHandOver()
+		r.considerPromotion()
+		r.considerDemotion()
 		r.reassertConfig()
 	case RoleFenced:
 		r.reassertConfig()

@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	t        *testing.T
 	w        *world
+	source   *source               // of a standby
 	sessions map[uint64]sessionKey // by client
 	owner    uint64                // of the sessions opened now
 	attempts map[int]int           // by session id
@@ -50,9 +51,10 @@ func (s *script) run(d *datadriven.TestData) string {
 	} else if s.w == nil {
 		d.Fatalf(s.t, "the first command has to be cluster")
 	}
-	if d.Cmd != "cluster" && !s.traffic(d) && !s.fault(d) && !s.look(d) {
+	if d.Cmd != "cluster" && !s.traffic(d) && !s.link(d) && !s.fault(d) && !s.look(d) {
 		d.Fatalf(s.t, "unknown command %q; testdata/README.md lists them", d.Cmd)
 	}
+	s.checkStandby()
 	out := s.w.trace.String()
 	s.w.trace.Reset()
 	if out == "" {
@@ -79,6 +81,8 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.memory = int64(memory)
 	opt.leases = d.HasArg("leases")
 	opt.proved = !d.HasArg("asks")
+	opt.standby = d.HasArg("standby")
+	s.addSource(d)
 	outside := ""
 	if arg(d, "outside", &outside); outside != "" {
 		opt.outside = []string{outside}

@@ -43,6 +43,9 @@ func (r *Replica) openSession(conn, client uint64, frame []byte) error {
 		r.notPrimary(conn, wire.TypeOpenSession, m.ReqID, 0)
 		return nil
 	}
+	if r.refusesClients(conn, wire.TypeOpenSession, m.ReqID, 0) {
+		return nil
+	}
 	id := [2]uint64{m.IDHi, m.IDLo}
 	if slot, ok := r.live.Sessions.SlotOf(id); ok {
 		r.reopen(conn, client, &m, slot)

@@ -23,6 +23,9 @@ func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 		r.notPrimary(conn, wire.TypeSubmit, m.ClientSeq, m.Slot)
 		return nil
 	}
+	if r.refusesClients(conn, wire.TypeSubmit, m.ClientSeq, m.Slot) {
+		return nil
+	}
 	s := r.live.Sessions.Find(m.Slot, m.Generation)
 	if s == nil {
 		r.rejectSubmit(conn, &m, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")

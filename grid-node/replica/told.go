@@ -46,7 +46,7 @@ func (r *Replica) takesWord(c *Config, from uint64) bool {
 	if known := r.told.known; known != nil && !known.names(&c.Primary) && !mutant(mutToldChain) {
 		return false // an unconfirmed announcement names no one
 	}
-	return (r.role == RoleBackup || r.role == RoleLearner && r.backup.accepted) && from == was.Primary.Boot && c.Epoch == r.epoch+1 && c.Lineage == was.Lineage &&
+	return (r.role == RoleBackup || r.role == RoleLearner && r.backup.accepted) && from == was.Primary.Boot && c.Epoch == r.epoch+1 && c.Lineage == was.Lineage && c.Standby == was.Standby &&
 		c.Has(r.self.Boot) && c.Primary.Boot != r.self.Boot && was.names(&c.Primary) && r.told.false != r.epoch && r.regressed == nil && !r.older
 }
 

@@ -24,7 +24,7 @@ const freeBatch = 1024
 func (r *Replica) logTruncate() {
 	ret := &r.opt.Retention
 	base, _ := r.store.Base()
-	if !ret.FreeDownstream || r.live.Cursors.Free.Entry > r.commit || base < r.mayFree ||
+	if !ret.FreeDownstream || !r.makesEntries() || r.closing() || r.live.Cursors.Free.Entry > r.commit || base < r.mayFree ||
 		r.parking() && !mutant(mutTruncateParking) || r.windowFull() && !mutant(mutTruncateFull) {
 		return
 	}

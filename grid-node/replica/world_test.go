@@ -51,6 +51,7 @@ type worldOptions struct {
 	proved    bool     // members report with every acknowledgement that they reach the arbiter
 	outside   []string // names of the outside readers, if any
 	rest      bool     // idle replicas skip ticks
+	standby   bool     // the partition is claimed as a standby
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -86,6 +87,9 @@ func newWorld(tb testing.TB, opt worldOptions) *world {
 	w.arb.spec.Replicas, w.arb.spec.Pods = 0, opt.pods
 	if len(opt.pods) > 0 {
 		w.arb.spec.Replicas = opt.replicas
+	}
+	if w.arb.spec.WantStandby = opt.standby; opt.standby {
+		w.arb.spec.Source = "grid orders-a"
 	}
 	for i := range max(opt.nodes, opt.replicas) {
 		pod := string(rune('a' + i))

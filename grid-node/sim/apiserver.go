@@ -52,7 +52,7 @@ const callTimeout = 2 * second
 func (a *apiServer) init(w *world) {
 	a.w = w
 	a.silent, a.cut = map[*pod]bool{}, map[*pod]bool{}
-	a.rec = replica.Config{Replicas: w.profile.replicas, MinInSync: w.profile.minInSync}
+	a.rec = replica.Config{Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, WantStandby: w.profile.standby}
 	a.stamp()
 }
 
@@ -183,12 +183,13 @@ func (a *apiServer) merged(put *apiPut) replica.Config {
 	next.Replicas, next.MinInSync, next.MaxInSync, next.PreferredPod = a.rec.Replicas, a.rec.MinInSync, a.rec.MaxInSync, a.rec.PreferredPod
 	next.Copied, next.Pods, next.Restore = a.rec.Copied, a.rec.Pods, a.rec.Restore
 	next.AcceptLossEpoch, next.ReassertChangeID = a.rec.AcceptLossEpoch, a.rec.ReassertChangeID
+	next.WantStandby, next.Promotion, next.Demotion = a.rec.WantStandby, a.rec.Promotion, a.rec.Demotion
 	return next
 }
 
 // mayLand reports whether a change in flight can still happen.
 func (a *apiServer) mayLand(put *apiPut) bool {
-	if put.c.Version != a.rec.Version || a.rec.Epoch > 0 && put.c.Epoch != a.rec.Epoch+1 {
+	if put.c.Version != a.rec.Version || put.c.Epoch <= a.rec.Epoch {
 		return false
 	}
 	next := a.merged(put)
@@ -263,7 +264,10 @@ const recordName = "sim"
 
 func recordOf(c *replica.Config) arbiter.Record {
 	r := arbiter.Record{Name: recordName, Version: c.Version, Epoch: c.Epoch, Lineage: c.Lineage, ChangeID: c.ChangeID, Primary: memberOf(c.Primary),
-		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID}}
+		Standby: c.Standby, Term: c.Term,
+		Spec: arbiter.Spec{AcceptDataLossEpoch: c.AcceptLossEpoch, ReassertChangeID: c.ReassertChangeID, Standby: c.WantStandby,
+			Promote: arbiter.Promote{Term: c.Promotion.Term, Forced: c.Promotion.Forced, Seq: c.Promotion.Seq},
+			Demote:  arbiter.Demote{Wanted: c.Demotion.Wanted, Term: c.Demotion.Term}}}
 	if p := c.Restore; p != nil {
 		r.Spec.Restore = &arbiter.Restore{Seq: p.Seq, Hash: fmt.Sprintf("%016x", p.Hash), Epoch: p.Epoch, Lineage: p.Lineage}
 	}

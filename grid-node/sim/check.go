@@ -168,6 +168,8 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 			return
 		}
 		made[key] = hash
+		w.checkI21(p, seq, hash)
+		w.checkI24(p, seq, epoch)
 		p.log.hashes = append(p.log.hashes, hash)
 		p.log.epochs = append(p.log.epochs, epoch)
 	}

@@ -130,7 +130,8 @@ func (w *world) newLineage(before *replica.Config, by *process) {
 		return
 	}
 	w.stats.Losses++
-	if before.AcceptLossEpoch != before.Epoch && before.ReassertChangeID == "" {
+	forced := before.Standby && !w.api.rec.Standby && before.Promotion.Forced
+	if before.AcceptLossEpoch != before.Epoch && before.ReassertChangeID == "" && !forced {
 		w.violation("I5", "%s begins lineage %d, without an accepted loss", by.name, w.api.rec.Lineage)
 	}
 }

@@ -23,6 +23,7 @@ func (w *world) checkFreed(p *process, st *replica.Status) {
 			w.violation("I14", "%s has freed entries up to %d; reader %s outside has said that it holds entry %d", p.name, base, f.name, f.advanced)
 		}
 	}
+	w.checkI22(p, base)
 	if w.stopped {
 		return
 	}

@@ -305,6 +305,11 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 			w.stats.Refusals++
 			c.refused(m.RequestID)
 		}
+	case wire.CodeStandby: // says nothing of copies sent before
+		if r := c.find(m.RequestID); r != nil && m.ForType == wire.TypeSubmit {
+			r.conn = nil
+		}
+		w.checkStandby(m)
 	case wire.CodeSequenceGap:
 		if r := c.find(m.RequestID); r != nil {
 			r.conn = nil // again, after the ones before it

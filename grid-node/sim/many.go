@@ -20,6 +20,7 @@ type Many struct {
 	Fresh       uint64        // 0: no second range
 	World       string        // only seeds of this kind of world; "": all
 	Workers     int           // 0: one per processor
+	Pairs       bool          // pairs of a partition and its standby; World does not matter then
 	StopAfter   int           // failed seeds; 0: none, all are run
 	Progress    io.Writer     // a line now and then; nil: none
 	Every       time.Duration // between two of them; 0: 10 s
@@ -34,6 +35,13 @@ type Summary struct {
 	Profiles map[string]uint64
 	Failed   []Result // by seed
 	Took     time.Duration
+}
+
+func (m Many) run(seed uint64) Result {
+	if m.Pairs {
+		return RunPair(seed, nil)
+	}
+	return Run(seed, nil)
 }
 
 // Run runs all seeds, several at once; each world has one goroutine.
@@ -60,10 +68,10 @@ func (m Many) Run() Summary {
 					return
 				}
 				seed := m.seed(n)
-				if m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) {
+				if !m.Pairs && m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) {
 					continue
 				}
-				r := Run(seed, nil)
+				r := m.run(seed)
 				mu.Lock()
 				sum.take(&r)
 				if m.Progress != nil && r.Violation != nil {
@@ -180,6 +188,11 @@ func (s *Summary) String() string {
 
 // Replay is the command that shows a seed again.
 func Replay(seed uint64) string { return fmt.Sprintf("make sim SEED=%d", seed) }
+
+// ReplayPair is the command that runs the pair of a seed again, with its trace.
+func ReplayPair(seed uint64) string {
+	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --pairs --seed %d", seed)
+}
 
 // ReplayRange is the command that runs a range again.
 func ReplayRange(from, seeds uint64) string {

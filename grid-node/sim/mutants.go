@@ -12,5 +12,6 @@ const (
 	mutSurgeUnclosed
 	mutPlanStale
 	mutFollowUncommitted
+	mutLinkAhead
 	operatorMutants
 )

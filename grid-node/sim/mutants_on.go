@@ -16,6 +16,7 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutBudgetOpen:        {Name: "budget-open", Breaks: "the disruption budget of a pair allows evictions as long as one pod stays"},
 	mutSurgeUnclosed:     {Name: "surge-unclosed", Breaks: "the third copy of a roll is removed while the disruption budget still counts it"},
 	mutFollowUncommitted: {Name: "follow-uncommitted", Breaks: "a follower is sent entries that are stored and not committed"},
+	mutLinkAhead:         {Name: "link-ahead", Breaks: "a link tells the source that the standby holds what it has sent"},
 	mutPlanStale:         {Name: "plan-stale", Breaks: "the operator moves the partition by an outdated record"},
 }
 
@@ -23,6 +24,9 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 func Mutants() []replica.Mutant {
 	return append(replica.Mutants(), operatorMutantList[1:]...)
 }
+
+// OfPairs reports whether only pairs of worlds can show what a mutant breaks.
+func OfPairs(name string) bool { return name == operatorMutantList[mutLinkAhead].Name }
 
 // SelectMutant breaks one of them from here on, in this process.
 func SelectMutant(name string) error {

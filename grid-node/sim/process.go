@@ -59,6 +59,7 @@ type process struct {
 	shownRestore bool         // was shown a record that is restored
 	restoreNamed bool         // and which names its pod, or none
 	watchSeen    int          // apiServer.changes of the last one delivered
+	fenced       fenceMark    // when it first answered a link of a later term
 
 	log    logView
 	leased uint64 // reads it answered on its lease

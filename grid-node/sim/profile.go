@@ -30,6 +30,7 @@ type profile struct {
 	pods       int               // replicas, or more where the partition moves
 	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
 	readers    []string          // names of the readers of the log
+	standby    bool              // the partition is a standby, see pair.go
 	follows    bool              // there are followers
 	outside    string            // the reader outside the grid, "" for none
 	partial    bool              // the first pod lacks the last of the readers

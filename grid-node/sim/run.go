@@ -80,8 +80,12 @@ func Run(seed uint64, trace io.Writer) (res Result) {
 }
 
 func newWorld(seed uint64, trace io.Writer) *world {
-	w := &world{seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x6f72646572))}
-	w.profile = newProfile(seed, w.rng)
+	rng := rand.New(rand.NewPCG(seed, 0x6f72646572))
+	return newWorldOf(seed, newProfile(seed, rng), rng, trace)
+}
+
+func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world {
+	w := &world{seed: seed, profile: p, trace: trace, rng: rng}
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}

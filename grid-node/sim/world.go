@@ -45,6 +45,8 @@ type world struct {
 
 	surge    surge
 	operator *operator // nil: no plan for the partition's place
+	source   *world    // of a standby, see pair.go; nil for any other world
+	standby  *world    // of a source
 	check    checker
 	history  history
 	stats    Stats

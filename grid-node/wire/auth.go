@@ -59,6 +59,7 @@ const (
 	MayAdmin  uint16 = 4  // ReadLog, ListSinks, ReadSink: the whole log and the sink
 	MayWatch  uint16 = 8  // Follow: the committed log as it grows
 	MaySink   uint16 = 16 // Advance, and Follow as a reader of the configuration: it holds the log
+	MayLink   uint16 = 32 // LinkOpen, LinkEntries: the log of another site, in the name of all its clients
 )
 
 // Authenticated answers an Authenticate that was accepted.

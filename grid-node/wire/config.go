@@ -101,6 +101,7 @@ type NewConfig struct {
 	Lineage  uint64
 	ChangeID []byte
 	Version  []byte // the arbiter's version of the record (resourceVersion)
+	Flags    uint8  // FlagStandby
 	N        uint8  // 1..MaxMembers
 	Members  [MaxMembers]TableMember
 }
@@ -114,7 +115,7 @@ func AppendNewConfig(dst []byte, p PartitionID, m *NewConfig) []byte {
 	for i := range n {
 		size += size8(m.Members[i].Address) + size8(m.Members[i].Member)
 	}
-	dst, f := begin(dst, TypeNewConfig, 0, p, size)
+	dst, f := begin(dst, TypeNewConfig, m.Flags, p, size)
 	putHead(f, &m.PeerHead)
 	le.PutUint64(f[32:], m.Lineage)
 	le.PutUint64(f[40:], uint64(n))
@@ -131,6 +132,7 @@ func DecodeNewConfig(f []byte, m *NewConfig) (err error) {
 		return err
 	}
 	m.get(f)
+	m.Flags = f[5]
 	m.Lineage = le.Uint64(f[32:])
 	m.N = f[40]
 	if m.N == 0 || m.N > MaxMembers {

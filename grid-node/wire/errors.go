@@ -34,8 +34,8 @@ type Code uint16
 // Reject codes. "Retry" means: the same clientSeq may be sent again and can still succeed;
 // nothing was applied.
 //
-// A node answers a Submit with SessionUnknown, SessionWindow, SessionMoved, Unsupported or
-// NotPermitted without knowing whether another copy of the order was applied. Any other
+// A node answers a Submit with SessionUnknown, SessionWindow, SessionMoved, Unsupported,
+// NotPermitted or Standby without knowing whether another copy of the order was applied. Any other
 // code is given after the session check: no copy was applied. A new code that is given
 // before the session check must be added to client.decides.
 const (
@@ -61,13 +61,16 @@ const (
 	CodeReaderUnknown Code = 17 // the grid's configuration has no outside reader of that name.
 	CodeDiverged      Code = 18 // what the reader holds is not in the log; Detail is the hash of the log's entry. Final.
 	CodeReaderAhead   Code = 19 // the reader holds an entry that is not committed here; Detail is the last one that is. Retry later.
+	CodeStandby       Code = 20 // the partition is a standby of another site, the text names it. Other copies of the order may have been applied.
+	CodeNotStandby    Code = 21 // the partition takes no entries of another site; Detail is the term of its own.
+	CodeFenced        Code = 22 // the site that sends was replaced; Detail is the term that is in force.
 
-	lastCode = CodeReaderAhead
+	lastCode = CodeFenced
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
-	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead"}
+	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

@@ -23,6 +23,8 @@ const (
 	// FlagReachesArbiter on PrepareAck: the sender has just read the present configuration
 	// from the arbiter.
 	FlagReachesArbiter uint8 = 64
+	// FlagStandby on NewConfig: the partition gets its entries from another site.
+	FlagStandby uint8 = 128
 )
 
 // FrameType of a whole frame as returned by Split.

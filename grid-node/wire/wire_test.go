@@ -45,7 +45,7 @@ func TestEveryCut(t *testing.T) {
 			cut := bytes.Clone(frame[:n])
 			le.PutUint32(cut, uint32(n))
 			_, err := c.Decode(cut)
-			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries
+			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries || c.Type == TypeLinkEntries
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.Type, len(frame), n)
 			}
@@ -120,6 +120,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeOpenSession, func(f []byte) []byte { clear(f[16:32]); return f }, "frame OpenSession: id is 0, allowed: 128 random bits, not all 0"},
 		{TypeOpenSession, func(f []byte) []byte { clear(f[40:]); return f }, "frame OpenSession: attempt is 0, allowed: 1 or more, one more for every connection that opens the id"},
 		{TypeSubmit, func(f []byte) []byte { f[24] = 0; return f }, "frame Submit: clientSeq is 0, allowed: 1 or more"},
+		{TypeLinkOpen, func(f []byte) []byte { f[24] = 250; return f }, "frame LinkOpen: sourceLen is 250, allowed: no more than the bytes that follow"},
+		{TypeLinkEntries, func(f []byte) []byte { return grow(f, 4) }, "frame LinkEntries: entries is 84, allowed: a multiple of 8 bytes"},
+		{TypeLinkEntries, func(f []byte) []byte { return shrink(f, LinkEntriesFixed) }, "frame LinkEntries: entries is 0, allowed: 1..65536 bytes"},
+		{TypeLinkEntries, func(f []byte) []byte { return grow(f, MaxLinkEntries) }, "frame LinkEntries: entries is 65616, allowed: 1..65536 bytes"},
+		{TypeLinkOpen, func(f []byte) []byte { f[19] = 0x80; return f }, "frame LinkOpen: term is 2147483649, allowed: at most 2147483647"},
+		{TypeLinkState, func(f []byte) []byte { f[32] = 6; return f }, "frame LinkState: commitSeq is 6, allowed: at most seq"},
+		{TypeLinkState, func(f []byte) []byte { return grow(f, 1) }, "frame LinkState: length is 73, allowed: exactly 72 bytes"},
 		{TypeReject, func(f []byte) []byte { f[36] = 0; return f }, "frame Reject: textLen is 0, allowed: the bytes that follow, at most 1024"},
 		{TypeNotPrimary, func(f []byte) []byte { f[32] = 250; return f }, "frame NotPrimary: addressLen is 250, allowed: no more than the bytes that follow"},
 		{TypeGet, func(f []byte) []byte { f[24] = 3; return f }, "frame Get: by is 3, allowed: 1 id, 2 clOrdID"},

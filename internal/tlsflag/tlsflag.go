@@ -16,14 +16,20 @@ type Flags struct {
 	files  secure.Files
 	client bool // a certificate is not always needed
 	token  string
+	prefix string
 }
+
+// Of returns flags whose names begin with a prefix, for a program that speaks to several grids.
+func Of(prefix string) Flags { return Flags{prefix: prefix} }
+
+func (f *Flags) name(flag string) string { return f.prefix + flag }
 
 // Register adds the flags of both ends. effect completes "with it …".
 func (f *Flags) Register(set *pflag.FlagSet, effect string) {
-	set.StringVar(&f.files.Cert, "tls-cert", "", "PEM file of the certificate to present, for server and client; with it "+effect+". Reloaded when it changes")
-	set.StringVar(&f.files.Key, "tls-key", "", "PEM file of its private key")
-	set.StringVar(&f.files.CA, "tls-ca", "", "PEM file of the authorities that must have signed the other end's certificate")
-	set.StringVar(&f.files.Name, "tls-name", "", "DNS name in the certificates of all nodes; default: each is for the address it is dialled at")
+	set.StringVar(&f.files.Cert, f.name("tls-cert"), "", "PEM file of the certificate to present, for server and client; with it "+effect+". Reloaded when it changes")
+	set.StringVar(&f.files.Key, f.name("tls-key"), "", "PEM file of its private key")
+	set.StringVar(&f.files.CA, f.name("tls-ca"), "", "PEM file of the authorities that must have signed the other end's certificate")
+	set.StringVar(&f.files.Name, f.name("tls-name"), "", "DNS name in the certificates of all nodes; default: each is for the address it is dialled at")
 }
 
 // DefaultName is --tls-name, where that is not given and other files are.
@@ -37,7 +43,7 @@ func (f *Flags) DefaultName(name string) {
 // grid decides whether a certificate is needed.
 func (f *Flags) RegisterToken(set *pflag.FlagSet) {
 	f.client = true
-	set.StringVar(&f.token, "token-file", "", "file with a token to authenticate with, where the grid requires it, read anew for each connection: for example the output of \"kubectl create token ACCOUNT --audience ordergrid.dev\"; of --tls-cert, --tls-key and --tls-ca only the last one is needed")
+	set.StringVar(&f.token, f.name("token-file"), "", "file with a token to authenticate with, where the grid requires it, read anew for each connection: for example the output of \"kubectl create token ACCOUNT --audience ordergrid.dev\"; of --tls-cert, --tls-key and --tls-ca only the last one is needed")
 }
 
 // Token is for client.Config.Token; nil without.
@@ -60,7 +66,7 @@ func (f *Flags) Given() (bool, error) {
 	if f.client && f.files.Cert == "" && f.files.Key == "" && f.files.CA != "" {
 		return true, nil
 	}
-	for _, x := range []struct{ flag, value string }{{"tls-cert", f.files.Cert}, {"tls-key", f.files.Key}, {"tls-ca", f.files.CA}} {
+	for _, x := range []struct{ flag, value string }{{f.name("tls-cert"), f.files.Cert}, {f.name("tls-key"), f.files.Key}, {f.name("tls-ca"), f.files.CA}} {
 		if given && x.value == "" {
 			return false, fmt.Errorf(`--%s: value "", allowed: a PEM file; --tls-cert, --tls-key and --tls-ca go together`, x.flag)
 		}

@@ -43,7 +43,7 @@ func Transitions() []Transition {
 	twice := Rec(3, 2, "c3", C, C)
 	misnamed := B
 	misnamed.ID = "other/" + B.BootID
-	return []Transition{
+	return append([]Transition{
 		{"first claim", none, solo, ""},
 		{"nothing changes", pair, pair, ""},
 		{"a backup joins", solo, pair, ""},
@@ -74,5 +74,5 @@ func Transitions() []Transition {
 		{"no lineage", none, Rec(1, 0, "c1", A, A), "lineage 0 at epoch 1"},
 		{"first claim for two", none, Rec(1, 1, "c1", A, A, B), "inSync has 2 members at the first claim"},
 		{"member id does not fit", pair, Rec(3, 1, "c3", A, A, misnamed), "is not podName/bootID"},
-	}
+	}, Sites()...)
 }

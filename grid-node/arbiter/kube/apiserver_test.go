@@ -81,8 +81,12 @@ func (f *fixture) put(t *testing.T, name string, r arbiter.Record) (arbiter.Reco
 func (f *fixture) reach(t *testing.T, old arbiter.Record) string {
 	t.Helper()
 	name := f.partition(t)
+	if old.Spec.Standby {
+		f.setSpec(t, name, arbiter.Spec{Standby: true})
+	}
 	for e := uint64(1); e <= old.Epoch; e++ {
 		step := arbitertest.Rec(e, 1, fmt.Sprintf("c%d", e), arbitertest.A, arbitertest.A)
+		step.Standby = old.Spec.Standby
 		if e == old.Epoch {
 			step = old
 		}
@@ -107,9 +111,31 @@ func (f *fixture) setSpec(t *testing.T, name string, s arbiter.Spec) {
 		t.Fatal(err)
 	}
 	gp.Spec.AcceptDataLossEpoch, gp.Spec.ReassertChangeID = int64(s.AcceptDataLossEpoch), s.ReassertChangeID
+	gp.Spec.Site = siteOf(s)
 	if err := f.admin.Update(t.Context(), &gp); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// siteOf is what a spec has of a pair of sites.
+func siteOf(s arbiter.Spec) *api.PartitionSite {
+	if !s.Standby && s.Source == "" && s.Promote == (arbiter.Promote{}) && s.Demote == (arbiter.Demote{}) {
+		return nil
+	}
+	site := &api.PartitionSite{Role: api.SiteActive, Source: s.Source}
+	if s.Standby {
+		site.Role = api.SiteStandby
+	}
+	if p := s.Promote; p.Term > 0 {
+		site.Promote = &api.SitePromotion{Term: int64(p.Term), Mode: api.PromoteClean, Seq: int64(p.Seq), Hash: p.Hash}
+		if p.Forced {
+			site.Promote.Mode = api.PromoteForced
+		}
+	}
+	if s.Demote.Wanted {
+		site.Demote = &api.SiteDemotion{Term: int64(s.Demote.Term)}
+	}
+	return site
 }
 
 // The CEL rules of the CRD and the Go rules of the in-memory arbiter decide alike, with

@@ -22,6 +22,7 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 	for _, e := range gp.Spec.ExternalAddresses {
 		r.Spec.External = append(r.Spec.External, arbiter.ExternalAddress{Pod: e.PodName, Address: e.Address})
 	}
+	fromSite(gp, &r)
 	if gp.Status.Primary != nil {
 		r.Primary = fromMember(*gp.Status.Primary)
 	}
@@ -34,6 +35,24 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 	return r
 }
 
+// fromSite converts what an object has of a pair of sites.
+func fromSite(gp *v1alpha1.GridPartition, r *arbiter.Record) {
+	if s := gp.Status.Site; s != nil {
+		r.Standby, r.Term = s.Role == v1alpha1.SiteStandby, nonNegative(s.Term)
+	}
+	s := gp.Spec.Site
+	if s == nil {
+		return
+	}
+	r.Spec.Standby, r.Spec.Source = s.Role == v1alpha1.SiteStandby, s.Source
+	if p := s.Promote; p != nil {
+		r.Spec.Promote = arbiter.Promote{Term: nonNegative(p.Term), Seq: nonNegative(p.Seq), Hash: p.Hash, Forced: p.Mode == v1alpha1.PromoteForced}
+	}
+	if d := s.Demote; d != nil {
+		r.Spec.Demote = arbiter.Demote{Wanted: true, Term: nonNegative(d.Term)}
+	}
+}
+
 // toObject makes the body of a status PUT. The API server takes the status and
 // the resource version from it and keeps everything else.
 func toObject(r arbiter.Record, namespace string) *v1alpha1.GridPartition {
@@ -42,6 +61,12 @@ func toObject(r arbiter.Record, namespace string) *v1alpha1.GridPartition {
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: namespace, ResourceVersion: r.Version},
 		Status: v1alpha1.GridPartitionStatus{Epoch: int64(r.Epoch), Lineage: int64(r.Lineage), ChangeID: r.ChangeID,
 			InSyncCount: int32(len(r.InSync))},
+	}
+	if r.Standby || r.Term > 0 {
+		gp.Status.Site = &v1alpha1.PartitionSiteStatus{Role: v1alpha1.SiteActive, Term: int64(r.Term)}
+		if r.Standby {
+			gp.Status.Site.Role = v1alpha1.SiteStandby
+		}
 	}
 	if r.Primary.ID != "" {
 		m := toMember(r.Primary)

@@ -60,6 +60,10 @@ func checkSpec(old, next arbiter.Spec) error {
 		return arbiter.Refused("minInSync: value %d, allowed: 1..%d", next.MinInSync, next.Replicas)
 	case next.PreferredPod != "" && !isPodName(next.PreferredPod):
 		return arbiter.Refused("preferredPod: value %.80q, allowed: a pod of the shard, or empty", next.PreferredPod)
+	case next.Standby != old.Standby:
+		return arbiter.Refused("standby says what the first claim made of the record and never changes; leave it out")
+	case next.CheckSite() != nil:
+		return arbiter.Refused("%v", next.CheckSite())
 	case next.CheckLearnerRate() != nil:
 		return arbiter.Refused("%v", next.CheckLearnerRate())
 	}

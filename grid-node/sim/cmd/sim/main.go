@@ -24,7 +24,7 @@ type options struct {
 	seeds, fresh uint64
 	from         string
 	seed         uint64
-	quiet        bool
+	quiet, pairs bool
 	world        string
 	workers      int
 	stopAfter    int
@@ -62,6 +62,7 @@ kind of fault. docs/simulation.md tells how to read a trace.`,
 	f.Uint64Var(&o.seed, "seed", 0, "run this seed and print its trace")
 	f.BoolVar(&o.quiet, "no-trace", false, "with --seed: print the outcome only")
 	f.StringVar(&o.world, "world", "", "only seeds of this kind of world: "+strings.Join(worlds, ", "))
+	f.BoolVar(&o.pairs, "pairs", false, "run pairs of a partition and its standby in another cluster")
 	f.IntVar(&o.workers, "workers", 0, "worlds at a time (0: one per processor)")
 	f.IntVar(&o.stopAfter, "stop-after", 5, "stop after this many failed seeds (0: run all)")
 	f.StringVar(&o.html, "html", "out", "directory for Porcupine's picture of a history that is not linearizable")
@@ -83,7 +84,7 @@ func one(o *options) error {
 		trace = out
 	}
 	fmt.Fprintln(out, sim.Describe(o.seed))
-	r := run(o.seed, trace)
+	r := run(o, trace)
 	if err := out.Flush(); err != nil {
 		return err
 	}
@@ -96,11 +97,15 @@ func one(o *options) error {
 }
 
 // run avoids a non-nil interface around a nil writer.
-func run(seed uint64, trace *bufio.Writer) sim.Result {
-	if trace == nil {
-		return sim.Run(seed, nil)
+func run(o *options, trace *bufio.Writer) sim.Result {
+	do := sim.Run
+	if o.pairs {
+		do = sim.RunPair
 	}
-	return sim.Run(seed, trace)
+	if trace == nil {
+		return do(o.seed, nil)
+	}
+	return do(o.seed, trace)
 }
 
 // many runs a range of seeds.
@@ -111,7 +116,7 @@ func many(o *options) error {
 	if o.world != "" && !slices.Contains(worlds, o.world) {
 		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(worlds, ", "))
 	}
-	m := sim.Many{Seeds: o.seeds, Fresh: o.fresh, World: o.world, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}
+	m := sim.Many{Seeds: o.seeds, Fresh: o.fresh, World: o.world, Pairs: o.pairs, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}
 	if err := ranges(o, &m); err != nil {
 		return err
 	}
@@ -124,7 +129,7 @@ func many(o *options) error {
 	if n := len(sum.Failed); n > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d seeds failed", n, sum.Seeds))
 	}
-	if missing := sum.Missing(); len(missing) > 0 {
+	if missing := sum.Missing(); len(missing) > 0 && !o.pairs { // the usual worlds cover them
 		errs = append(errs, fmt.Errorf("faults that never happened in %d seeds, so they are not covered: %q", sum.Seeds, missing))
 	}
 	return errors.Join(errs...)
@@ -151,7 +156,11 @@ func ranges(o *options, m *sim.Many) error {
 
 // report prints a failed seed.
 func report(r *sim.Result, o *options) {
-	fmt.Printf("\nFAILED seed %d (%s): %v\nreplay: %s\n", r.Seed, r.Profile, r.Violation, sim.Replay(r.Seed))
+	replay := sim.Replay(r.Seed)
+	if o.pairs {
+		replay = sim.ReplayPair(r.Seed)
+	}
+	fmt.Printf("\nFAILED seed %d (%s): %v\nreplay: %s\n", r.Seed, r.Profile, r.Violation, replay)
 	if len(r.History) == 0 || o.html == "" {
 		return
 	}
