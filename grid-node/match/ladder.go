@@ -1,0 +1,118 @@
+package match
+
+import "math/bits"
+
+// Prices per page, and per word of each bitmap.
+const (
+	pageBits = 6
+	pageSize = 1 << pageBits
+	none     = 1<<32 - 1 // no key
+)
+
+// level is the queue of a price.
+type level struct {
+	head, tail uint32 // slots, 0 for none
+	shown      uint64 // lots in the market data
+	total      uint64 // lots with hidden ones
+	count      uint32
+	_          uint32
+}
+
+// page has the levels of 64 neighbouring keys. In a free one all are zero but the first,
+// whose head is the next free page.
+type page [pageSize]level
+
+// ladder has the levels of a side by key: the lowest is the best.
+type ladder struct {
+	dir        []uint32 // page of keys k>>6, 0 for none
+	l0, l1, l2 []uint64 // keys in use; words of l0 in use; words of l1 in use
+	best       uint32
+}
+
+// makeLadder returns an empty ladder of span keys.
+func makeLadder(span uint32) ladder {
+	words := func(n uint32) uint32 { return (n + pageSize - 1) >> pageBits }
+	n := words(span)
+	return ladder{make([]uint32, n), make([]uint64, n), make([]uint64, words(n)), make([]uint64, words(words(n))), none}
+}
+
+// ladderBytes is the memory of makeLadder.
+func ladderBytes(span uint32) int64 {
+	return (int64(span)+63)/64*12 + (int64(span)+4095)/4096*8 + (int64(span)+262143)/262144*8
+}
+
+func (l *ladder) set(k uint32) {
+	l.l0[k>>6] |= 1 << (k & 63)
+	l.l1[k>>12] |= 1 << (k >> 6 & 63)
+	l.l2[k>>18] |= 1 << (k >> 12 & 63)
+	l.best = min(l.best, k)
+}
+
+// clear marks k as empty and reports whether its page is.
+func (l *ladder) clear(k uint32) bool {
+	l.l0[k>>6] &^= 1 << (k & 63)
+	empty := l.l0[k>>6] == 0
+	if empty {
+		l.l1[k>>12] &^= 1 << (k >> 6 & 63)
+		if l.l1[k>>12] == 0 {
+			l.l2[k>>18] &^= 1 << (k >> 12 & 63)
+		}
+	}
+	if k == l.best {
+		l.best = l.next(k)
+	}
+	return empty
+}
+
+// next returns the lowest key in use from k on, or none.
+func (l *ladder) next(k uint32) uint32 {
+	i := k >> 6
+	if i >= uint32(len(l.l0)) {
+		return none
+	}
+	if w := l.l0[i] >> (k & 63); w != 0 {
+		return k + uint32(bits.TrailingZeros64(w))
+	}
+	if i++; i >= uint32(len(l.l0)) {
+		return none
+	}
+	if w := l.l1[i>>6] >> (i & 63); w != 0 {
+		i += uint32(bits.TrailingZeros64(w))
+		return i<<6 + uint32(bits.TrailingZeros64(l.l0[i]))
+	}
+	j := i>>6 + 1
+	if j >= uint32(len(l.l1)) {
+		return none
+	}
+	w := l.l2[j>>6] >> (j & 63) << (j & 63)
+	for h := j >> 6; ; w = l.l2[h] {
+		if w != 0 {
+			j = h<<6 + uint32(bits.TrailingZeros64(w))
+			i = j<<6 + uint32(bits.TrailingZeros64(l.l1[j]))
+			return i<<6 + uint32(bits.TrailingZeros64(l.l0[i]))
+		}
+		if h++; h >= uint32(len(l.l2)) {
+			return none
+		}
+	}
+}
+
+// after returns the lowest key in use above k, or none.
+func (l *ladder) after(k uint32) uint32 { return l.next(k + 1) }
+
+// prev returns the highest key in use up to k, or none.
+func (l *ladder) prev(k uint32) uint32 {
+	i := k >> 6
+	if w := l.l0[i] << (63 - k&63); w != 0 {
+		return k - uint32(bits.LeadingZeros64(w))
+	}
+	for i > 0 {
+		i--
+		if w := l.l1[i>>6] << (63 - i&63); w != 0 {
+			i -= uint32(bits.LeadingZeros64(w))
+			return i<<6 + 63 - uint32(bits.LeadingZeros64(l.l0[i]))
+		}
+		i &^= 63
+	}
+	return none
+}
