@@ -47,7 +47,7 @@ func (e *Engine) levelData(n uint16, place uint8, key uint32) {
 	b := &e.books[n]
 	r := e.record(LevelChanged, n)
 	r.Side, r.Price = Buy+Side(place), b.price(b.ticks(place, key))
-	if b.ladders[place].dir[key>>pageBits] != 0 {
+	if b.ladders[place].refs[key>>pageBits].page != 0 {
 		lev := e.level(b, place, key)
 		r.Qty, r.Count = int64(lev.shown)*b.Lot, lev.count
 	}

@@ -59,6 +59,7 @@ type Engine struct {
 	busy    []uint64 // books with pending work
 	sweeps  []sweep
 	out     []Record
+	memory  [][]byte
 	cfg     Config
 	pos     Position
 	now     int64
@@ -82,25 +83,34 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("engine: orders %d, pages %d, books %d, work %d, allowed: 1..%d, 1..%d, 1..%d, 1..%d",
 			c.Orders, c.Pages, c.Books, c.Work, most, most, All, 1<<20)
 	}
-	return &Engine{
+	e := &Engine{
 		cfg:    c,
-		orders: make([]order, c.Orders+1),
-		pages:  make([]page, c.Pages+1),
 		books:  make([]book, c.Books),
-		ids:    makeIDs(c.Orders, c.Seed),
 		busy:   make([]uint64, (c.Books+63)/64),
 		sweeps: make([]sweep, 0, maxSweeps),
 		dirty:  -1,
-	}, nil
+	}
+	mask := idPlaces(c.Orders) - 1
+	memory, err := allocate(int64(c.Orders+1)*int64(unsafe.Sizeof(order{})), int64(mask+1)*8, int64(c.Pages+1)*int64(unsafe.Sizeof(page{})))
+	if err != nil {
+		return nil, fmt.Errorf("engine: %d orders, %d pages: %w", c.Orders, c.Pages, err)
+	}
+	e.memory = memory
+	e.orders = slab[order](memory[0])
+	e.ids = ids{slab[uint64](memory[1]), mask, c.Seed}
+	e.pages = slab[page](memory[2])
+	return e, nil
+}
+
+// Close returns the memory. The engine must not be used after it.
+func (e *Engine) Close() {
+	unmap(e.memory)
+	*e = Engine{}
 }
 
 // Bytes returns what New allocates. Beside it a book takes BookBytes.
 func (c Config) Bytes() int64 {
-	table := int64(len(makeIDs(1, 0).table))
-	for table < 2*int64(c.Orders) {
-		table *= 2
-	}
-	return int64(c.Orders+1)*int64(unsafe.Sizeof(order{})) + table*8 +
+	return int64(c.Orders+1)*int64(unsafe.Sizeof(order{})) + int64(idPlaces(c.Orders))*8 +
 		int64(c.Pages+1)*int64(unsafe.Sizeof(page{})) + int64(c.Books)*int64(unsafe.Sizeof(book{}))
 }
 

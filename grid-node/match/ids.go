@@ -11,10 +11,8 @@ type ids struct {
 	seed  uint64
 }
 
-func makeIDs(orders int, seed uint64) ids {
-	n := uint32(1) << bits.Len32(uint32(2*orders-1))
-	return ids{make([]uint64, n), n - 1, seed}
-}
+// idPlaces returns the size of the table for so many orders.
+func idPlaces(orders int) uint32 { return 1 << bits.Len32(uint32(2*orders-1)) }
 
 func (t *ids) hash(id uint64) uint32 {
 	return uint32(fold(id^t.seed^0x8ebc6af09c88c6e3, 0x9e3779b97f4a7c15) >> 16)

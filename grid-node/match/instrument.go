@@ -31,22 +31,22 @@ const (
 	Halted                  // cancels only, until SetState or the end that it was given
 )
 
+// book begins with what every order needs.
 type book struct {
 	Instrument
-	span         uint32 // number of prices, 0 if there is no such book
-	bandLo       int64  // prices that orders may have
-	bandHi       int64
-	ladders      [4]ladder // by place
-	market       [2]level  // market orders in a call phase
-	state        State
-	resume       State // after a halt
-	crossed      bool  // may hold bids above asks
-	triggers     bool  // trades from lo to hi have not been compared with stops yet
-	traded       bool
-	until        int64
-	last, lo, hi uint32 // prices as number of ticks above Low
-	best         [2]best
-	auction      auction
+	bandLo, bandHi int64  // prices that orders may have
+	span           uint32 // number of prices, 0 if there is no such book
+	state          State
+	crossed        bool      // may hold bids above asks
+	triggers       bool      // trades from lo to hi have not been compared with stops yet
+	traded         bool      // last is a price
+	ladders        [4]ladder // by place
+	best           [2]best
+	resume         State // after a halt
+	until          int64
+	last, lo, hi   uint32   // prices as number of ticks above Low
+	market         [2]level // market orders in a call phase
+	auction        auction
 }
 
 // best is what BestChanged last reported.

@@ -24,34 +24,45 @@ type page [pageSize]level
 
 // ladder has the levels of a side by key: the lowest is the best.
 type ladder struct {
-	dir        []uint32 // page of keys k>>6, 0 for none
-	l0, l1, l2 []uint64 // keys in use; words of l0 in use; words of l1 in use
-	best       uint32
+	best   uint32
+	refs   []pageRef // of keys k>>6
+	l1, l2 []uint64  // refs in use; words of l1 in use
+}
+
+// pageRef is where 64 keys are.
+type pageRef struct {
+	used uint64 // keys in use
+	page uint32 // 0 for none
+	_    uint32
 }
 
 // makeLadder returns an empty ladder of span keys.
 func makeLadder(span uint32) ladder {
 	words := func(n uint32) uint32 { return (n + pageSize - 1) >> pageBits }
 	n := words(span)
-	return ladder{make([]uint32, n), make([]uint64, n), make([]uint64, words(n)), make([]uint64, words(words(n))), none}
+	return ladder{none, make([]pageRef, n), make([]uint64, words(n)), make([]uint64, words(words(n)))}
 }
 
 // ladderBytes is the memory of makeLadder.
 func ladderBytes(span uint32) int64 {
-	return (int64(span)+63)/64*12 + (int64(span)+4095)/4096*8 + (int64(span)+262143)/262144*8
+	return (int64(span)+63)/64*16 + (int64(span)+4095)/4096*8 + (int64(span)+262143)/262144*8
 }
 
 func (l *ladder) set(k uint32) {
-	l.l0[k>>6] |= 1 << (k & 63)
-	l.l1[k>>12] |= 1 << (k >> 6 & 63)
-	l.l2[k>>18] |= 1 << (k >> 12 & 63)
+	r := &l.refs[k>>6]
+	if r.used == 0 {
+		l.l1[k>>12] |= 1 << (k >> 6 & 63)
+		l.l2[k>>18] |= 1 << (k >> 12 & 63)
+	}
+	r.used |= 1 << (k & 63)
 	l.best = min(l.best, k)
 }
 
 // clear marks k as empty and reports whether its page is.
 func (l *ladder) clear(k uint32) bool {
-	l.l0[k>>6] &^= 1 << (k & 63)
-	empty := l.l0[k>>6] == 0
+	r := &l.refs[k>>6]
+	r.used &^= 1 << (k & 63)
+	empty := r.used == 0
 	if empty {
 		l.l1[k>>12] &^= 1 << (k >> 6 & 63)
 		if l.l1[k>>12] == 0 {
@@ -67,18 +78,17 @@ func (l *ladder) clear(k uint32) bool {
 // next returns the lowest key in use from k on, or none.
 func (l *ladder) next(k uint32) uint32 {
 	i := k >> 6
-	if i >= uint32(len(l.l0)) {
+	if i >= uint32(len(l.refs)) {
 		return none
 	}
-	if w := l.l0[i] >> (k & 63); w != 0 {
+	if w := l.refs[i].used >> (k & 63); w != 0 {
 		return k + uint32(bits.TrailingZeros64(w))
 	}
-	if i++; i >= uint32(len(l.l0)) {
+	if i++; i >= uint32(len(l.refs)) {
 		return none
 	}
 	if w := l.l1[i>>6] >> (i & 63); w != 0 {
-		i += uint32(bits.TrailingZeros64(w))
-		return i<<6 + uint32(bits.TrailingZeros64(l.l0[i]))
+		return l.lowest(i + uint32(bits.TrailingZeros64(w)))
 	}
 	j := i>>6 + 1
 	if j >= uint32(len(l.l1)) {
@@ -88,8 +98,7 @@ func (l *ladder) next(k uint32) uint32 {
 	for h := j >> 6; ; w = l.l2[h] {
 		if w != 0 {
 			j = h<<6 + uint32(bits.TrailingZeros64(w))
-			i = j<<6 + uint32(bits.TrailingZeros64(l.l1[j]))
-			return i<<6 + uint32(bits.TrailingZeros64(l.l0[i]))
+			return l.lowest(j<<6 + uint32(bits.TrailingZeros64(l.l1[j])))
 		}
 		if h++; h >= uint32(len(l.l2)) {
 			return none
@@ -97,20 +106,23 @@ func (l *ladder) next(k uint32) uint32 {
 	}
 }
 
+// lowest returns the lowest key of a page in use.
+func (l *ladder) lowest(i uint32) uint32 { return i<<6 + uint32(bits.TrailingZeros64(l.refs[i].used)) }
+
 // after returns the lowest key in use above k, or none.
 func (l *ladder) after(k uint32) uint32 { return l.next(k + 1) }
 
 // prev returns the highest key in use up to k, or none.
 func (l *ladder) prev(k uint32) uint32 {
 	i := k >> 6
-	if w := l.l0[i] << (63 - k&63); w != 0 {
+	if w := l.refs[i].used << (63 - k&63); w != 0 {
 		return k - uint32(bits.LeadingZeros64(w))
 	}
 	for i > 0 {
 		i--
 		if w := l.l1[i>>6] << (63 - i&63); w != 0 {
 			i -= uint32(bits.LeadingZeros64(w))
-			return i<<6 + 63 - uint32(bits.LeadingZeros64(l.l0[i]))
+			return i<<6 + 63 - uint32(bits.LeadingZeros64(l.refs[i].used))
 		}
 		i &^= 63
 	}

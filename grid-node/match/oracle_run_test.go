@@ -136,8 +136,8 @@ func (e *Engine) check() error {
 	for n := range e.books {
 		b := &e.books[n]
 		for p := range b.ladders {
-			for _, page := range b.ladders[p].dir {
-				if page != 0 {
+			for _, ref := range b.ladders[p].refs {
+				if ref.page != 0 {
 					pages++
 				}
 			}

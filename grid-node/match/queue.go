@@ -5,7 +5,7 @@ func (e *Engine) level(b *book, place uint8, key uint32) *level {
 	if place >= placeMarket {
 		return &b.market[place-placeMarket]
 	}
-	return &e.pages[b.ladders[place].dir[key>>pageBits]][key&(pageSize-1)]
+	return &e.pages[b.ladders[place].refs[key>>pageBits].page][key&(pageSize-1)]
 }
 
 // room reports whether there is memory for another order at this key.
@@ -14,7 +14,7 @@ func (e *Engine) room(b *book, place uint8, key uint32) bool {
 }
 
 func (e *Engine) roomPage(b *book, place uint8, key uint32) bool {
-	return e.paged < e.cfg.Pages || place >= placeMarket || b.ladders[place].dir[key>>pageBits] != 0
+	return e.paged < e.cfg.Pages || place >= placeMarket || b.ladders[place].refs[key>>pageBits].page != 0
 }
 
 // alloc returns a free slot. There must be one.
@@ -56,8 +56,8 @@ func (e *Engine) link(slot uint32) {
 	o := &e.orders[slot]
 	b := &e.books[o.book]
 	if o.place < placeMarket {
-		if l := &b.ladders[o.place]; l.dir[o.key>>pageBits] == 0 {
-			l.dir[o.key>>pageBits] = e.allocPage()
+		if l := &b.ladders[o.place]; l.refs[o.key>>pageBits].page == 0 {
+			l.refs[o.key>>pageBits].page = e.allocPage()
 		}
 	}
 	if o.prio == 0 {
@@ -125,8 +125,8 @@ func (e *Engine) unlink(slot uint32) {
 	if lev.count == 0 && o.place < placeMarket {
 		l := &b.ladders[o.place]
 		if l.clear(o.key) {
-			p := l.dir[o.key>>pageBits]
-			l.dir[o.key>>pageBits] = 0
+			p := l.refs[o.key>>pageBits].page
+			l.refs[o.key>>pageBits].page = 0
 			e.pages[p][0].head, e.freePg = e.freePg, p
 			e.paged--
 		}
