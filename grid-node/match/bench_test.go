@@ -72,16 +72,28 @@ func runFloor(flow []Op, huge bool) time.Duration {
 	return cpuTime() - start
 }
 
-func runEngine(t testing.TB, flow []Op, data Data) time.Duration {
+func runEngine(t testing.TB, flow []Op, data Data, hints bool) time.Duration {
 	e := newMixed(t, len(flow), data)
 	defer e.Close()
 	out := make([]Record, 0, e.MaxRecords())
 	runtime.GC()
 	start := cpuTime()
 	for i := range flow {
+		if hints {
+			e.hint(flow, i)
+		}
 		out = e.Apply(&flow[i], out[:0])
 	}
 	return cpuTime() - start
+}
+
+// hint loads ahead, as a caller with a batch of operations does.
+func (e *Engine) hint(flow []Op, i int) {
+	if i+12 < len(flow) {
+		e.HintFar(&flow[i+12])
+		e.HintNear(&flow[i+8])
+		e.HintNext(&flow[i+4])
+	}
 }
 
 // BenchmarkMatch runs floor and engine in turns, and reports the medians of their rates and
@@ -90,10 +102,10 @@ func BenchmarkMatch(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	flow := mixedFlow(mixedOps)
-	names := []string{"floor", "floor-huge", "engine", "engine-data"}
+	names := []string{"floor", "floor-huge", "engine", "engine-hints", "engine-data-hints"}
 	rates, ratios := make([][]float64, len(names)), make([][]float64, len(names))
 	for b.Loop() {
-		times := []time.Duration{runFloor(flow, false), runFloor(flow, true), runEngine(b, flow, 0), runEngine(b, flow, L1|L2|L3)}
+		times := []time.Duration{runFloor(flow, false), runFloor(flow, true), runEngine(b, flow, 0, false), runEngine(b, flow, 0, true), runEngine(b, flow, L1|L2|L3, true)}
 		for i, d := range times {
 			rates[i] = append(rates[i], mixedOps/d.Seconds()/1e6)
 			ratios[i] = append(ratios[i], times[0].Seconds()/d.Seconds())

@@ -129,11 +129,11 @@ func (e *Engine) rename(slot uint32, id uint64, linked bool) {
 // shrink reduces what is left of an order, hidden lots first, filled ones among them.
 func (e *Engine) shrink(slot, leaves, filled uint32) {
 	o := &e.orders[slot]
-	lev := e.level(&e.books[o.book], o.place, o.key)
+	vol := e.volume(&e.books[o.book], o.place, o.key)
 	e.sum -= o.digest()
-	lev.total -= uint64(o.leaves - leaves)
+	vol.total -= uint64(o.leaves - leaves)
 	if leaves < o.shown {
-		lev.shown -= uint64(o.shown - leaves)
+		vol.shown -= uint64(o.shown - leaves)
 		o.shown = leaves
 	}
 	o.leaves = leaves

@@ -25,7 +25,7 @@ func (e *Engine) crossLevel(b *book, t *taker, place uint8, key uint32) Reason {
 	lev := e.level(b, place, key)
 	ticks := b.ticks(place, key)
 	price := b.price(ticks)
-	for t.left > 0 && lev.count > 0 {
+	for t.left > 0 && lev.head != 0 {
 		if e.work >= e.cfg.Work {
 			return WorkLimit
 		}

@@ -20,8 +20,8 @@ func (e *Engine) publish() {
 	for p := range uint8(2) {
 		now := best{key: b.ladders[p].best}
 		if now.key != none {
-			lev := e.level(b, p, now.key)
-			now.shown, now.count = lev.shown, lev.count
+			vol := e.volume(b, p, now.key)
+			now.shown, now.count = vol.shown, vol.count
 		}
 		if now == b.best[p] {
 			continue
@@ -48,8 +48,8 @@ func (e *Engine) levelData(n uint16, place uint8, key uint32) {
 	r := e.record(LevelChanged, n)
 	r.Side, r.Price = Buy+Side(place), b.price(b.ticks(place, key))
 	if b.ladders[place].refs[key>>pageBits].page != 0 {
-		lev := e.level(b, place, key)
-		r.Qty, r.Count = int64(lev.shown)*b.Lot, lev.count
+		vol := e.volume(b, place, key)
+		r.Qty, r.Count = int64(vol.shown)*b.Lot, vol.count
 	}
 }
 

@@ -44,9 +44,12 @@ type book struct {
 	best           [2]best
 	resume         State // after a halt
 	until          int64
-	last, lo, hi   uint32   // prices as number of ticks above Low
-	market         [2]level // market orders in a call phase
-	auction        auction
+	last, lo, hi   uint32      // prices as number of ticks above Low
+	market         [2]struct { // market orders in a call phase
+		level
+		volume
+	}
+	auction auction
 }
 
 // best is what BestChanged last reported.

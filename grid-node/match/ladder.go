@@ -9,24 +9,30 @@ const (
 	none     = 1<<32 - 1 // no key
 )
 
-// level is the queue of a price.
-type level struct {
-	head, tail uint32 // slots, 0 for none
-	shown      uint64 // lots in the market data
-	total      uint64 // lots with hidden ones
-	count      uint32
-	_          uint32
+// level is the queue of a price: slots, 0 for none.
+type level struct{ head, tail uint32 }
+
+// volume is the sum of a queue.
+type volume struct {
+	shown uint64 // lots in the market data
+	total uint64 // lots with hidden ones
+	count uint32
 }
 
-// page has the levels of 64 neighbouring keys. In a free one all are zero but the first,
-// whose head is the next free page.
-type page [pageSize]level
+// page has the queues of 64 neighbouring keys, and apart from them what only few operations
+// wait for. In a free page all is zero but the first count, which is the next free page:
+// matching sees by the head of a queue that it is empty, also after its page became free.
+type page struct {
+	levels  [pageSize]level
+	volumes [pageSize]volume
+}
 
 // ladder has the levels of a side by key: the lowest is the best.
 type ladder struct {
-	best   uint32
-	refs   []pageRef // of keys k>>6
-	l1, l2 []uint64  // refs in use; words of l1 in use
+	best  uint32
+	n1    uint32
+	refs  []pageRef // of keys k>>6
+	upper []uint64  // refs in use, in n1 words; then which of these words are not 0
 }
 
 // pageRef is where 64 keys are.
@@ -40,7 +46,7 @@ type pageRef struct {
 func makeLadder(span uint32) ladder {
 	words := func(n uint32) uint32 { return (n + pageSize - 1) >> pageBits }
 	n := words(span)
-	return ladder{none, make([]pageRef, n), make([]uint64, words(n)), make([]uint64, words(words(n)))}
+	return ladder{none, words(n), make([]pageRef, n), make([]uint64, words(n)+words(words(n)))}
 }
 
 // ladderBytes is the memory of makeLadder.
@@ -51,8 +57,8 @@ func ladderBytes(span uint32) int64 {
 func (l *ladder) set(k uint32) {
 	r := &l.refs[k>>6]
 	if r.used == 0 {
-		l.l1[k>>12] |= 1 << (k >> 6 & 63)
-		l.l2[k>>18] |= 1 << (k >> 12 & 63)
+		l.upper[k>>12] |= 1 << (k >> 6 & 63)
+		l.upper[l.n1+(k>>18)] |= 1 << (k >> 12 & 63)
 	}
 	r.used |= 1 << (k & 63)
 	l.best = min(l.best, k)
@@ -64,9 +70,9 @@ func (l *ladder) clear(k uint32) bool {
 	r.used &^= 1 << (k & 63)
 	empty := r.used == 0
 	if empty {
-		l.l1[k>>12] &^= 1 << (k >> 6 & 63)
-		if l.l1[k>>12] == 0 {
-			l.l2[k>>18] &^= 1 << (k >> 12 & 63)
+		l.upper[k>>12] &^= 1 << (k >> 6 & 63)
+		if l.upper[k>>12] == 0 {
+			l.upper[l.n1+(k>>18)] &^= 1 << (k >> 12 & 63)
 		}
 	}
 	if k == l.best {
@@ -87,20 +93,20 @@ func (l *ladder) next(k uint32) uint32 {
 	if i++; i >= uint32(len(l.refs)) {
 		return none
 	}
-	if w := l.l1[i>>6] >> (i & 63); w != 0 {
+	if w := l.upper[i>>6] >> (i & 63); w != 0 {
 		return l.lowest(i + uint32(bits.TrailingZeros64(w)))
 	}
 	j := i>>6 + 1
-	if j >= uint32(len(l.l1)) {
+	if j >= l.n1 {
 		return none
 	}
-	w := l.l2[j>>6] >> (j & 63) << (j & 63)
-	for h := j >> 6; ; w = l.l2[h] {
+	w := l.upper[l.n1+(j>>6)] >> (j & 63) << (j & 63)
+	for h := j >> 6; ; w = l.upper[l.n1+h] {
 		if w != 0 {
 			j = h<<6 + uint32(bits.TrailingZeros64(w))
-			return l.lowest(j<<6 + uint32(bits.TrailingZeros64(l.l1[j])))
+			return l.lowest(j<<6 + uint32(bits.TrailingZeros64(l.upper[j])))
 		}
-		if h++; h >= uint32(len(l.l2)) {
+		if h++; h >= uint32(len(l.upper))-l.n1 {
 			return none
 		}
 	}
@@ -120,7 +126,7 @@ func (l *ladder) prev(k uint32) uint32 {
 	}
 	for i > 0 {
 		i--
-		if w := l.l1[i>>6] << (63 - i&63); w != 0 {
+		if w := l.upper[i>>6] << (63 - i&63); w != 0 {
 			i -= uint32(bits.LeadingZeros64(w))
 			return i<<6 + 63 - uint32(bits.LeadingZeros64(l.refs[i].used))
 		}

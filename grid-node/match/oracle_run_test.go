@@ -147,11 +147,11 @@ func (e *Engine) check() error {
 		}
 		for place := range uint8(places) {
 			var err error
-			e.queues(b, place, func(lev *level) {
-				if e2 := e.checkQueue(lev); e2 != nil {
+			e.queues(b, place, func(lev *level, vol *volume) {
+				if e2 := e.checkQueue(lev, vol); e2 != nil {
 					err = e2
 				}
-				resting += int(lev.count)
+				resting += int(vol.count)
 			})
 			if err != nil {
 				return fmt.Errorf("book %d place %d: %w", n, place, err)
@@ -164,8 +164,9 @@ func (e *Engine) check() error {
 	return nil
 }
 
-func (e *Engine) checkQueue(lev *level) error {
-	var sum level
+func (e *Engine) checkQueue(lev *level, vol *volume) error {
+	var sum volume
+	tail := uint32(0)
 	prio := uint64(0)
 	for slot := lev.head; slot != 0; slot = e.orders[slot].next {
 		o := &e.orders[slot]
@@ -173,11 +174,10 @@ func (e *Engine) checkQueue(lev *level) error {
 			return fmt.Errorf("order %+v behind priority %d", *o, prio)
 		}
 		prio = o.prio
-		sum.count, sum.shown, sum.total, sum.tail = sum.count+1, sum.shown+uint64(o.shown), sum.total+uint64(o.leaves), slot
+		sum.count, sum.shown, sum.total, tail = sum.count+1, sum.shown+uint64(o.shown), sum.total+uint64(o.leaves), slot
 	}
-	sum.head = lev.head
-	if sum != *lev {
-		return fmt.Errorf("level %+v, counted %+v", *lev, sum)
+	if sum != *vol || tail != lev.tail {
+		return fmt.Errorf("level %+v %+v, counted %+v to %d", *lev, *vol, sum, tail)
 	}
 	return nil
 }

@@ -3,9 +3,17 @@ package match
 // level returns the queue of a place, whose page must be there.
 func (e *Engine) level(b *book, place uint8, key uint32) *level {
 	if place >= placeMarket {
-		return &b.market[place-placeMarket]
+		return &b.market[place-placeMarket].level
 	}
-	return &e.pages[b.ladders[place].refs[key>>pageBits].page][key&(pageSize-1)]
+	return &e.pages[b.ladders[place].refs[key>>pageBits].page].levels[key&(pageSize-1)]
+}
+
+// volume returns the sum of a queue, whose page must be there.
+func (e *Engine) volume(b *book, place uint8, key uint32) *volume {
+	if place >= placeMarket {
+		return &b.market[place-placeMarket].volume
+	}
+	return &e.pages[b.ladders[place].refs[key>>pageBits].page].volumes[key&(pageSize-1)]
 }
 
 // room reports whether there is memory for another order at this key.
@@ -41,7 +49,7 @@ func (e *Engine) release(slot uint32) {
 func (e *Engine) allocPage() uint32 {
 	p := e.freePg
 	if p != 0 {
-		e.freePg, e.pages[p][0].head = e.pages[p][0].head, 0
+		e.freePg, e.pages[p].volumes[0].count = e.pages[p].volumes[0].count, 0
 	} else {
 		e.topPg++
 		p = e.topPg
@@ -65,12 +73,13 @@ func (e *Engine) link(slot uint32) {
 		o.prio = e.prio
 	}
 	lev := e.level(b, o.place, o.key)
-	if lev.count == 0 && o.place < placeMarket {
+	if lev.head == 0 && o.place < placeMarket {
 		b.ladders[o.place].set(o.key)
 	}
-	lev.count++
-	lev.shown += uint64(o.shown)
-	lev.total += uint64(o.leaves)
+	vol := e.volume(b, o.place, o.key)
+	vol.count++
+	vol.shown += uint64(o.shown)
+	vol.total += uint64(o.leaves)
 	e.chain(lev, slot)
 	e.sum += o.digest()
 }
@@ -119,15 +128,16 @@ func (e *Engine) unlink(slot uint32) {
 	lev := e.level(b, o.place, o.key)
 	e.sum -= o.digest()
 	e.unchain(lev, slot)
-	lev.count--
-	lev.shown -= uint64(o.shown)
-	lev.total -= uint64(o.leaves)
-	if lev.count == 0 && o.place < placeMarket {
+	vol := e.volume(b, o.place, o.key)
+	vol.count--
+	vol.shown -= uint64(o.shown)
+	vol.total -= uint64(o.leaves)
+	if lev.head == 0 && o.place < placeMarket {
 		l := &b.ladders[o.place]
 		if l.clear(o.key) {
 			p := l.refs[o.key>>pageBits].page
 			l.refs[o.key>>pageBits].page = 0
-			e.pages[p][0].head, e.freePg = e.freePg, p
+			e.pages[p].volumes[0].count, e.freePg = e.freePg, p
 			e.paged--
 		}
 	}
@@ -137,13 +147,13 @@ func (e *Engine) unlink(slot uint32) {
 // from. It reports whether the order is still where it was.
 func (e *Engine) take(slot, lots uint32) {
 	o := &e.orders[slot]
-	lev := e.level(&e.books[o.book], o.place, o.key)
+	vol := e.volume(&e.books[o.book], o.place, o.key)
 	e.sum -= o.digest()
 	o.leaves -= lots
 	o.cum += lots
 	o.shown -= lots
-	lev.shown -= uint64(lots)
-	lev.total -= uint64(lots)
+	vol.shown -= uint64(lots)
+	vol.total -= uint64(lots)
 	e.sum += o.digest()
 }
 
@@ -153,7 +163,7 @@ func (e *Engine) refresh(slot uint32) {
 	lev := e.level(&e.books[o.book], o.place, o.key)
 	e.sum -= o.digest()
 	o.shown = min(o.display, o.leaves)
-	lev.shown += uint64(o.shown)
+	e.volume(&e.books[o.book], o.place, o.key).shown += uint64(o.shown)
 	if !mutant(mutIcebergKeeps) {
 		e.unchain(lev, slot)
 		e.prio++

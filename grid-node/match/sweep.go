@@ -128,7 +128,7 @@ func (e *Engine) sweepNext(s *sweep) bool {
 	key := uint32(0)
 	if s.place < placeMarket {
 		key = b.ladders[s.place].next(s.key)
-	} else if s.key != 0 || b.market[s.place-placeMarket].count == 0 {
+	} else if s.key != 0 || b.market[s.place-placeMarket].head == 0 {
 		key = none
 	}
 	if key == none {
