@@ -48,6 +48,22 @@ const (
 	flagMkt  = 16 // a stop without limit, or a market order in a call
 )
 
+// set copies p, but for its place in a queue, field by field as they were written.
+func (o *order) set(p *order) {
+	o.id, o.prio = p.id, p.prio
+	o.key = p.key
+	o.leaves = p.leaves
+	o.cum = p.cum
+	o.shown = p.shown
+	o.display = p.display
+	o.owner = p.owner
+	o.group = p.group
+	o.limit = p.limit
+	o.book = p.book
+	o.place = p.place
+	o.flags = p.flags
+}
+
 func (o *order) side() Side { return Buy + Side(o.place&1) }
 
 // Engine matches. It is not safe for concurrent use.
@@ -161,8 +177,15 @@ func (e *Engine) Apply(op *Op, out []Record) []Record {
 
 // record appends a record, all zero but for its kind and book.
 func (e *Engine) record(k Kind, book uint16) *Record {
-	e.out = append(e.out, Record{Kind: k, Book: book})
-	return &e.out[len(e.out)-1]
+	n := len(e.out)
+	if n == cap(e.out) {
+		e.out = append(e.out, Record{})
+	}
+	e.out = e.out[:n+1]
+	r := &e.out[n]
+	*r = Record{} // in place: a copy would read what was just written, in other widths
+	r.Kind, r.Book = k, book
+	return r
 }
 
 // Order is what a book holds of an order.

@@ -117,7 +117,7 @@ func (e *Engine) rest(slot uint32, o *order) {
 	if o.display != 0 {
 		o.shown = min(o.display, o.leaves)
 	}
-	e.orders[slot] = *o
+	e.orders[slot].set(o)
 	e.link(slot)
 	e.orderData(OrderAdded, &e.orders[slot])
 	e.levelData(o.book, o.place, o.key)

@@ -80,11 +80,14 @@ type Position struct {
 
 // Add moves the position over a record.
 func (p *Position) Add(r *Record) {
-	w := r.words()
-	a := fold(w[0]^p.ExecHash^0xa0761d6478bd642f, w[1]^0xe7037ed1a0b428db)
-	b := fold(w[2]^0x8ebc6af09c88c6e3, w[3]^0x589965cc75374cc3)
-	c := fold(w[4]^0x1d8e4e27c47d124f, w[5]^0xeb44accab455d165)
-	d := fold(w[6]^0xf1357aea2e62a9c5, w[7]^0x9e3779b97f4a7c15)
+	// Each field is read as it was written: a core that reads two of them at once waits until
+	// both are in its cache, behind everything that was written before.
+	small := uint64(r.Book)*0x100000001b3 + uint64(r.Kind)*0x9e3779b97f4a7c15 + uint64(r.Side)*0xbf58476d1ce4e5b9 +
+		uint64(r.Reason)*0x94d049bb133111eb + uint64(r.Flags)*0xc2b2ae3d27d4eb4f
+	a := fold(r.Order^p.ExecHash^0xa0761d6478bd642f, r.Other^0xe7037ed1a0b428db)
+	b := fold(uint64(r.Price)^0x8ebc6af09c88c6e3, uint64(r.Qty)^0x589965cc75374cc3)
+	c := fold(uint64(r.Leaves)^0x1d8e4e27c47d124f, uint64(r.Cum)^0xeb44accab455d165)
+	d := fold((uint64(r.Owner)+uint64(r.Count)*0x100000001b3)^0xf1357aea2e62a9c5, small^0x9e3779b97f4a7c15)
 	p.ExecHash = fold(a^bits.RotateLeft64(c, 23), b+bits.RotateLeft64(d, 41)^0xd6e8feb86659fd93)
 	p.ExecSeq++
 }
