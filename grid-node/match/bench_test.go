@@ -126,24 +126,25 @@ func BenchmarkMatchService(b *testing.B) {
 	flow := mixedFlow(mixedOps)
 	for _, c := range []struct {
 		name  string
-		apply func() (apply func(*Op), end func())
+		apply func() (apply func(int), end func())
 	}{
-		{"clock", func() (func(*Op), func()) { return func(*Op) {}, func() {} }},
-		{"floor", func() (func(*Op), func()) {
+		{"clock", func() (func(int), func()) { return func(int) {}, func() {} }},
+		{"floor", func() (func(int), func()) {
 			f := newFloor(mixedBooks, mixedPrices, len(flow), false)
-			return func(op *Op) { f.fills = f.fills[:0]; f.apply(op) }, func() {}
+			return func(i int) { f.fills = f.fills[:0]; f.apply(&flow[i]) }, func() {}
 		}},
-		{"engine", func() (func(*Op), func()) { return applier(b, 0, len(flow)) }},
-		{"engine-data", func() (func(*Op), func()) { return applier(b, L1|L2|L3, len(flow)) }},
+		{"engine", func() (func(int), func()) { return applier(b, 0, flow, false) }},
+		{"engine-hints", func() (func(int), func()) { return applier(b, 0, flow, true) }},
+		{"engine-data-hints", func() (func(int), func()) { return applier(b, L1|L2|L3, flow, true) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			var times []time.Duration
+			times := make([]time.Duration, 0, 4*len(flow))
 			for b.Loop() {
 				apply, end := c.apply()
 				runtime.GC()
 				for i := range flow {
 					start := time.Now()
-					apply(&flow[i])
+					apply(i)
 					times = append(times, time.Since(start))
 				}
 				end()
@@ -157,10 +158,15 @@ func BenchmarkMatchService(b *testing.B) {
 	}
 }
 
-func applier(b *testing.B, data Data, orders int) (apply func(*Op), end func()) {
-	e := newMixed(b, orders, data)
+func applier(b *testing.B, data Data, flow []Op, hints bool) (apply func(int), end func()) {
+	e := newMixed(b, len(flow), data)
 	out := make([]Record, 0, e.MaxRecords())
-	return func(op *Op) { out = e.Apply(op, out[:0]) }, e.Close
+	return func(i int) {
+		if hints {
+			e.hint(flow, i)
+		}
+		out = e.Apply(&flow[i], out[:0])
+	}, e.Close
 }
 
 // BenchmarkMatchMassCancel reports the longest step of cancelling 100,000 resting orders.

@@ -34,27 +34,35 @@ func (e *Engine) HintNear(op *Op) {
 		}
 		return
 	}
+	if p, key := e.hintPage(op); p != nil {
+		prefetch(unsafe.Pointer(&p.levels[key&(pageSize-1)]))
+		prefetch(unsafe.Pointer(&p.volumes[key&(pageSize-1)]))
+	}
+}
+
+// hintPage returns the page in which a new limit order may rest, nil for none.
+func (e *Engine) hintPage(op *Op) (*page, uint32) {
 	if int(op.Book) >= len(e.books) || op.Side != Buy && op.Side != Sell || op.Type != Limit {
-		return
+		return nil, 0
 	}
 	b := &e.books[op.Book]
 	if b.span == 0 {
-		return
+		return nil, 0
 	}
 	at, why := b.offset(op.Price)
 	if why != None {
-		return
+		return nil, 0
 	}
 	key := b.ticks(op.Side.place(), at)
-	ref := b.ladders[op.Side.place()].refs[key>>pageBits].page
-	p := &e.pages[ref]
-	prefetch(unsafe.Pointer(&p.levels[key&(pageSize-1)]))
-	prefetch(unsafe.Pointer(&p.volumes[key&(pageSize-1)]))
+	return &e.pages[b.ladders[op.Side.place()].refs[key>>pageBits].page], key
 }
 
 // HintNext starts to load the neighbours in the queue, for an operation that is next.
 func (e *Engine) HintNext(op *Op) {
 	if op.Kind == Enter {
+		if p, key := e.hintPage(op); p != nil {
+			prefetch(unsafe.Pointer(&e.orders[p.levels[key&(pageSize-1)].tail]))
+		}
 		return
 	}
 	slot := e.ids.find(e.orders, op.Orig)

@@ -50,6 +50,7 @@ type book struct {
 		volume
 	}
 	auction auction
+	_       [8]byte // whole cache lines
 }
 
 // best is what BestChanged last reported.
