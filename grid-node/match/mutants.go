@@ -1,0 +1,19 @@
+package match
+
+// mutantID names a deliberately broken variant of the engine, as in grid-node/machine.
+type mutantID uint8
+
+const (
+	mutNone mutantID = iota
+	mutSweepMap
+	mutLocalClock
+	mutFloatPrice
+	mutKeepPriority
+	mutSelfTrade
+	mutPressure
+	mutIcebergKeeps
+	mutFOKPartial
+	mutRestoreDisplay
+	mutRestoreSweep
+	mutants
+)

@@ -1,0 +1,298 @@
+package match
+
+import "sort"
+
+func (x *oracle) refuse(op Op, o *oOrder, why Reason) {
+	r := Record{Kind: CancelRejected, Order: op.Orig, Other: op.ID, Owner: op.Owner, Book: op.Book, Reason: why}
+	if o != nil {
+		r.Book = o.book
+	}
+	x.emit(r)
+}
+
+func (x *oracle) mine(op Op) *oOrder {
+	o := x.orders[op.Orig]
+	if o == nil || op.Owner != 0 && op.Owner != o.owner {
+		return nil
+	}
+	x.find(o.book)
+	return o
+}
+
+func (x *oracle) cancel(op Op) {
+	o := x.mine(op)
+	if o == nil {
+		x.refuse(op, nil, UnknownOrder)
+		return
+	}
+	if x.books[o.book].state == Uncrossing {
+		x.refuse(op, o, NotInState)
+		return
+	}
+	x.pull(o, Requested, 0)
+	x.l2(o.book, o.where, o.side, o.price)
+}
+
+func (x *oracle) replace(op Op) {
+	m := x.mine(op)
+	if m == nil {
+		x.refuse(op, nil, UnknownOrder)
+		return
+	}
+	b := x.books[m.book]
+	o := *m
+	if why := x.amend(op, b, m, &o); why != None {
+		x.refuse(op, m, why)
+		return
+	}
+	if op.ID != 0 {
+		o.id = op.ID
+	}
+	only := o.price == m.price && o.stop == m.stop && o.display == m.display && o.leaves <= m.leaves
+	if !only {
+		x.l3(OrderRemoved, m)
+	}
+	delete(x.orders, m.id)
+	if !only {
+		x.l2(m.book, m.where, m.side, m.price)
+	}
+	x.emit(Record{Kind: Replaced, Order: op.Orig, Other: o.id, Side: o.side, Price: op.Price, Qty: op.Qty, Owner: o.owner, Book: o.book, Leaves: o.leaves, Cum: o.cum})
+	switch {
+	case only:
+		x.orders[o.id] = &o
+		if o.shown > o.leaves {
+			o.shown = o.leaves
+			x.l3(OrderChanged, &o)
+			x.l2(o.book, o.where, o.side, o.price)
+		}
+	case o.where != 0:
+		o.prio = 0
+		x.rest(&o)
+	default:
+		o.prio = 0
+		x.trade(b, &o, Day)
+		x.runStops(b)
+	}
+}
+
+func (x *oracle) amend(op Op, b *oBook, m, o *oOrder) Reason {
+	if op.ID != 0 && op.ID != m.id && x.orders[op.ID] != nil {
+		return DuplicateID
+	}
+	if x.doom(m) != nil {
+		return MassCancelling
+	}
+	if b.state != Open && b.state != Call {
+		return NotInState
+	}
+	if op.Display != 0 && m.market || op.Stop != 0 && m.where != 1 {
+		return BadField
+	}
+	if why := b.terms(op, o); why != None {
+		return why
+	}
+	if o.leaves <= m.cum {
+		return QtyFilled
+	}
+	o.leaves -= m.cum
+	if !x.hasRoom(o, false) {
+		return Full
+	}
+	if m.where == 0 && m.post && o.price != m.price && b.state == Open && x.wouldCross(o) {
+		return WouldCross
+	}
+	if m.where == 1 && x.stopReached(b, o) {
+		return TriggerPassed
+	}
+	return None
+}
+
+// --- stops
+
+func (x *oracle) runStops(b *oBook) {
+	for b.lo != nil && b.state == Open {
+		if x.work >= x.cfg.Work {
+			b.busy = true
+			return
+		}
+		l := x.list(b.n, func(o *oOrder) bool {
+			return o.where == 1 && (o.side == Buy && o.stop <= *b.hi || o.side == Sell && o.stop >= *b.lo)
+		})
+		if len(l) == 0 {
+			b.lo, b.hi = nil, nil
+			break
+		}
+		x.activate(b, l[0])
+	}
+	b.busy = b.state == Uncrossing
+}
+
+func (x *oracle) activate(b *oBook, o *oOrder) {
+	x.work++
+	if s := x.doom(o); s != nil {
+		x.sweepOut(o, s)
+		return
+	}
+	delete(x.orders, o.id)
+	x.emit(Record{Kind: Triggered, Order: o.id, Side: o.side, Owner: o.owner, Book: o.book, Price: o.stop, Leaves: o.leaves, Cum: o.cum})
+	tif := Day
+	if o.ioc {
+		tif = IOC
+	}
+	o.where, o.stop, o.prio, o.ioc = 0, 0, 0, false
+	had := x.work
+	x.work = 0
+	x.trade(b, o, tif)
+	x.work += had
+}
+
+// --- mass cancel
+
+func (x *oracle) doom(o *oOrder) *oSweep {
+	for _, s := range x.sweeps {
+		if s.includes(o) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *oSweep) includes(o *oOrder) bool {
+	return o.prio <= s.prio && (s.op.Owner == 0 || s.op.Owner == o.owner) && (s.op.Group == 0 || s.op.Group == o.group) &&
+		(s.op.Book == All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side)
+}
+
+func (x *oracle) sweepOut(o *oOrder, s *oSweep) {
+	s.count++
+	x.pull(o, MassCancelling, s.op.ID)
+}
+
+func (x *oracle) massCancel(op Op) {
+	if op.Book != All && x.find(op.Book) == nil {
+		x.reject(op, UnknownInstrument)
+		return
+	}
+	if op.Side > Sell {
+		x.reject(op, BadField)
+		return
+	}
+	if len(x.sweeps) == 16 {
+		x.reject(op, Busy)
+		return
+	}
+	s := &oSweep{op: op, prio: x.prio}
+	if op.Book != All {
+		s.book = op.Book
+	}
+	x.sweeps = append(x.sweeps, s)
+	x.emit(Record{Kind: Accepted, Order: op.ID, Owner: op.Owner, Side: op.Side, Book: op.Book, Reason: MassCancelling})
+	if len(x.sweeps) == 1 {
+		x.sweepSome()
+	}
+}
+
+func (x *oracle) proceed() {
+	var busy []int
+	for n, b := range x.books {
+		if b.busy {
+			busy = append(busy, int(n))
+		}
+	}
+	sort.Ints(busy)
+	switch {
+	case len(busy) > 0:
+		if b := x.books[uint16(busy[0])]; b.state == Uncrossing {
+			x.uncrossSome(b)
+		} else {
+			x.runStops(b)
+		}
+	case len(x.sweeps) > 0:
+		x.sweepSome()
+	}
+}
+
+func (x *oracle) pending() bool {
+	for _, b := range x.books {
+		if b.busy {
+			return true
+		}
+	}
+	return len(x.sweeps) > 0
+}
+
+// sweepSome visits books, places, queues and orders, each of which costs one.
+func (x *oracle) sweepSome() {
+	s := x.sweeps[0]
+	for x.work < x.cfg.Work {
+		if s.inside {
+			x.sweepQueue(s)
+			continue
+		}
+		if int(s.book) >= x.cfg.Books || s.op.Book != All && s.book != s.op.Book {
+			x.emit(Record{Kind: MassCancelled, Order: s.op.ID, Owner: s.op.Owner, Side: s.op.Side, Book: s.op.Book, Cum: s.count})
+			x.sweeps = x.sweeps[1:]
+			return
+		}
+		x.work++
+		if x.books[s.book] == nil || s.place == 6 {
+			s.book, s.place, s.price = s.book+1, 0, nil
+			continue
+		}
+		if l := x.queue(s, false); len(l) > 0 {
+			key := l[0].key()
+			s.price, s.inside, s.lastPrio = &key, true, 0
+		} else {
+			s.place, s.price = s.place+1, nil
+		}
+	}
+}
+
+// queue returns the orders of the place of a sweep that are behind the price it visited
+// last, or of that price.
+func (x *oracle) queue(s *oSweep, same bool) []*oOrder {
+	return x.list(s.book, func(o *oOrder) bool {
+		if o.placeNo() != s.place {
+			return false
+		}
+		if same {
+			return o.key() == *s.price
+		}
+		if s.price == nil {
+			return true
+		}
+		if o.where == 2 {
+			return false
+		}
+		if (o.side == Buy) == (o.where == 0) {
+			return o.key() < *s.price
+		}
+		return o.key() > *s.price
+	})
+}
+
+func (x *oracle) sweepQueue(s *oSweep) {
+	n, pulled := s.book, (*oOrder)(nil)
+	rest := func() []*oOrder {
+		var l []*oOrder
+		for _, o := range x.queue(s, true) {
+			if o.prio > s.lastPrio && o.prio <= s.prio {
+				l = append(l, o)
+			}
+		}
+		return l
+	}
+	for l := rest(); len(l) > 0 && x.work < x.cfg.Work; l = rest() {
+		x.work++
+		s.lastPrio = l[0].prio
+		if s.includes(l[0]) {
+			x.sweepOut(l[0], s)
+			pulled = l[0]
+		}
+	}
+	if len(rest()) == 0 {
+		s.inside = false
+	}
+	if pulled != nil {
+		x.l2(n, pulled.where, pulled.side, pulled.price)
+	}
+}
