@@ -42,7 +42,13 @@ type located struct {
 	keep [maxLayout]byte // 0xff: must be equal, 0: any printable byte
 	body int             // bytes before "10="
 	used bool            // a message matched
+	hint uint64
 	span []Span
+}
+
+// Places is a hint for Locate.
+func (f *Fields) Places() uint64 {
+	return uint64(f.SymbolOff) ^ uint64(f.QtyOff)<<16 ^ uint64(f.PriceOff)<<32 ^ uint64(f.AccountOff)<<48
 }
 
 // NewLocator returns a locator of the first value of each tag; at most 255 tags.
@@ -57,27 +63,28 @@ func NewLocator(tags ...uint32) *Locator {
 }
 
 // Locate returns where the values of the tags are, in the order of NewLocator. The result
-// is valid until the next call. If msg is not of the form tag=value SOH to its end, no tag
+// is valid until the next call. hint is anything that is known of the places of values, such
+// as Fields.Places: messages that differ in it are not compared. If msg is not of the form tag=value SOH to its end, no tag
 // is there.
-func (l *Locator) Locate(msg []byte) []Span {
-	s := &l.sets[len(msg)%locatorSets]
+func (l *Locator) Locate(msg []byte, hint uint64) []Span {
+	s := &l.sets[(uint64(len(msg))^hint^hint>>16^hint>>32^hint>>48)%locatorSets]
 	for i := range locatorWays {
 		way := (s.recent + i) % locatorWays
-		if k := s.ways[way]; k != nil && k.body == len(msg)-trailer && k.fits(msg) {
+		if k := s.ways[way]; k != nil && k.hint == hint && k.body == len(msg)-trailer && k.fits(msg) {
 			s.recent, k.used = way, true
 			return k.span
 		}
 	}
 	ok := l.read(msg, nil)
 	if ok && len(msg) <= maxLayout {
-		l.remember(s, msg)
+		l.remember(s, msg, hint)
 	}
 	return l.spans
 }
 
 // remember keeps a message that was read in place of the one after the recent, ever more
 // rarely if no messages are alike.
-func (l *Locator) remember(s *locatorSet, msg []byte) {
+func (l *Locator) remember(s *locatorSet, msg []byte, hint uint64) {
 	if s.left > 0 {
 		s.left--
 		return
@@ -94,7 +101,7 @@ func (l *Locator) remember(s *locatorSet, msg []byte) {
 		s.pause = min(2*s.pause+1, maxPause)
 	}
 	s.left, s.recent = s.pause, way
-	k.body, k.used = len(msg)-trailer, false
+	k.body, k.used, k.hint = len(msg)-trailer, false, hint
 	copy(k.raw[:], msg)
 	for i := range k.body {
 		k.keep[i] = 0xff

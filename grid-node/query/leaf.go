@@ -113,8 +113,10 @@ func (n *bytesNode) keep(p *place, rows *bitmap) {
 				m |= uint64(n.set[c[b&63]]) << b
 			}
 		} else {
-			for i := range 64 {
-				m |= uint64(n.set[c[i]]) << i
+			for i := 0; i < 64; i += 8 {
+				x := (*[8]byte)(c[i:])
+				m |= (uint64(n.set[x[0]]) | uint64(n.set[x[1]])<<1 | uint64(n.set[x[2]])<<2 | uint64(n.set[x[3]])<<3 |
+					uint64(n.set[x[4]])<<4 | uint64(n.set[x[5]])<<5 | uint64(n.set[x[6]])<<6 | uint64(n.set[x[7]])<<7) << i
 			}
 		}
 		rows[w] = word & m
@@ -168,8 +170,12 @@ func (n *fixedNode) keep(p *place, rows *bitmap) {
 				m |= bit(uint64(c[b&63]-lo) <= width) << b
 			}
 		default:
-			for i := range 64 {
-				m |= bit(uint64(c[i]-lo) <= width) << i
+			for i := 0; i < 64; i += 8 { // shifts by constants, and no branch
+				x := (*[8]int64)(c[i:])
+				m |= (bit(uint64(x[0]-lo) <= width) | bit(uint64(x[1]-lo) <= width)<<1 |
+					bit(uint64(x[2]-lo) <= width)<<2 | bit(uint64(x[3]-lo) <= width)<<3 |
+					bit(uint64(x[4]-lo) <= width)<<4 | bit(uint64(x[5]-lo) <= width)<<5 |
+					bit(uint64(x[6]-lo) <= width)<<6 | bit(uint64(x[7]-lo) <= width)<<7) << i
 			}
 		}
 		if far {

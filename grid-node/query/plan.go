@@ -41,7 +41,7 @@ func makePlan(s *view.Snapshot, q *Query) *plan {
 	total := int64(s.At() - s.Base())
 	limit := min(max(total/indexShare, 1), maxCandidates)
 	var best *candidate
-	for _, c := range candidates(s, q.Where) {
+	for _, c := range candidates(s, q.Where, p.where) {
 		if best == nil || c.count < best.count {
 			best = &c
 		}
@@ -73,10 +73,10 @@ func makePlan(s *view.Snapshot, q *Query) *plan {
 }
 
 // candidates returns the terms that every row must meet and an index has.
-func candidates(s *view.Snapshot, e *Expr) (all []candidate) {
+func candidates(s *view.Snapshot, e *Expr, where node) (all []candidate) {
 	if e.Op == And {
 		for i := range e.Args {
-			all = append(all, candidates(s, &e.Args[i])...)
+			all = append(all, candidates(s, &e.Args[i], where)...)
 		}
 		return all
 	}
@@ -86,7 +86,7 @@ func candidates(s *view.Snapshot, e *Expr) (all []candidate) {
 	case (e.Op == Eq || e.Op == In) && d.Indexed():
 		all = append(all, equal(s, d, e))
 	case (e.Op == Eq || e.Op == Range) && d.Ordered():
-		if c, ok := ordered(s, d, e); ok {
+		if c, ok := ordered(s, d, e, where); ok {
 			all = append(all, c)
 		}
 	}
@@ -125,7 +125,7 @@ func equal(s *view.Snapshot, d *view.Def, e *Expr) candidate {
 }
 
 // ordered is the candidate of a range in sorted runs. Parts without one are scanned for it.
-func ordered(s *view.Snapshot, d *view.Def, e *Expr) (candidate, bool) {
+func ordered(s *view.Snapshot, d *view.Def, e *Expr, where node) (candidate, bool) {
 	r := *e
 	if e.Op == Eq {
 		r.Values = []view.Value{e.Values[0], e.Values[0]}
@@ -141,25 +141,36 @@ func ordered(s *view.Snapshot, d *view.Def, e *Expr) (candidate, bool) {
 		return candidate{}, false
 	}
 	c := candidate{e: e, d: d}
+	type found struct {
+		p      view.Part
+		places []uint16
+		run    bool
+	}
+	var parts []found
 	for i := range s.Parts() {
 		p := s.Part(i)
-		if places, ok := runOf(&p, d, lo, hi); ok {
-			c.count += int64(len(places))
-		} else {
+		if some, _ := where.part(&p); !some {
+			continue
+		}
+		places, ok := runOf(&p, d, lo, hi)
+		parts = append(parts, found{p, places, ok})
+		if c.count += int64(len(places)); !ok {
 			c.count += int64(p.To-p.From) / (4 * indexShare)
 		}
 	}
 	c.rows = func(add func(uint64) bool) bool {
-		for i := range s.Parts() {
-			p := s.Part(i)
-			if places, ok := runOf(&p, d, lo, hi); ok {
-				for _, x := range places {
-					if int(x) >= p.From && !add(p.First+uint64(x)) {
-						return true
-					}
+		for i := range parts {
+			p := &parts[i].p
+			if !parts[i].run {
+				if !scanPart(s, p, n, add) {
+					return true
 				}
-			} else if some, _ := n.part(&p); some && !scanPart(s, &p, n, add) {
-				return true
+				continue
+			}
+			for _, x := range parts[i].places {
+				if int(x) >= p.From && !add(p.First+uint64(x)) {
+					return true
+				}
 			}
 		}
 		return true

@@ -75,8 +75,9 @@ func (k *rowSink) take(p *place, rows *bitmap) error {
 // sort keeps a row if it is among the first of the page.
 func (k *rowSink) sort(row uint64) error {
 	r := keyedRow{row: row, keys: k.spare[:0]}
+	p := k.x.s.PartOf(row)
 	for _, d := range k.keys {
-		r.keys = append(r.keys, k.x.s.Value(d, row))
+		r.keys = append(r.keys, k.x.s.ValueAt(&p, d, uint32(row-p.First)))
 	}
 	k.spare = r.keys
 	if a := k.x.q.After; a != nil && !k.rows.before(keyedRow{row: a.Seq, keys: a.Keys}, r) {
@@ -122,8 +123,9 @@ func (k *rowSink) finish() error {
 	values := make([]view.Value, 0, len(rows)*len(k.defs))
 	for _, r := range rows {
 		from := len(values)
+		p := x.s.PartOf(r.row)
 		for _, d := range k.defs {
-			values = append(values, x.s.Value(d, r.row))
+			values = append(values, x.s.ValueAt(&p, d, uint32(r.row-p.First)))
 		}
 		out := values[from:len(values):len(values)]
 		x.answer.Rows = append(x.answer.Rows, out)

@@ -69,7 +69,10 @@ func (v *View) apply(entry []byte) error {
 // order fills the row of an order. Everything that can fail comes first.
 func (v *View) order(c *chunk, i uint32, e *order.Entry, msg []byte) error {
 	f := &e.Fields
-	spans := v.find.Locate(msg)
+	// The place in the index is far away: it is loaded while the message is read.
+	place := v.ids.place(msg[f.ClOrdIDOff : int(f.ClOrdIDOff)+int(f.ClOrdIDLen)])
+	before := v.ids.heads[place]
+	spans := v.find.Locate(msg, f.Places())
 	symbol, err := v.code(c, &v.defs[defSymbol], msg[f.SymbolOff:int(f.SymbolOff)+int(f.SymbolLen)], e.Seq)
 	if err != nil {
 		return err
@@ -97,7 +100,7 @@ func (v *View) order(c *chunk, i uint32, e *order.Entry, msg []byte) error {
 		}
 	}
 	v.numbers(c, i, f, msg, spans)
-	v.link(c, i, e, msg, spans)
+	v.link(c, i, e, msg, spans, place, before)
 	return nil
 }
 
@@ -149,7 +152,7 @@ func (v *View) numbers(c *chunk, i uint32, f *order.Fields, msg []byte, spans []
 
 // link makes the row found: by postings, by its ClOrdID and OrigClOrdID, and as the entry
 // that replaced or cancelled another.
-func (v *View) link(c *chunk, i uint32, e *order.Entry, msg []byte, spans []order.Span) {
+func (v *View) link(c *chunk, i uint32, e *order.Entry, msg []byte, spans []order.Span, place, before uint32) {
 	row := uint32(e.Seq)
 	for k, d := range v.posted {
 		if code := *at[uint32](c, d.off, i); code != 0 {
@@ -159,14 +162,14 @@ func (v *View) link(c *chunk, i uint32, e *order.Entry, msg []byte, spans []orde
 	kind := msgType(spans[spanMsgType].Of(msg))
 	put32(at[uint32](c, offHeir, i), 0)
 	*at[byte](c, offMsgType, i) = kind
-	id := msg[e.Fields.ClOrdIDOff : int(e.Fields.ClOrdIDOff)+int(e.Fields.ClOrdIDLen)]
-	v.ids.add(c, i, row, v.ids.place(id))
+	v.ids.add(c, i, row, place, before)
 	orig := spans[spanOrig].Of(msg)
 	if len(orig) == 0 || kind == 'D' {
 		v.origs.skip(c, i)
 		return
 	}
-	v.origs.add(c, i, row, v.origs.place(orig))
+	p := v.origs.place(orig)
+	v.origs.add(c, i, row, p, v.origs.heads[p])
 	v.ids.walk(v, orig, v.base.Load(), e.Seq-1, func(subject uint64) bool {
 		entry := v.log.Read(subject)
 		if entry == nil || string(order.ClOrdID(entry)) != string(orig) {

@@ -19,11 +19,11 @@ func (s *Snapshot) Hash(from, to uint64, more func() bool) (sum uint64, err erro
 	h := xxhash.New()
 	var b []byte
 	for row := from; row <= to; {
-		p := s.partOf(row)
+		p := s.PartOf(row)
 		for i := row - p.First; i < chunkRows && row <= to; i, row = i+1, row+1 {
 			if b = b[:0]; *at[byte](p.c, offMsgType, uint32(i)) != 0 {
 				for k := range s.v.defs {
-					b = appendValue(b, s.value(&p, &s.v.defs[k], uint32(i)))
+					b = appendValue(b, s.ValueAt(&p, &s.v.defs[k], uint32(i)))
 				}
 			}
 			b = append(b, 0xff)

@@ -35,10 +35,10 @@ func (x *hashIndex) place(text []byte) uint32 {
 	return uint32(maphash.Bytes(x.seed, text)) & uint32(len(x.heads)-1)
 }
 
-// add puts a row before all others of its place.
-func (x *hashIndex) add(c *chunk, i, row, place uint32) {
-	put32(at[uint32](c, x.next, i), x.heads[place])
-	atomic.StoreUint32(&x.heads[place], row)
+// add puts a row before all others of its place, the newest of which is before.
+func (x *hashIndex) add(c *chunk, i, row, place, before uint32) {
+	put32(at[uint32](c, x.next, i), before)
+	release32(&x.heads[place], row)
 }
 
 // walk calls do for each row of the text's place that is in (base, last], the newest first,

@@ -92,11 +92,11 @@ func (p *postings) addBlock(l *list, row uint32) {
 	put32(&b.next, 0)
 	switch {
 	case l.tail == 0 || atomic.LoadUint32(&l.head) == 0:
-		atomic.StoreUint32(&l.head, i)
+		release32(&l.head, i)
 	case mutant(mutPostingLost) && row%8 == 3:
 		// the block is never linked
 	default:
-		atomic.StoreUint32(&p.block(l.tail).next, i)
+		release32(&p.block(l.tail).next, i)
 	}
 	l.tail, l.fill = i, 1
 }

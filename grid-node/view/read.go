@@ -189,11 +189,12 @@ func (s *Snapshot) LogText(d *Def, row uint64) []byte {
 
 // Value returns a field of a row that the snapshot Has.
 func (s *Snapshot) Value(d *Def, row uint64) Value {
-	p := s.partOf(row)
-	return s.value(&p, d, uint32(row)&(chunkRows-1))
+	p := s.PartOf(row)
+	return s.ValueAt(&p, d, uint32(row)&(chunkRows-1))
 }
 
-func (s *Snapshot) value(p *Part, d *Def, i uint32) Value {
+// ValueAt returns a field of the row at a place of a part.
+func (s *Snapshot) ValueAt(p *Part, d *Def, i uint32) Value {
 	row := p.First + uint64(i)
 	switch d.store {
 	case inRow:

@@ -92,10 +92,11 @@ func (s *Snapshot) Parts() int {
 
 // Part returns part i, the oldest first.
 func (s *Snapshot) Part(i int) Part {
-	return s.partOf(((s.base + 1) >> chunkBits << chunkBits) + uint64(i)<<chunkBits)
+	return s.PartOf(((s.base + 1) >> chunkBits << chunkBits) + uint64(i)<<chunkBits)
 }
 
-func (s *Snapshot) partOf(row uint64) Part {
+// PartOf returns the part of a row.
+func (s *Snapshot) PartOf(row uint64) Part {
 	n := row >> chunkBits
 	p := Part{c: s.v.chunkOf(row), First: n << chunkBits, From: 0, To: chunkRows, last: s.at}
 	if s.base+1 > p.First {
