@@ -1,0 +1,16 @@
+package view
+
+// mutantID names a deliberately broken variant, as in grid-node/machine.
+type mutantID uint8
+
+const (
+	mutNone mutantID = iota
+	mutZoneEdge
+	mutPostingLost
+	mutDictCollision
+	mutPrefixIgnored
+	mutStateEarly
+	mutRunEdge
+	mutFarIgnored
+	mutants
+)
