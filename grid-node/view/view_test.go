@@ -160,7 +160,7 @@ func TestFullViewKeepsItsRows(t *testing.T) {
 	}
 }
 
-// TestRowsAreBounded applies more rows than were asked for.
+// TestMemoryOfRowsIsBounded applies more rows than were asked for.
 func TestMemoryOfRowsIsBounded(t *testing.T) {
 	if race.Enabled {
 		t.Skip("one goroutine alone, and minutes with the race detector: make test runs it without")
