@@ -32,6 +32,7 @@ GO        := go
 VERSION   := $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
 CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
+MYPY      := 2.4.1
 PROGRAMS  := grid-node grid-sink order-probe operator kubectl-ordergrid
 
 ##@ Start here
@@ -212,6 +213,11 @@ e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill
 .PHONY: sinks-check
 sinks-check: ## Kill 50 primaries under load, and every third time the sink: each order is downstream once (minutes)
 	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
+
+.PHONY: clients-check
+clients-check: ## Clients of other languages: 50 primaries killed under load, each acknowledged order there once; types of the Python client (minutes)
+	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check mypy==$(MYPY)
+	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -timeout 30m -v ./clients/...
 
 ##@ Cluster
 

@@ -82,7 +82,7 @@ class AsyncClient:
         """The partition that a FIX message belongs to, by its ClOrdID."""
         key = find_cl_ord_id(fix)
         if key is None:
-            raise Rejected(0, 1, tag=11, text="not sent: the message has no ClOrdID to route by")
+            raise Rejected(0, 1, tag=11, text="not sent: the message has no ClOrdID, allowed: one, which the partition follows from")
         return partition_of(key, len(self._grid.parts))
 
     def _check(self, partition: int) -> int:

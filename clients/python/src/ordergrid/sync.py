@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union
 
@@ -149,7 +149,7 @@ class Client:
     def follow(
         self, partition: int, *, after: Position = Position(), at_end: bool = False, replica: str = "", name: str = "",
         account: str = "", window: int = 1 << 20,
-    ) -> Iterator[Batch]:  # fmt: skip
+    ) -> Generator[Batch, None, None]:  # fmt: skip
         """The committed log of a partition as it grows, behind `after`, without end; see AsyncClient.follow."""
         follower = self._run(
             _call(
