@@ -17,7 +17,7 @@ from ordergrid import (
     OtherOrder, Position, ReadMode, Receipt, Rejected, TLSFailure, Unavailable, WindowFull, fate_of, fix,
 )  # fmt: skip
 
-BURST = 32  # orders of a partition in 10 ms: a log that grows faster takes longer to be copied after each kill
+BURST = 8  # orders of a partition in 10 ms: a log that grows faster takes longer to be copied after each kill
 KILLS = int(os.environ.get("ORDERGRID_CLIENT_KILLS", "3"))
 
 
@@ -289,7 +289,7 @@ class Kills(unittest.TestCase):
     async def _progress(self, load: Load, before: int) -> None:
         """Waits until orders are acknowledged again."""
         deadline = time.monotonic() + 60
-        while len(load.receipts) < before + 500:
+        while len(load.receipts) < before + 200:
             self.assertLess(time.monotonic(), deadline, "no order was acknowledged after the kill")
             await asyncio.sleep(0.005)
 
