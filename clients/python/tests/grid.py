@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import urllib.request
+from collections.abc import Iterator
 from typing import Any, Optional
 
 from ordergrid import TLS
@@ -43,11 +45,33 @@ class Grid:
 
     def kill(self, address: str) -> None:
         """kill -9 of the process that listens there."""
+        os.kill(self._pid(address), signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def stopped(self, address: str) -> Iterator[None]:
+        """The process that listens there stands still meanwhile."""
+        pid = self._pid(address)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def _pid(self, address: str) -> int:
         for n in self.nodes():
             if n["address"] == address and n["pid"]:
-                os.kill(n["pid"], signal.SIGKILL)
-                return
+                return int(n["pid"])
         raise RuntimeError(f"no process of the grid listens on {address}")
+
+    def prefer(self, partition: str, pod: str) -> None:
+        """Asks for a hand-over: the primary of a partition, by the name of its record, is to be on this pod."""
+        request = urllib.request.Request(
+            f"{self.arbiter}/v1/partitions/{partition}/spec",
+            json.dumps({"preferredPod": pod}).encode(),
+            {"Content-Type": "application/json"},
+            method="PUT",
+        )
+        urllib.request.urlopen(request, timeout=10).close()
 
     def verify(self) -> tuple[int, str]:
         """The product's own judgement of all replicas: exit code and text."""

@@ -275,6 +275,42 @@ class Kills(unittest.TestCase):
             code, text = await asyncio.to_thread(g.verify)
             self.assertEqual(code, 0, text)
 
+    def test_primary_stopped_and_handed_over(self) -> None:
+        """A primary that stands still (kill -STOP) closes no connection: its successor is found. Then a planned hand-over."""
+        asyncio.run(self._stopped())
+
+    async def _stopped(self) -> None:
+        with grid.Grid("--partitions", "1", "--shards", "1") as g:
+            async with await AsyncClient.connect(g.endpoints, request_timeout=30.0) as client:
+                load = Load(client, 0)
+                task = asyncio.create_task(load.run())
+                await self._in_sync(client, g)
+                await self._progress(load, 0)
+                was = client.partitions()[0].primary
+                assert was is not None
+                before = len(load.receipts)
+                with g.stopped(was.address):
+                    await self._progress(load, before)
+                    await client.refresh()
+                    now = client.partitions()[0].primary
+                    assert now is not None
+                    self.assertNotEqual(now.id, was.id)
+                await self._in_sync(client, g)
+                other = next(m for m in client.partitions()[0].members if m != client.partitions()[0].primary)
+                g.prefer("dev-p0", other.id.split("/")[0])
+                deadline = time.monotonic() + 60
+                while client.partitions()[0].primary != other:
+                    self.assertLess(time.monotonic(), deadline, "it was not handed over")
+                    await asyncio.sleep(0.02)
+                    with contextlib.suppress(OrderGridError):
+                        await client.refresh()
+                await self._progress(load, len(load.receipts))
+                load.done = True
+                await task
+                await self._judge(client, load)
+            code, text = await asyncio.to_thread(g.verify)
+            self.assertEqual(code, 0, text)
+
     async def _in_sync(self, client: AsyncClient, g: grid.Grid) -> None:
         """Waits until every partition has both copies again."""
         deadline = time.monotonic() + 60

@@ -35,14 +35,14 @@ from .errors import (
     fate_of,
 )
 from .log import LogEntry, Order, OrderID, Position, Receipt, parse_order_id
-from .sync import Client
+from .sync import Client, PlainSession
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "TLS", "AsyncClient", "Batch", "Client", "Closed", "Config", "Diverged", "Fate", "Follower", "FrameError", "Freed",
-    "Goaway", "InvalidArgument", "LogEntry", "LogFault", "LogReader", "Member", "NotFound", "NotSent", "Order", "OrderError",
-    "OrderGridError", "OrderID", "OtherOrder", "Partition", "Position", "ProtocolError", "ReadMode", "Receipt", "Rejected",
-    "Replaced", "Session", "SnapshotRequired", "TLSFailure", "Unavailable", "UnknownOutcome", "WindowFull", "fate_of", "fix",
-    "parse_order_id",
+    "TLS", "AsyncClient", "Batch", "Client", "Closed", "Config", "Diverged", "Fate", "Follower", "FrameError",
+    "Freed", "Goaway", "InvalidArgument", "LogEntry", "LogFault", "LogReader", "Member", "NotFound", "NotSent",
+    "Order", "OrderError", "OrderGridError", "OrderID", "OtherOrder", "Partition", "PlainSession", "Position",
+    "ProtocolError", "ReadMode", "Receipt", "Rejected", "Replaced", "Session", "SnapshotRequired", "TLSFailure",
+    "Unavailable", "UnknownOutcome", "WindowFull", "fate_of", "fix", "parse_order_id",
 ]  # fmt: skip

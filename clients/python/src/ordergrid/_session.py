@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from collections import deque
 from typing import Any, Optional
 
 from . import wire
 from ._connection import Connection, Lost, goaway, refusal
 from ._grid import Backoff, Grid, within
 from ._opener import Hint, Opener, hint_of
-from ._window import Cell, Done, Window
+from ._suspicion import Suspicion
+from ._window import Cell, Done, Window, resolve
 from .config import MAX_WINDOW
 from .errors import (
     Closed, NotSent, OrderGridError, ProtocolError, Rejected, Unavailable, UnknownOutcome, WindowFull, permanent,
@@ -51,12 +51,10 @@ class Session:
         self._openers = 0  # that wait for the connection
         self._trouble: Optional[BaseException] = None
         self._last_ok = self._loop.time()
-        self._suspected = self._pinged = 0.0
-        self._looking: Optional[asyncio.Task[None]] = None
+        self._suspicion = Suspicion(grid, self._opener)
         self._out = bytearray()
         self._flushing = False
         self._ticker: Optional[asyncio.TimerHandle] = None
-        self._room: deque[asyncio.Future[None]] = deque()
         self.accepted = self.refused = self.unknown = self.not_sent = self.resent = self.duplicates = self.connects = 0
 
     # what callers do
@@ -72,7 +70,7 @@ class Session:
                 return await self.submit_nowait(fix, timeout=deadline - self._loop.time())
             except WindowFull:
                 room: asyncio.Future[None] = self._loop.create_future()
-                self._room.append(room)
+                self._win.room.append(room)
                 try:
                     await asyncio.wait_for(room, max(deadline - self._loop.time(), 0.001))
                 except asyncio.TimeoutError:
@@ -85,7 +83,7 @@ class Session:
         sent, otherwise it may be applied.
         """
         future: asyncio.Future[Receipt] = self._loop.create_future()
-        self.enqueue(fix, lambda r, e: _resolve(future, r, e), timeout=timeout, future=future)
+        self.enqueue(fix, lambda r, e: resolve(future, r, e), timeout=timeout, future=future)
         return future
 
     def enqueue(self, fix: bytes, done: Done, *, timeout: Optional[float] = None, future: Optional[Any] = None) -> None:
@@ -125,7 +123,7 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        for task in (self._recovery, self._looking):
+        for task in (self._recovery, self._suspicion.looking):
             if task is not None:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, OrderGridError):
@@ -190,13 +188,16 @@ class Session:
                 raise self._violation(f"ack of order {client_seq} has seq {seq}, allowed: more than {self._last_seq}")
         elif not seq:
             raise self._violation(f"ack of order {client_seq} has seq 0, allowed: 1 or more")
-        self._last_ack, self._last_seq = max(self._last_ack, client_seq), max(self._last_seq, seq)
+        if client_seq > self._last_ack:
+            self._last_ack = client_seq
+        if seq > self._last_seq:
+            self._last_seq = seq
         if epoch > self._opener.epoch:
             self._opener.epoch = epoch
         self._good()
         win.settle(client_seq)
-        if self._room:
-            self._wake_room()
+        if win.room:
+            win.wake()
         self.accepted += 1
         if flags & 1:
             self.duplicates += 1
@@ -229,7 +230,7 @@ class Session:
             return
         self._good()
         win.settle(seq)
-        self._wake_room()
+        self._win.wake()
         if cell.done is None:
             return
         if m.code in _DECIDES or not cell.resent and m.code != 6:
@@ -249,7 +250,8 @@ class Session:
             raise Lost("the grid forgot the session: it is opened anew")
 
     def _good(self) -> None:
-        self._last_ok = self._loop.time()
+        if self._connection is not None:
+            self._last_ok = self._connection.heard
         if self._trouble is not None:
             self._trouble, self._opener.back = None, Backoff()
 
@@ -258,14 +260,6 @@ class Session:
 
     def _violation(self, what: str) -> ProtocolError:
         return ProtocolError(self._address(), f"p{self.partition}: {what}")
-
-    def _wake_room(self) -> None:
-        n = self._win.limit - (self._win.next - self._win.head)
-        while n > 0 and self._room:
-            w = self._room.popleft()
-            if not w.done():
-                w.set_result(None)
-                n -= 1
 
     # time
 
@@ -280,7 +274,9 @@ class Session:
             elif cell.done is not None and cell.deadline <= now:
                 self._give_up(seq, Unavailable(f"its time is over; last failure: {self._trouble}"))
         if win.cells:
-            self._suspect(now)
+            head, c = win.cells.get(win.head), self._connection
+            if c is not None and head is not None:
+                self._suspicion.look(c, now, max(head.submitted, self._last_ok))
             self._ticker = self._loop.call_later(_TICK, self._tick)
 
     def _give_up(self, seq: int, why: Any) -> None:
@@ -297,38 +293,12 @@ class Session:
         self._win.take_back()
         if done is not None:
             done(None, error)
-        self._wake_room()
+        self._win.wake()
 
     def _give_up_all(self, why: BaseException) -> None:
         for seq in list(self._win.cells):
             if seq in self._win.cells and self._win.cells[seq].done is not None:
                 self._give_up(seq, why)
-
-    def _suspect(self, now: float) -> None:
-        """A node that is cut off closes no connection: the others are asked who the primary is."""
-        c, limit = self._connection, self._config.suspect_after
-        head = self._win.cells.get(self._win.head)
-        if c is None or head is None or now - max(head.submitted, self._last_ok) < limit:
-            return
-        if now - self._pinged >= limit and c.heard >= self._pinged:
-            self._pinged = now
-            c.write(wire.PING.write(wire.Request(1)))
-        elif c.heard < self._pinged and now - self._pinged >= 5 * limit:
-            c.fail(Lost(f"{c.address}: no answer, not even to a ping"))
-            return
-        if self._looking is None and now - self._suspected >= limit / 4:
-            self._suspected = now
-            self._looking = asyncio.create_task(self._ask_others(c))
-
-    async def _ask_others(self, c: Connection) -> None:
-        try:
-            with contextlib.suppress(OrderGridError):
-                await self._grid.refresh(self.partition, c.address)
-            p = self._grid.parts[self.partition]
-            if p.epoch > self._opener.epoch and p.primary and p.primary.id != c.member:
-                c.fail(Lost(f"{c.address}: no answer, and {p.primary.address} is the primary since epoch {p.epoch}"))
-        finally:
-            self._looking = None
 
     # connecting
 
@@ -409,7 +379,7 @@ class Session:
         win.limit = min(self._config.max_in_flight, m.window, MAX_WINDOW)
         win.empties = set(range(first, win.head))
         self.connects += 1
-        self._connection, self._last_ok, self._pinged = c, self._loop.time(), 0.0
+        self._connection, self._last_ok = c, self._loop.time()
         self._out.clear()
         for seq in range(first, win.head):
             self._frame(seq, b"")
@@ -425,15 +395,5 @@ class Session:
         c.handle(self._on_frame)
         if c.error is not None:
             self._connection = None
-        self._wake_room()
+        self._win.wake()
         return self._connection is not None
-
-
-def _resolve(future: asyncio.Future[Receipt], receipt: Optional[Receipt], error: Optional[BaseException]) -> None:
-    if future.done():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        assert receipt is not None
-        future.set_result(receipt)

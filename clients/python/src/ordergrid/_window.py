@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
@@ -30,11 +32,18 @@ class Window:
     def __init__(self, limit: int) -> None:
         self.cells: dict[int, Cell] = {}
         self.head, self.next, self.limit = 1, 1, limit
+        self.room: deque[asyncio.Future[None]] = deque()
         self.empties: set[int] = set()
         """Numbers that were sent without payload on this connection, for no caller, and are not answered."""
 
-    def full(self) -> bool:
-        return self.next - self.head >= self.limit
+    def wake(self) -> None:
+        """Wakes as many that wait for room as have it now."""
+        n = self.limit - (self.next - self.head)
+        while n > 0 and self.room:
+            w = self.room.popleft()
+            if not w.done():
+                w.set_result(None)
+                n -= 1
 
     def add(self, cell: Cell) -> int:
         seq = self.next
@@ -79,3 +88,14 @@ class Window:
         for _, cell in keep:
             self.add(cell)
         return lost
+
+
+def resolve(future: asyncio.Future[Receipt], receipt: Optional[Receipt], error: Optional[BaseException]) -> None:
+    """Gives a future its outcome, if it was not cancelled."""
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        assert receipt is not None
+        future.set_result(receipt)
