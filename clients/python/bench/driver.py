@@ -62,8 +62,15 @@ class Figures:
 def synchronous(endpoints: list[str], clients: int, warmup: float, duration: float, size: int, prefix: str) -> str:
     """As many threads, each with a plain client of its own."""
     figures = Figures()
+    failed: list[BaseException] = []
 
     def work(i: int) -> None:
+        try:
+            submit(i)
+        except BaseException as e:
+            failed.append(e)
+
+    def submit(i: int) -> None:
         with Client(endpoints) as client, client.session(i % len(client.partitions())) as session:
             orders = Orders(prefix + chr(ord("a") + i), size)
             while not figures.stop:
@@ -83,6 +90,8 @@ def synchronous(endpoints: list[str], clients: int, warmup: float, duration: flo
     figures.on, took, figures.stop = False, time.perf_counter() - began, True
     for t in threads:
         t.join()
+    if failed:
+        raise failed[0]
     return figures.line(took, 0)
 
 

@@ -13,7 +13,7 @@ from typing import Optional
 
 import grid
 from ordergrid import (
-    TLS, AsyncClient, Client, Fate, Goaway, InvalidArgument, LogEntry, NotFound, Order, OrderError, OrderGridError,
+    TLS, AsyncClient, Client, Closed, Fate, Goaway, InvalidArgument, LogEntry, NotFound, Order, OrderError, OrderGridError,
     OtherOrder, Position, ReadMode, Receipt, Rejected, TLSFailure, Unavailable, WindowFull, fate_of, fix,
 )  # fmt: skip
 
@@ -127,6 +127,19 @@ class PlainClient(unittest.TestCase):
         futures = [self.client.submit_async(order(f"SA-{i}")) for i in range(2000)]
         self.assertEqual(len({(f.result().partition, f.result().seq) for f in futures}), 2000)
 
+    def test_session_of_ones_own(self) -> None:
+        n = len(self.client.partitions())
+        with self.client.session(1) as session:
+            receipts = [session.submit(order(id_in(1, n, f"OWN{i}"))) for i in range(200)]
+            self.assertEqual([r.partition for r in receipts], [1] * 200)
+            self.assertEqual([r.seq for r in receipts], sorted({r.seq for r in receipts}))
+            with self.assertRaises(Rejected) as caught:
+                session.submit(order(id_in(1, n, "OWN0")))
+            self.assertEqual((caught.exception.code, caught.exception.detail), (2, receipts[0].seq))
+            self.assertGreater(session.submit(order(id_in(1, n, "OWN-LAST"))).seq, receipts[-1].seq)
+        self.assertRaises(Closed, session.submit, order("OWN-CLOSED"))
+        self.assertRaises(InvalidArgument, self.client.session, 99)
+
     def test_read_log_of_every_replica(self) -> None:
         p = self.client.submit(order("RL-1")).partition
         logs = [[e.hash for e in self.client.read_log(p, replica=m.address)] for m in self.client.partitions()[p].members]
@@ -185,6 +198,8 @@ class OverTLS(unittest.TestCase):
                 self.assertEqual(client.get_by_cl_ord_id("TLS-1").id, receipt.id)
                 self.assertEqual(len(client.submit_many([order(f"TLS-M-{i}") for i in range(1000)])), 1000)
                 self.assertGreater(next(client.follow(receipt.partition)).through.seq, 0)
+                with client.session(0) as session:
+                    self.assertEqual(len({session.submit(order(id_in(0, 2, f"TLS-S{i}"))).seq for i in range(50)}), 50)
             with self.assertRaises(TLSFailure, msg="without a certificate"):
                 Client(g.endpoints, tls=TLS(g.tls.ca), dial_timeout=2)
             with self.assertRaises(TLSFailure, msg="another name"):
@@ -247,6 +262,7 @@ class Kills(unittest.TestCase):
                 followed: list[LogEntry] = []
                 follower = asyncio.create_task(self._follow(client, 0, followed))
                 single = asyncio.create_task(self._one_by_one(client, loads[0]))
+                own = asyncio.create_task(asyncio.to_thread(self._of_a_thread, g, loads[1]))
                 for n in range(KILLS):
                     await self._in_sync(client, g)
                     primary = client.partitions()[n % len(loads)].primary
@@ -257,9 +273,13 @@ class Kills(unittest.TestCase):
                 for load in loads:
                     load.done = True
                 await asyncio.gather(*tasks, single)
+                mine = await own
                 await self._in_sync(client, g)
                 for load in loads:
                     await self._judge(client, load)
+                at = {e.seq: e.cl_ord_id async for e in client.read_log(1)}
+                self.assertEqual([at[r.seq] for r in mine.values()], list(mine), "orders of a thread's own session")
+                self.assertEqual(Counter(at.values())["THREAD-1"], 1)
                 end = client.read_log(0)
                 want = [e async for e in end]
                 while len(followed) < len(want):
@@ -332,6 +352,16 @@ class Kills(unittest.TestCase):
     async def _follow(self, client: AsyncClient, partition: int, into: list[LogEntry]) -> None:
         async for batch in client.follow(partition):
             into += batch.entries
+
+    def _of_a_thread(self, g: grid.Grid, load: Load) -> dict[str, Receipt]:
+        """Synchronous orders over a session of a thread's own."""
+        receipts: dict[str, Receipt] = {}
+        with Client(g.endpoints, request_timeout=30.0) as client, client.session(load.partition) as session:
+            while not load.done:
+                cl_ord_id = f"THREAD-{len(receipts) + 1}"
+                receipts[cl_ord_id] = session.submit(order(cl_ord_id))
+                time.sleep(0.001)
+        return receipts
 
     async def _one_by_one(self, client: AsyncClient, load: Load) -> None:
         """Synchronous orders and reads beside the load."""

@@ -234,7 +234,7 @@ class Window(unittest.TestCase):
         async def test(node: Node, s: Session) -> None:
             for wait in (0.0, 0.03):
                 node.peers[-1].drop()
-                while s._connection is not None:
+                while s.connection is not None:
                     await asyncio.sleep(0)
                 future = s.submit_nowait(b"taken back")
                 future.cancel()

@@ -33,7 +33,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, address: str) -> None:
         self.address = address
         self.member = ""
-        self.heard = asyncio.get_running_loop().time()
+        self._loop = asyncio.get_running_loop()
+        self.heard = self._loop.time()
         """When the last bytes came."""
         self.on_lost: Callable[[BaseException], None] = lambda _: None
         self.error: Optional[BaseException] = None
@@ -50,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self.heard = asyncio.get_running_loop().time()
+        self.heard = self._loop.time()
         if self._rest:
             data = self._rest + data
         at, n = 0, len(data)
@@ -88,6 +89,13 @@ class Connection(asyncio.Protocol):
         if self._transport is not None and self.error is None:
             self._transport.write(data)
 
+    def plain_file(self) -> int:
+        """The file of a connection without TLS on which nothing waits to be written; -1 for others."""
+        t = self._transport
+        if t is None or t.get_extra_info("sslcontext") is not None or t.get_write_buffer_size():
+            return -1
+        return int(t.get_extra_info("socket").fileno())
+
     def fail(self, error: BaseException) -> None:
         """Ends the connection; its user is told once."""
         if self.error is not None:
@@ -117,7 +125,7 @@ class Connection(asyncio.Protocol):
         while not self._inbox:
             if self.error is not None:
                 raise self.error
-            self._waiter = asyncio.get_running_loop().create_future()
+            self._waiter = self._loop.create_future()
             await self._waiter
         frame = self._inbox.popleft()
         if frame[4] == wire.GOAWAY.number:

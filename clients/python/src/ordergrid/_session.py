@@ -46,7 +46,7 @@ class Session:
         self._opened = self._evicting = self._closed = False
         self._expected = 0  # what a node last reported as missing
         self._last_ack = self._last_seq = 0
-        self._connection: Optional[Connection] = None
+        self.connection: Optional[Connection] = None
         self._recovery: Optional[asyncio.Task[None]] = None
         self._openers = 0  # that wait for the connection
         self._trouble: Optional[BaseException] = None
@@ -103,7 +103,7 @@ class Session:
         seq = win.add(cell)
         if self._ticker is None:
             self._ticker = self._loop.call_later(_TICK, self._tick)
-        if self._connection is None or self._evicting:
+        if self.connection is None or self._evicting:
             self._connect()
             return
         self._encode(seq, cell)
@@ -129,8 +129,8 @@ class Session:
                 with contextlib.suppress(asyncio.CancelledError, OrderGridError):
                     await task
         self._give_up_all(Closed("the client was closed"))
-        if self._connection is not None:
-            self._connection.fail(Closed("the client was closed"))
+        if self.connection is not None:
+            self.connection.fail(Closed("the client was closed"))
         if self._ticker is not None:
             self._ticker.cancel()
 
@@ -151,8 +151,8 @@ class Session:
 
     def _flush(self) -> None:
         self._flushing = False
-        if self._out and self._connection is not None:
-            self._connection.write(bytes(self._out))
+        if self._out and self.connection is not None:
+            self.connection.write(bytes(self._out))
         self._out.clear()
 
     # what comes in
@@ -250,13 +250,13 @@ class Session:
             raise Lost("the grid forgot the session: it is opened anew")
 
     def _good(self) -> None:
-        if self._connection is not None:
-            self._last_ok = self._connection.heard
+        if self.connection is not None:
+            self._last_ok = self.connection.heard
         if self._trouble is not None:
             self._trouble, self._opener.back = None, Backoff()
 
     def _address(self) -> str:
-        return self._connection.address if self._connection else ""
+        return self.connection.address if self.connection else ""
 
     def _violation(self, what: str) -> ProtocolError:
         return ProtocolError(self._address(), f"p{self.partition}: {what}")
@@ -274,7 +274,7 @@ class Session:
             elif cell.done is not None and cell.deadline <= now:
                 self._give_up(seq, Unavailable(f"its time is over; last failure: {self._trouble}"))
         if win.cells:
-            head, c = win.cells.get(win.head), self._connection
+            head, c = win.cells.get(win.head), self.connection
             if c is not None and head is not None:
                 self._suspicion.look(c, now, max(head.submitted, self._last_ok))
             self._ticker = self._loop.call_later(_TICK, self._tick)
@@ -311,17 +311,17 @@ class Session:
                 await within(timeout, asyncio.shield(self._recovery), f"p{self.partition}: no session in time")
         finally:
             self._openers -= 1
-        if self._connection is None:
+        if self.connection is None:
             raise self._trouble or Unavailable(f"p{self.partition}: no session")
 
     def _connect(self, hint: Optional[Hint] = None, failed: str = "", always: bool = True) -> None:
-        if self._recovery is None and not self._closed and self._connection is None and (always or self._win.waiting()):
-            self._recovery = asyncio.create_task(self._recover(hint, failed))
+        if self._recovery is None and not self._closed and self.connection is None and (always or self._win.waiting()):
+            self._recovery = self._loop.create_task(self._recover(hint, failed))
 
     def _on_lost(self, error: BaseException) -> None:
         if self._closed:
             return
-        c, self._connection = self._connection, None
+        c, self.connection = self.connection, None
         self._out.clear()
         self._trouble = error
         self._connect(hint_of(error), c.address if c else "", always=False)
@@ -379,7 +379,7 @@ class Session:
         win.limit = min(self._config.max_in_flight, m.window, MAX_WINDOW)
         win.empties = set(range(first, win.head))
         self.connects += 1
-        self._connection, self._last_ok = c, self._loop.time()
+        self.connection, self._last_ok = c, self._loop.time()
         self._out.clear()
         for seq in range(first, win.head):
             self._frame(seq, b"")
@@ -394,6 +394,6 @@ class Session:
         self._flush()
         c.handle(self._on_frame)
         if c.error is not None:
-            self._connection = None
+            self.connection = None
         self._win.wake()
-        return self._connection is not None
+        return self.connection is not None

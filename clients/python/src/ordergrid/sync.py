@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
+import select
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union
 
+from ._connection import Connection
 from ._grid import Partition
 from ._readers import Batch
 from .aio import AsyncClient, ReadMode
 from .errors import Closed, OrderError, WindowFull
 from .log import LogEntry, Order, OrderID, Position, Receipt
+from .wire import ACK
 
 _T = TypeVar("_T")
+_LOOP_EVERY = 1.0
+_ACK_SIZE = 56
 Outcome = Union[Receipt, OrderError]
 
 
@@ -198,6 +205,8 @@ class PlainSession:
 
     def __init__(self, endpoints: Sequence[str], options: dict[str, Any], partition: int) -> None:
         self._lock = threading.Lock()
+        self._loop_due = 0.0
+        self._polled: Optional[Connection] = None
         self._loop = asyncio.new_event_loop()
         try:
             self._client = self._loop.run_until_complete(AsyncClient.connect(endpoints, **options))
@@ -219,18 +228,41 @@ class PlainSession:
 
             def done(receipt: Optional[Receipt], error: Optional[BaseException]) -> None:
                 outcome.append(receipt or error)
-                self._loop.stop()
+                if self._loop.is_running():
+                    self._loop.stop()
 
             try:
                 self._session.enqueue(fix, done, timeout=timeout)
             except WindowFull:  # of orders that were given up before
                 return self._loop.run_until_complete(self._session.submit(fix, timeout=timeout))
+            self._read(outcome)
             while not outcome:
                 self._loop.run_forever()
             if isinstance(outcome[0], Receipt):
                 return outcome[0]
             assert outcome[0] is not None
             raise outcome[0]
+
+    def _read(self, outcome: list[Any]) -> None:
+        """Waits for the answer at the socket, which spares the event loop's part of the time. What takes longer, or is a
+        lost connection, is left to the event loop; so are its timers, now and then."""
+        c, now = self._session.connection, time.monotonic()
+        file = c.plain_file() if c is not None and hasattr(select, "poll") else -1
+        if c is None or file < 0 or now >= self._loop_due:
+            self._loop_due = now + _LOOP_EVERY
+            return
+        if c is not self._polled:
+            self._polled, self._poll = c, select.poll()
+            self._poll.register(file, select.POLLIN)
+        while not outcome and c.error is None and self._poll.poll(20):
+            try:
+                data = os.read(file, 1 << 16)
+            except OSError:
+                return
+            if len(data) != _ACK_SIZE or data[4] != ACK.number:
+                self._loop.call_soon(c.data_received, data)  # what it leads to takes the event loop
+                return
+            c.data_received(data)
 
     def close(self) -> None:
         """Ends the session and its connection."""
