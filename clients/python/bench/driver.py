@@ -95,7 +95,9 @@ def synchronous(endpoints: list[str], clients: int, warmup: float, duration: flo
     return figures.line(took, 0)
 
 
-async def pipelined(endpoints: list[str], clients: int, window: int, warmup: float, duration: float, size: int, prefix: str) -> str:
+async def pipelined(
+    endpoints: list[str], clients: int, window: int, warmup: float, duration: float, size: int, prefix: str
+) -> str:
     """As many sessions of one asyncio client, each with window orders in flight."""
     figures, now = Figures(), time.perf_counter
     async with await AsyncClient.connect(endpoints) as client:

@@ -16,7 +16,9 @@ from ordergrid import (
 from ordergrid.log import read_entries
 
 
-def run(answer: Callable[[Peer, wire.Submit], Optional[bytes]], test: Callable[[Node, Session], Awaitable[None]], **options: float) -> None:
+def run(
+    answer: Callable[[Peer, wire.Submit], Optional[bytes]], test: Callable[[Node, Session], Awaitable[None]], **options: float
+) -> None:
     """The test with a session at a node that answers so."""
 
     async def work() -> None:
@@ -33,7 +35,9 @@ def ack(p: Peer, m: wire.Submit) -> Optional[bytes]:
 
 
 class Answers(unittest.TestCase):
-    def _fate(self, answer: Callable[[Peer, wire.Submit], Optional[bytes]]) -> tuple[Fate, Optional[BaseException], list[int], list[bytes]]:
+    def _fate(
+        self, answer: Callable[[Peer, wire.Submit], Optional[bytes]]
+    ) -> tuple[Fate, Optional[BaseException], list[int], list[bytes]]:
         """Of one order: its fate, the error, the connections it came over, and what is in the log in the end."""
         out: list[tuple[Fate, Optional[BaseException], list[int], list[bytes]]] = []
 
@@ -99,7 +103,10 @@ class Answers(unittest.TestCase):
             ("Draining", lambda p, m: p.reject(m, 8)),
             ("SessionMoved", lambda p, m: p.reject(m, 12, 1)),
             ("SequenceGap", lambda p, m: p.reject(m, 7, 1)),
-            ("NotPrimary", lambda p, m: wire.NOT_PRIMARY.write(wire.NotPrimaryFrame(m.client_seq, 2, m.slot, 0x20, p.node.address, ""))),
+            (
+                "NotPrimary",
+                lambda p, m: wire.NOT_PRIMARY.write(wire.NotPrimaryFrame(m.client_seq, 2, m.slot, 0x20, p.node.address, "")),
+            ),
             ("Goaway", lambda p, m: wire.GOAWAY.write(wire.GoawayFrame(4, "stopping"))),
         ):
             with self.subTest(what):
@@ -144,7 +151,10 @@ class Answers(unittest.TestCase):
             ("another number", lambda p, m: wire.ACK.write(wire.Ack(m.client_seq + 7, 9, 1, m.slot, 2, 0, 0, 1))),
             ("another slot", lambda p, m: wire.ACK.write(wire.Ack(m.client_seq, 9, 1, m.slot + 1, 2, 0, 0, 1))),
             ("seq 0", lambda p, m: wire.ACK.write(wire.Ack(m.client_seq, 0, 1, m.slot, 2, 0, 0, 1))),
-            ("seq 0 again", lambda p, m: p.drop() if p.number == 1 else wire.ACK.write(wire.Ack(m.client_seq, 0, 1, m.slot, 2, 0, 0, 1))),
+            (
+                "seq 0 again",
+                lambda p, m: p.drop() if p.number == 1 else wire.ACK.write(wire.Ack(m.client_seq, 0, 1, m.slot, 2, 0, 0, 1)),
+            ),
             ("no frame", lambda p, m: b"\0\0\0\0 no frame"),
             ("a frame not asked for", lambda p, m: wire.ADVANCED.write(wire.Advanced(1, 1))),
             ("a long Ack", lambda p, m: b"\x40\0\0\0\x21\0\0\0" + bytes(56)),
@@ -323,7 +333,9 @@ class Reads(unittest.TestCase):
 
         async def test(node: Node, s: Session) -> None:
             client, on_frame = AsyncClient(s._grid), node._on_frame
-            log = next(bytes.fromhex(v["fields"]["entriesHex"]) for v in vectors("frames.json") if v["name"] == "LogChunk, three entries")
+            log = next(
+                bytes.fromhex(v["fields"]["entriesHex"]) for v in vectors("frames.json") if v["name"] == "LogChunk, three entries"
+            )
             entries = [e.raw for e in read_entries(log)]
             for reply in (
                 wire.GetReply(0, 1, 99, 0, b"no entry", 0),

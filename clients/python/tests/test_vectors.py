@@ -111,7 +111,9 @@ class Log(unittest.TestCase):
                 e = log.read_entry(data)
                 for name, want in v["fields"].items():
                     have = getattr(e, snake(name))
-                    self.assertEqual(f"{have:016x}" if name == "prevHash" else have, want if name == "prevHash" else int(want), name)
+                    self.assertEqual(
+                        f"{have:016x}" if name == "prevHash" else have, want if name == "prevHash" else int(want), name
+                    )
                 self.assertEqual((e.cl_ord_id, e.account, e.payload.hex()), (v["clOrdID"], v["account"], v["payloadHex"]))
                 self.assertEqual(f"{e.hash:016x}", v["hash"])
                 padded = data + bytes(v["padded"] - len(data))

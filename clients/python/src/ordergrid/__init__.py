@@ -1,9 +1,9 @@
 """Client of OrderGrid, a replicated in-memory order cache. Standard library only.
 
-    from ordergrid import Client, fix
-    with Client(["127.0.0.1:7400"]) as client:
-        receipt = client.submit(fix.new_order_single("ORD-1", symbol="IBM", side="1", qty=100, price="104.25"))
-        order = client.get_by_cl_ord_id("ORD-1")
+from ordergrid import Client, fix
+with Client(["127.0.0.1:7400"]) as client:
+    receipt = client.submit(fix.new_order_single("ORD-1", symbol="IBM", side="1", qty=100, price="104.25"))
+    order = client.get_by_cl_ord_id("ORD-1")
 """
 
 from . import fix

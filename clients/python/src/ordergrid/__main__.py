@@ -44,7 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--endpoint", default="127.0.0.1:7400", help="host:port of any nodes, separated by commas (%(default)s)")
     p.add_argument("--grid", default="", help="name of the grid; empty takes the grid that answers")
     p.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="of a request with its retries (%(default)s)")
-    p.add_argument("--tls-ca", default="", metavar="FILE", help="PEM file of the authorities that sign nodes; with it TLS is used")
+    p.add_argument(
+        "--tls-ca", default="", metavar="FILE", help="PEM file of the authorities that sign nodes; with it TLS is used"
+    )
     p.add_argument("--tls-cert", default="", metavar="FILE", help="PEM file of the certificate to present")
     p.add_argument("--tls-key", default="", metavar="FILE", help="PEM file of its private key")
     p.add_argument("--tls-name", default="", metavar="NAME", help="DNS name in the nodes' certificates")

@@ -78,7 +78,9 @@ class Grid:
             await asyncio.sleep(back.pause(self.config.retry_max))
             left = max(deadline - loop.time(), 0.01)
             try:
-                await within(left, self._ask("the grid's partitions", list(self.config.endpoints), lambda _: 2), "no endpoint answered")
+                await within(
+                    left, self._ask("the grid's partitions", list(self.config.endpoints), lambda _: 2), "no endpoint answered"
+                )
             except OrderGridError as e:
                 cause = e.__cause__ if isinstance(e, Unavailable) else e
                 if isinstance(cause, (TLSFailure, ProtocolError)) or isinstance(cause, OrderGridError) and permanent(cause):
@@ -205,7 +207,9 @@ class Grid:
 
     async def refresh_all(self) -> None:
         """Asks one node for the table, and others only where that one does not know all of it."""
-        targets = list(dict.fromkeys([m.address for p in self.parts for m in p.members if m.address] + list(self.config.endpoints)))
+        targets = list(
+            dict.fromkeys([m.address for p in self.parts for m in p.members if m.address] + list(self.config.endpoints))
+        )
         random.shuffle(targets)
         work = self._ask("the grid's partitions", targets[:_MAX_TARGETS], lambda _: 2 if all(p.epoch for p in self.parts) else 1)
         await within(self.config.attempt_timeout(1.0), work, "no node answered in time")
@@ -226,7 +230,9 @@ class Grid:
                             raise first
                         text = "; ".join(str(e) for e in errors)
                         raise Unavailable(f"no node knows where to find {what}: {text}") from first
-                done, _ = await asyncio.wait(open_, timeout=_HEDGE, return_when=asyncio.FIRST_COMPLETED) if open_ else (set(), None)
+                done, _ = (
+                    await asyncio.wait(open_, timeout=_HEDGE, return_when=asyncio.FIRST_COMPLETED) if open_ else (set(), None)
+                )
                 for t in done:
                     open_.discard(t)
                     error = t.exception()

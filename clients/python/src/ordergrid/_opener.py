@@ -117,7 +117,9 @@ class Opener:
                 raise error
             m = c.read(SESSION_OPENED, frame)
             if m.req_id != 1 or not m.window:
-                raise ProtocolError(address, f"SessionOpened has reqID {m.req_id} and window {m.window}, allowed: 1, and 1 or more")
+                raise ProtocolError(
+                    address, f"SessionOpened has reqID {m.req_id} and window {m.window}, allowed: 1, and 1 or more"
+                )
             return c, m
         except BaseException as e:
             c.fail(e)

@@ -64,7 +64,9 @@ class LogReader:
                 if e.seq > self.commit_seq:
                     raise self._fault(e.seq, f"it is beyond the committed prefix {self.commit_seq}")
                 if self._hash is not None and e.prev_hash != self._hash:
-                    raise self._fault(e.seq, f"prevHash is {e.prev_hash:016x}, allowed: that of the entry before, {self._hash:016x}")
+                    raise self._fault(
+                        e.seq, f"prevHash is {e.prev_hash:016x}, allowed: that of the entry before, {self._hash:016x}"
+                    )
                 self._hash, self.next_seq = e.hash, e.seq + 1
                 out.append(e)
         except FrameError as e2:

@@ -82,7 +82,9 @@ class AsyncClient:
         """The partition that a FIX message belongs to, by its ClOrdID."""
         key = find_cl_ord_id(fix)
         if key is None:
-            raise Rejected(0, 1, tag=11, text="not sent: the message has no ClOrdID, allowed: one, which the partition follows from")
+            raise Rejected(
+                0, 1, tag=11, text="not sent: the message has no ClOrdID, allowed: one, which the partition follows from"
+            )
         return partition_of(key, len(self._grid.parts))
 
     def _check(self, partition: int) -> int:
@@ -223,5 +225,3 @@ def _asked(message: wire.Get, e: LogEntry, m: wire.GetReply) -> LogEntry:
     if e.seq > m.commit_seq:
         raise FrameError("GetReply", "entry.seq", e.seq, f"at most commitSeq {m.commit_seq}")
     return e
-
-
