@@ -11,7 +11,8 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from ordergrid import TLS
+from ordergrid import TLS, fix
+from ordergrid.log import partition_of
 
 PROGRAM = os.environ.get("ORDERGRID_NODE", "")
 """The grid-node program; tests of grids are skipped without it, and clients_test.go never runs them so."""
@@ -98,3 +99,12 @@ class Grid:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def order(cl_ord_id: str, account: str = "") -> bytes:
+    return fix.new_order_single(cl_ord_id, symbol="IBM", side="1", qty=100, price="104.25", account=account)
+
+
+def id_in(partition: int, partitions: int, prefix: str) -> str:
+    """A ClOrdID that belongs to the partition."""
+    return next(x for x in (f"{prefix}-{i}" for i in range(1 << 20)) if partition_of(x.encode(), partitions) == partition)

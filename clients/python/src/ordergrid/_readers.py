@@ -129,7 +129,7 @@ class Follower:
         self._connection: Optional[Connection] = None
         self._queue: deque[tuple[int, bytes]] = deque()
         self._news = asyncio.Event()
-        self._granted, self._taken, self._req_id, self._epoch = window, 0, 0, 0
+        self._granted, self._taken, self._pending, self._req_id, self._epoch = window, 0, 0, 0, 0
         self._back = Backoff()
 
     def __aiter__(self) -> Follower:
@@ -161,6 +161,7 @@ class Follower:
         if c is not None:
             c.fail(Lost("not used any more"))
         self._queue.clear()
+        self._pending = 0
 
     async def _connect(self) -> None:
         address = self._replica or self._grid.replica(self.partition, True, self._back.attempts)
@@ -182,6 +183,10 @@ class Follower:
         c.handle(self._arrived)
 
     def _arrived(self, number: int, frame: bytes) -> None:
+        self._pending += len(frame)
+        c = self._connection
+        if c is not None and self._pending > self._window + 2 * wire.MAX_FRAME:
+            raise ProtocolError(c.address, f"{self._pending} bytes came without credit, allowed: {self._window} and a frame")
         self._queue.append((number, frame))
         self._news.set()
 
@@ -192,6 +197,7 @@ class Follower:
         while True:
             while self._queue:
                 number, frame = self._queue.popleft()
+                self._pending -= len(frame)
                 batch = self._take(c, number, frame)
                 if batch is not None:
                     return batch
