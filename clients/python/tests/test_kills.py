@@ -24,6 +24,7 @@ from ordergrid import (
     fate_of,
 )
 
+CUT = 100  # orders of a partition between two cuts of its connection, with orders under way
 BURST = 8  # orders of a partition in 10 ms: a log that grows faster takes longer to be copied after each kill
 KILLS = int(os.environ.get("ORDERGRID_CLIENT_KILLS", "3"))
 
@@ -50,6 +51,8 @@ class Load:
                 self.ids.append(cl_ord_id)
                 if i % BURST == 0:
                     await asyncio.sleep(0.01)
+                if i % CUT == 0 and session.connection is not None:
+                    session.connection.fail(OrderGridError("cut by the test"))  # its answers are lost
             except WindowFull:
                 i -= 1
                 await asyncio.sleep(0.005)
@@ -100,12 +103,13 @@ class Kills(unittest.TestCase):
                 self.assertEqual(Counter(at.values())["THREAD-1"], 1)
                 end = client.read_log(0)
                 want = [e async for e in end]
-                while len(followed) < len(want):
+                while len(followed) < len(want) and not follower.done():
                     await asyncio.sleep(0.01)
                 follower.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await follower
                 self.assertEqual([e.hash for e in followed[: len(want)]], [e.hash for e in want], "each entry once, in order")
+                self.assertGreater(sum(s.duplicates for s in client.sessions()), 0, "orders whose answers were lost")
                 reconnects = sum(s.connects for s in client.sessions())
                 print(f"{KILLS} kills: {sum(len(x.receipts) for x in loads)} orders acknowledged, {reconnects} connections, "
                       f"{sum(s.resent for s in client.sessions())} sent again, "
