@@ -22,7 +22,7 @@ func entryVectors() (file, error) {
 		var e order.Entry
 		var why *order.EntryError
 		if _, _, err := order.NextEntry(h.bytes, &e); !errors.As(err, &why) {
-			return f, fmt.Errorf("%s: taken, or refused without a field: %v", h.name, err)
+			return f, errors.Join(errors.New(h.name+": taken, or refused without a field"), err)
 		}
 		f.vectors = append(f.vectors, object{{"name", h.name}, {"refused", true}, {"field", why.Field}, {"value", why.Value}, {"allowed", why.Allowed}, {"hex", h.bytes}})
 	}

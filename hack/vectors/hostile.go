@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -43,7 +42,7 @@ func hostileVectors() (file, error) {
 func refused(frame, by, name string, b []byte, err error) (object, error) {
 	var why *wire.FrameError
 	if !errors.As(err, &why) {
-		return nil, fmt.Errorf("%s: taken, or refused without a field: %v", name, err)
+		return nil, errors.Join(errors.New(name+": taken, or refused without a field"), err)
 	}
 	return object{{"name", name}, {"frame", frame}, {"sentBy", by}, {"field", why.Field}, {"value", why.Value}, {"allowed", why.Allowed}, {"hex", b}}, nil
 }

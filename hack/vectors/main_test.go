@@ -62,7 +62,9 @@ func TestVectorsCoverFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var read struct{ Vectors []struct{ Name, Frame string } }
+		var read struct {
+			Vectors []struct{ Name, Frame string }
+		}
 		if err := json.Unmarshal(text, &read); err != nil {
 			t.Fatal(err)
 		}

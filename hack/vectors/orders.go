@@ -28,7 +28,7 @@ func orderVectors() (file, error) {
 	} {
 		var o order.Order
 		if err := order.Parse(m.bytes, &o); err != nil {
-			return f, fmt.Errorf("%s: %v", m.name, err)
+			return f, fmt.Errorf("%s: %w", m.name, err)
 		}
 		at := func(off uint16, n uint8) string { return string(m.bytes[off : int(off)+int(n)]) }
 		f.vectors = append(f.vectors, object{{"name", m.name}, {"msgType", string(o.MsgType)}, {"side", string(o.Side)},
