@@ -43,7 +43,7 @@ class Session:
         self._opener = Opener(grid, partition)
         self._win = Window(grid.config.max_in_flight)
         self._slot = self._generation = 0
-        self._opened = self._evicting = self._closed = False
+        self._opened = self._evicting = self.closed = False
         self._expected = 0  # what a node last reported as missing
         self._last_ack = self._last_seq = 0
         self.connection: Optional[Connection] = None
@@ -89,7 +89,7 @@ class Session:
     def enqueue(self, fix: bytes, done: Done, *, timeout: Optional[float] = None, future: Optional[Any] = None) -> None:
         """submit_nowait with a function that gets receipt or exception, on the event loop's thread; the cheapest way."""
         win = self._win
-        if self._closed:
+        if self.closed:
             raise NotSent(f"p{self.partition}: the session is closed")
         if not 1 <= len(fix) <= wire.MAX_PAYLOAD:
             code = 10 if fix else 1
@@ -120,9 +120,9 @@ class Session:
 
     async def close(self) -> None:
         """Ends the session. Orders without an answer end as unknown, or not sent."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         for task in (self._recovery, self._suspicion.looking):
             if task is not None:
                 task.cancel()
@@ -315,11 +315,11 @@ class Session:
             raise self._trouble or Unavailable(f"p{self.partition}: no session")
 
     def _connect(self, hint: Optional[Hint] = None, failed: str = "", always: bool = True) -> None:
-        if self._recovery is None and not self._closed and self.connection is None and (always or self._win.waiting()):
+        if self._recovery is None and not self.closed and self.connection is None and (always or self._win.waiting()):
             self._recovery = self._loop.create_task(self._recover(hint, failed))
 
     def _on_lost(self, error: BaseException) -> None:
-        if self._closed:
+        if self.closed:
             return
         c, self.connection = self.connection, None
         self._out.clear()

@@ -113,7 +113,7 @@ class AsyncClient:
         except BaseException:
             await s.close()
             raise
-        self._own.add(s)
+        self._own = {x for x in self._own if not x.closed} | {s}
         return s
 
     def _shared(self, partition: int) -> Session:
