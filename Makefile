@@ -32,6 +32,7 @@ GO        := go
 VERSION   := $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
 CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
+MYPY      := 2.4.1
 PROGRAMS  := grid-node grid-link grid-sink order-probe operator kubectl-ordergrid
 
 ##@ Start here
@@ -81,9 +82,10 @@ reproducible: ## Build all images twice, from two clones of this commit with not
 	@ORDERGRID_REPRODUCE=all $(GO) test -count 1 -timeout 60m -v -run TestTwoClonesGiveTheSameImages ./e2e/cluster/image/
 
 .PHONY: generate
-generate: ## Regenerate deepcopy code, CRDs, dashboards, the chart's copies and the bundle for OLM
+generate: ## Regenerate deepcopy code, CRDs, dashboards, the protocol's vectors, the chart's copies and the bundle for OLM
 	@$(GO) run ./hack/generate
 	@$(GO) run ./dashboards/cmd/generate
+	@$(GO) run ./hack/vectors
 	@$(MAKE) --no-print-directory bundle
 
 .PHONY: bundle
@@ -217,6 +219,11 @@ fix-check: ## QuickFIX's acceptance scripts over real sockets, a million fuzzed 
 	@cd e2e/fix && $(GO) test -count 1 -v -run TestPage ./script -args -update
 	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 $(GO) test -count 1 -timeout 20m ./...
 	@ORDERGRID_FIX_FUZZ=1000000 $(GO) test -count 1 -timeout 60m -run TestSessionSample ./gateway/fix
+
+.PHONY: clients-check
+clients-check: ## Clients of other languages: 50 primaries killed under load, each acknowledged order there once; types of the Python client (minutes)
+	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check mypy==$(MYPY)
+	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -timeout 30m -v ./clients/...
 
 ##@ Cluster
 
