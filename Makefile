@@ -81,9 +81,10 @@ reproducible: ## Build all images twice, from two clones of this commit with not
 	@ORDERGRID_REPRODUCE=all $(GO) test -count 1 -timeout 60m -v -run TestTwoClonesGiveTheSameImages ./e2e/cluster/image/
 
 .PHONY: generate
-generate: ## Regenerate deepcopy code, CRDs, dashboards, the chart's copies and the bundle for OLM
+generate: ## Regenerate deepcopy code, CRDs, dashboards, the protocol's vectors, the chart's copies and the bundle for OLM
 	@$(GO) run ./hack/generate
 	@$(GO) run ./dashboards/cmd/generate
+	@$(GO) run ./hack/vectors
 	@$(MAKE) --no-print-directory bundle
 
 .PHONY: bundle

@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go run ./hack/generate --verify
 go run ./dashboards/cmd/generate --verify
+go run ./hack/vectors --verify
 unformatted=$(git ls-files '*.go' | xargs gofmt -l)
 if [ -n "$unformatted" ]; then
 	printf 'not formatted (run gofmt -w):\n%s\n' "$unformatted" >&2

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// entryVectors are entries one by one, a log that chains, and bytes that are no entry.
+func entryVectors() (file, error) {
+	f := file{name: "entries.json", about: "A log entry with this header and payload is these bytes, without padding; hash is that of the entry, as 16 hex digits. " +
+		"The entries named log chain. A vector with refused is no entry: of a list of padded entries it is the first."}
+	for _, e := range entries() {
+		v, err := entryVector(e.name, e.bytes)
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", e.name, err)
+		}
+		f.vectors = append(f.vectors, v)
+	}
+	for _, h := range hostileEntries() {
+		var e order.Entry
+		var why *order.EntryError
+		if _, _, err := order.NextEntry(h.bytes, &e); !errors.As(err, &why) {
+			return f, fmt.Errorf("%s: taken, or refused without a field: %v", h.name, err)
+		}
+		f.vectors = append(f.vectors, object{{"name", h.name}, {"refused", true}, {"field", why.Field}, {"value", why.Value}, {"allowed", why.Allowed}, {"hex", h.bytes}})
+	}
+	return f, nil
+}
+
+func entryVector(name string, b []byte) (object, error) {
+	var e order.Entry
+	entry, err := order.DecodeEntry(b, &e)
+	if err != nil {
+		return nil, err
+	}
+	f := &e.Fields
+	fields := object{
+		{"size", small(e.Size)}, {"kind", small(e.Kind)}, {"side", small(f.Side)}, {"clOrdIDOff", small(f.ClOrdIDOff)}, {"seq", e.Seq},
+		{"prevHash", hash16(e.PrevHash)}, {"epoch", small(e.Epoch)}, {"session", small(e.Session)}, {"clientSeq", e.ClientSeq}, {"timeNs", e.TimeNs},
+		{"clOrdIDLen", small(f.ClOrdIDLen)}, {"symbolLen", small(f.SymbolLen)}, {"symbolOff", small(f.SymbolOff)},
+		{"accountOff", small(f.AccountOff)}, {"accountLen", small(f.AccountLen)}, {"qtyOff", small(f.QtyOff)}, {"priceOff", small(f.PriceOff)},
+	}
+	return object{{"name", name}, {"fields", fields}, {"clOrdID", string(order.ClOrdID(entry))}, {"account", string(order.Account(entry))},
+		{"payloadHex", order.Payload(entry)}, {"hash", hash16(order.Hash(entry))}, {"padded", small(order.Padded(len(entry)))}, {"hex", entry}}, nil
+}
+
+func hash16(h uint64) string { return fmt.Sprintf("%016x", h) }
+
+// newOrder is a FIX 4.4 NewOrderSingle.
+func newOrder(clOrdID string) []byte {
+	return message("FIX.4.4", "35=D\x0149=CLIENT\x0156=GRID\x0134=1\x0152=20261123-09:30:00.000\x0111="+clOrdID+
+		"\x011=ACCT-7\x0155=IBM\x0154=1\x0160=20261123-09:30:00.000\x0138=100\x0140=2\x0144=104.25\x01")
+}
+
+// message has the envelope around the fields.
+func message(version, fields string) []byte {
+	head := fmt.Sprintf("8=%s\x019=%d\x01", version, len(fields))
+	b := []byte(head + fields + "10=000\x01")
+	order.Seal(b)
+	return b
+}
+
+// put makes an entry.
+func put(e order.Entry, payload []byte) []byte {
+	b := make([]byte, order.HeaderSize+len(payload))
+	e.Size = uint32(len(b))
+	if e.Kind == order.KindOrder {
+		var o order.Order
+		if err := order.Parse(payload, &o); err != nil {
+			panic(err.Error()) // a bug of this program
+		}
+		e.Fields = o.Fields
+	}
+	e.Put(b)
+	copy(b[order.HeaderSize:], payload)
+	return b
+}
+
+const received = 1795426200000000000 // 2026-11-23 09:30 UTC
+
+// log is a log of three entries: a new epoch, a session, an order of it.
+func log() (out [][]byte) {
+	prev := uint64(0)
+	add := func(e order.Entry, payload []byte) {
+		e.Seq, e.PrevHash, e.Epoch, e.TimeNs = uint64(len(out))+1, prev, 3, received+int64(len(out))
+		b := put(e, payload)
+		prev = order.Hash(b)
+		out = append(out, b)
+	}
+	add(order.Entry{Kind: order.KindNoop}, le.AppendUint64(le.AppendUint64(nil, 1), 0xa1))
+	add(order.Entry{Kind: order.KindSessionOpen, Session: 4, ClientSeq: 1}, le.AppendUint64(le.AppendUint64(nil, 0x0123456789abcdef), 0xfedcba9876543210))
+	add(order.Entry{Kind: order.KindOrder, Session: 4, ClientSeq: 1}, newOrder("ORD-1"))
+	return out
+}
+
+func orderEntry() []byte { return log()[2] }
+
+// padded is entry as it is sent among others.
+func padded(entry []byte) []byte {
+	return append(entry[:len(entry):len(entry)], make([]byte, order.Padded(len(entry))-len(entry))...)
+}
+
+// logBytes are the entries of log as they are sent.
+func logBytes() (out []byte) {
+	for _, e := range log() {
+		out = append(out, padded(e)...)
+	}
+	return out
+}
+
+func entries() (out []frame) {
+	for i, e := range log() {
+		out = append(out, frame{name: fmt.Sprintf("log, entry %d", i+1), bytes: e})
+	}
+	seq := le.AppendUint64(nil, 7)
+	cancel := message("FIX.4.2", "35=F\x0149=CLIENT\x0156=GRID\x0134=2\x0152=20261123-09:30:01\x0111=C-1\x0141=ORD-1\x0155=IBM\x0154=2\x0160=20261123-09:30:01\x0138=100\x01")
+	for _, e := range []struct {
+		name    string
+		e       order.Entry
+		payload []byte
+	}{
+		{"cursor", order.Entry{Kind: order.KindCursor, Seq: 9, PrevHash: most, Epoch: 1<<32 - 1, TimeNs: -1}, seq},
+		{"truncate", order.Entry{Kind: order.KindTruncate, Seq: most, PrevHash: 1}, seq},
+		{"reader", order.Entry{Kind: order.KindReader, Seq: 9}, order.AppendReader(nil, 7, "kafka")},
+		{"reader removed, longest name", order.Entry{Kind: order.KindReader, Seq: 9}, order.AppendReader(nil, order.ReaderGone, "abcdefghijklmnopqrstuvwxyz-01234")},
+		{"order without account and price", order.Entry{Kind: order.KindOrder, Seq: 10, Epoch: 1, Session: 1<<32 - 1, ClientSeq: most, TimeNs: 1<<63 - 1}, cancel},
+	} {
+		out = append(out, frame{name: e.name, bytes: put(e.e, e.payload)})
+	}
+	return out
+}
+
+func hostileEntries() (out []frame) {
+	good := padded(orderEntry())
+	noop := log()[0]
+	add := func(name string, b []byte) { out = append(out, frame{name: name, bytes: b}) }
+	set := func(at int, v ...byte) []byte { return with(good, set(at, v...)) }
+	add("63 bytes", good[:63])
+	add("size 63", set(0, 63, 0, 0, 0))
+	add("size 65,537", set(0, 1, 0, 1, 0))
+	add("size beyond the bytes", good[:len(good)-8])
+	add("padding cut", orderEntry())
+	add("padding not zero", set(len(good)-1, 1))
+	add("kind 0", set(4, 0))
+	add("kind 7", set(4, 7))
+	add("seq 0", set(8, 0))
+	add("reserved byte 55", set(55, 1))
+	add("reserved bytes at 60", set(60, 1))
+	add("order without ClOrdID", set(6, 0, 0))
+	add("ClOrdID of no bytes", set(48, 0))
+	add("ClOrdID beyond the payload", set(6, 0xff, 0xff))
+	add("Symbol beyond the payload", set(50, 0xff, 0xff))
+	add("Account beyond the payload", set(52, 0xff, 0xff))
+	add("quantity beyond the payload", set(56, 0xff, 0xff))
+	add("price beyond the payload", set(58, 0xff, 0xff))
+	add("noop with a payload of 8 bytes", with(noop[:72], func(b []byte) { b[0] = 72 }))
+	add("noop with a ClOrdID", with(noop, func(b []byte) { b[6], b[48] = 1, 1 }))
+	add("reader without a name", put(order.Entry{Kind: order.KindReader, Seq: 9}, order.AppendReader(nil, 7, "")))
+	add("reader with a name in capitals", padded(put(order.Entry{Kind: order.KindReader, Seq: 9}, order.AppendReader(nil, 7, "Kafka"))))
+	return out
+}
