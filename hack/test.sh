@@ -22,6 +22,7 @@ command -v chromium chromium-browser google-chrome >/dev/null || missing+=(chrom
 command -v openssl >/dev/null || missing+=(openssl)
 command -v java >/dev/null || missing+=(default-jre-headless)
 command -v mvn >/dev/null || missing+=(maven)
+command -v javac >/dev/null || missing+=(default-jdk-headless)
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends "${missing[@]}" >/dev/null ||
@@ -30,6 +31,7 @@ fi
 if command -v chromium chromium-browser google-chrome; then export ORDERGRID_REQUIRE_CHROMIUM=1; fi
 if command -v openssl; then export ORDERGRID_REQUIRE_OPENSSL=1; fi
 if command -v java && command -v mvn; then export ORDERGRID_REQUIRE_KAFKA=1; fi
+if command -v javac; then export ORDERGRID_REQUIRE_JAVA=1; fi
 
 # The sink for PostgreSQL writes to a real server, a throwaway one of Debian's packages.
 step "PostgreSQL for the tests of its sink"

@@ -1,4 +1,3 @@
-// Package java runs the tests of the Java client: its own, and those against real grids of grid-node dev.
 package java
 
 import (
@@ -144,8 +143,32 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestGridKilled kills primaries with SIGKILL under load of the Java client. Every order that it got a receipt for is in the log
-// once, at its place, and in the order of its session; none is there twice; the replicas are equal.
+// TestReadme runs the program that README.md has to paste.
+func TestReadme(t *testing.T) {
+	cmd := java(t, "unused")
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, ok := strings.Cut(string(text), "<!-- First.java -->\n```java\n")
+	program, _, ends := strings.Cut(program, "\n```\n")
+	if !ok || !ends || !strings.Contains(program, `"127.0.0.1:7400"`) {
+		t.Fatal("README.md has no First.java that connects to 127.0.0.1:7400")
+	}
+	program = strings.Replace(program, "127.0.0.1:7400", grid(t).Endpoints[0], 1)
+	file := filepath.Join(t.TempDir(), "First.java")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args[len(cmd.Args)-1] = file
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "accepted: p") || !strings.Contains(string(out), "read: ORD-") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestGridKilled kills primaries with SIGKILL under load of the Java client. Every order that it got a receipt for is in the
+// log once, at its place, and in the order of its session; none is there twice; the replicas are equal.
 func TestGridKilled(t *testing.T) {
 	receipts := filepath.Join(t.TempDir(), "receipts")
 	cmd := java(t, "KillLoad")
@@ -156,10 +179,10 @@ func TestGridKilled(t *testing.T) {
 	}
 	defer c.Close() //nolint:errcheck // it never fails
 	load := start(t, cmd, strings.Join(g.Endpoints, ","), receipts)
+	t.Cleanup(func() { load.threads(t) })
 	for i := range kills(t) {
 		redundant(t, c)
-		load.alive(t)
-		kill(t, c, g, i)
+		kill(t, c, g, load, i)
 	}
 	redundant(t, c)
 	load.stop(t)
@@ -211,6 +234,7 @@ func (p *process) wait() string {
 	return fmt.Sprintf("%v\n%s", <-p.exited, p.text())
 }
 
+// alive fails the test when the load has ended.
 func (p *process) alive(t *testing.T) {
 	t.Helper()
 	select {
@@ -218,6 +242,17 @@ func (p *process) alive(t *testing.T) {
 		t.Fatalf("the load ended: %v\n%s", err, p.text())
 	default:
 	}
+}
+
+// threads logs the threads of a load that still runs when the test has failed.
+func (p *process) threads(t *testing.T) {
+	if !t.Failed() || p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+	time.Sleep(time.Second)
+	_ = p.cmd.Process.Kill() // it may have ended
+	t.Logf("load: %s", p.wait())
 }
 
 func (p *process) stop(t *testing.T) {
@@ -260,16 +295,22 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// kill kills the primary of the partition whose turn it is, once the load has orders there.
-func kill(t *testing.T, c *client.Client, g *devgrid.Grid, turn int) {
+// kill kills the primary of the partition whose turn it is, once the load has orders there. Each third is not killed but
+// stopped until another one has taken over: its connections stay open and are silent.
+func kill(t *testing.T, c *client.Client, g *devgrid.Grid, load *process, turn int) {
 	t.Helper()
 	p := c.Table()[turn%len(c.Table())]
 	seq := committed(t, c, p)
-	until(t, "200 more entries", func() bool { return committed(t, c, p) > seq+200 })
+	until(t, "200 more entries", func() bool { load.alive(t); return committed(t, c, p) > seq+200 })
 	nodes := nodesOf(t, g)
 	for _, n := range nodes {
 		if n.Address == p.Primary.Address && n.PID != 0 {
-			if err := syscall.Kill(n.PID, syscall.SIGKILL); err != nil {
+			signal := syscall.SIGKILL
+			if turn%3 == 2 {
+				signal = syscall.SIGSTOP
+				defer syscall.Kill(n.PID, syscall.SIGCONT) //nolint:errcheck // it may be gone by then
+			}
+			if err := syscall.Kill(n.PID, signal); err != nil {
 				t.Fatal(err)
 			}
 			until(t, "another primary", func() bool { return c.Refresh(t.Context()) == nil && c.Table()[p.ID].Epoch > p.Epoch })

@@ -7,6 +7,7 @@ final class Callbacks {
     private final Link s;
     int async; // unanswered orders of submitAsync
     boolean calling;
+    private Thread caller; // that runs them
     Runnable onBatch;
     private Batch full = new Batch(); // outcomes whose callbacks have not run
     private Batch spare = new Batch();
@@ -52,6 +53,7 @@ final class Callbacks {
             return;
         }
         calling = true;
+        caller = Thread.currentThread();
         for (s.now = at; full.n > 0; s.now = Clock.now()) {
             Batch b = full;
             full = spare;
@@ -73,6 +75,14 @@ final class Callbacks {
             }
         }
         calling = false;
+        caller = null;
+    }
+
+    /** Refuses to wait in a completion: the thread that would read the answer is the one that runs it. */
+    void checkMayWait(String what) {
+        if (caller == Thread.currentThread()) {
+            throw new IllegalStateException(what + " in a completion of the same session, allowed: submitAsync and enqueue, which do not wait");
+        }
     }
 
     private void call(Batch b, int i) {

@@ -27,6 +27,7 @@ public final class Follower implements AutoCloseable {
     private long epoch; // of the table when it connected
     private final Backoff back = new Backoff();
     private volatile boolean closed;
+    private final java.util.concurrent.locks.ReentrantLock using = new java.util.concurrent.locks.ReentrantLock();
 
     Follower(GridClient client, FollowOptions o) {
         this.client = client;
@@ -44,6 +45,13 @@ public final class Follower implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
+        if (using.tryLock()) { // else next sees it within a tick
+            try {
+                disconnect();
+            } finally {
+                using.unlock();
+            }
+        }
     }
 
     /**
@@ -56,7 +64,15 @@ public final class Follower implements AutoCloseable {
      * @throws RejectedException         the request is refused for good
      */
     public FollowBatch next(Duration timeout) {
-        long until = Clock.now() + timeout.toNanos();
+        using.lock();
+        try {
+            return next(Clock.now() + timeout.toNanos());
+        } finally {
+            using.unlock();
+        }
+    }
+
+    private FollowBatch next(long until) {
         while (true) {
             if (closed || client.closed()) {
                 disconnect();

@@ -36,6 +36,7 @@ public final class Session implements AutoCloseable {
      * @throws RejectedException       the grid refused the order
      * @throws UnknownOutcomeException it was sent and not answered in time
      * @throws NotSentException        it never left the process. {@link Fate#of} sums these up
+     * @throws IllegalStateException   called in a completion of this session
      */
     public Receipt submit(byte[] fix) {
         return submit(fix, 0, fix.length, link.client.config.requestNs());
@@ -52,6 +53,7 @@ public final class Session implements AutoCloseable {
         link.mu.lock();
         try {
             checkSize(len);
+            link.callbacks.checkMayWait("submit");
             if (Thread.currentThread().isInterrupted()) {
                 throw new NotSentException(link.partition, 0, new InterruptedWaitException());
             }
@@ -210,6 +212,7 @@ public final class Session implements AutoCloseable {
         Waiter w = new Waiter();
         link.mu.lock();
         try {
+            link.callbacks.checkMayWait("drain");
             link.push();
             while ((link.win.inFlight() > 0 || !link.callbacks.none()) && !link.closed) {
                 if (Clock.now() >= until || Thread.currentThread().isInterrupted()) {

@@ -193,6 +193,33 @@ final class ExactlyOnceTest {
         }
     }
 
+    /** A completion that waits would wait for itself. */
+    static void testCompletionMayNotWait() throws Exception {
+        try (FakeNode n = new FakeNode((c, type, f) -> false); GridClient c = GridClient.connect(config(n))) {
+            Session s = c.session(0);
+            ConcurrentLinkedQueue<String> got = new ConcurrentLinkedQueue<>();
+            Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+            Thread.setDefaultUncaughtExceptionHandler((t, e) -> got.add("thrown"));
+            s.submitAsync(Orders.order("C1", 0), (r, e) -> {
+                try {
+                    s.submit(Orders.order("C2", 0));
+                } catch (IllegalStateException x) {
+                    got.add(x.getMessage());
+                }
+                throw new IllegalArgumentException("of a completion, on purpose");
+            });
+            s.submitAsync(Orders.order("C3", 0), (r, e) -> got.add("next"));
+            try {
+                Tests.check(s.drain(Duration.ofSeconds(5)), "drained");
+            } finally {
+                Thread.setDefaultUncaughtExceptionHandler(before);
+            }
+            Tests.equal(got.size(), 3, "calls " + got);
+            Tests.contains(String.join(", ", got), "submit in a completion of the same session, allowed: ", "message");
+            Tests.check(got.contains("thrown") && got.contains("next"), "an exception of a completion does not stop the others: " + got);
+        }
+    }
+
     /** The pipelined steady state allocates a receipt for an order, and nothing else. */
     static void testAllocation() throws Exception {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();

@@ -33,7 +33,7 @@ final class KillLoad {
                 pipes[i].begin();
             }
             System.out.println("running");
-            while (System.in.read() >= 0 && failed.get() == null) { } // until it is closed
+            while (System.in.read() >= 0) { } // until it is closed
             stop.set(true);
             for (Thread t : sync) {
                 t.join();
@@ -51,13 +51,21 @@ final class KillLoad {
         }
     }
 
+    /** Ends the load at once: a test that waits for orders must not wait for its time. */
+    private static void fail(Throwable t) {
+        if (failed.compareAndSet(null, t)) {
+            t.printStackTrace();
+            System.exit(1);
+        }
+    }
+
     private static void note(BufferedWriter out, String name, String id, Receipt r) {
         try {
             synchronized (out) {
                 out.write(name + " " + id + " " + r.partition() + " " + r.seq() + "\n");
             }
         } catch (IOException e) {
-            failed.compareAndSet(null, e);
+            fail(e);
         }
     }
 
@@ -68,7 +76,7 @@ final class KillLoad {
                 note(out, name + "-" + c.routeClOrdId(id), id, c.submit(Orders.order(id, 305)));
             }
         } catch (RuntimeException e) {
-            failed.compareAndSet(null, e);
+            fail(e);
         }
     }
 
@@ -96,7 +104,7 @@ final class KillLoad {
             String id = name + "-" + next++;
             s.enqueue(Orders.order(id, 305), (r, e) -> {
                 if (e != null) {
-                    failed.compareAndSet(null, e);
+                    fail(e);
                     return;
                 }
                 note(out, name, id, r);
