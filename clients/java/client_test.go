@@ -92,7 +92,7 @@ func grid(t *testing.T, args ...string) *devgrid.Grid {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 1024, Args: args})
+	g, err := devgrid.Start(t.Context(), devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 2048, Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,14 +28,19 @@ final class KillLoad {
                 sync[i].start();
             }
             Pipeline[] pipes = new Pipeline[2];
+            Thread[] pacing = new Thread[pipes.length];
             for (int i = 0; i < pipes.length; i++) {
                 pipes[i] = new Pipeline(c.session(i % c.table().size()), "JP" + i, out);
-                pipes[i].begin();
+                pacing[i] = new Thread(pipes[i]);
+                pacing[i].start();
             }
             System.out.println("running");
             while (System.in.read() >= 0) { } // until it is closed
             stop.set(true);
             for (Thread t : sync) {
+                t.join();
+            }
+            for (Thread t : pacing) {
                 t.join();
             }
             for (Pipeline p : pipes) {
@@ -74,14 +79,15 @@ final class KillLoad {
             for (int i = 0; !stop.get(); i++) {
                 String id = name + "-" + i;
                 note(out, name + "-" + c.routeClOrdId(id), id, c.submit(Orders.order(id, 305)));
+                Thread.sleep(1); // so that 50 kills find room in memory
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | InterruptedException e) {
             fail(e);
         }
     }
 
     /** A session with orders in flight. */
-    private static final class Pipeline {
+    private static final class Pipeline implements Runnable {
         final Session s;
         private final String name;
         private final BufferedWriter out;
@@ -93,22 +99,32 @@ final class KillLoad {
             this.out = out;
         }
 
-        synchronized void begin() {
-            for (int i = 0; i < 32; i++) {
-                submit();
+        /** Fills the window every 40 ms; half of the completions submit the next order themselves. */
+        @Override
+        public void run() {
+            try {
+                while (!stop.get()) {
+                    for (int n = s.inFlight(); n < 32; n++) {
+                        submit();
+                    }
+                    s.push();
+                    Thread.sleep(40);
+                }
+            } catch (RuntimeException | InterruptedException e) {
+                fail(e);
             }
-            s.push();
         }
 
         private synchronized void submit() {
-            String id = name + "-" + next++;
+            int n = next++;
+            String id = name + "-" + n;
             s.enqueue(Orders.order(id, 305), (r, e) -> {
                 if (e != null) {
                     fail(e);
                     return;
                 }
                 note(out, name, id, r);
-                if (!stop.get()) {
+                if (!stop.get() && n % 2 == 0) {
                     submit();
                 }
             });
