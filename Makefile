@@ -166,6 +166,10 @@ bench-move: ## A partition of 10 million orders moves from one pair of nodes to 
 bench-idle: ## CPU of a pair of nodes with 2 partitions and of one with 64 beside it while nothing is asked of them (BENCHFLAGS='--rounds 5')
 	@$(GO) run ./hack/bench idle $(BENCHFLAGS)
 
+.PHONY: bench-clients
+bench-clients: ## Clients of other languages beside Go's, interleaved: orders/s, p50, p99 and ratios (BENCHFLAGS='--rounds 9')
+	@$(GO) run ./clients/bench $(BENCHFLAGS)
+
 .PHONY: microbench
 microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp ROUNDS=n)
 	@$(GO) test -run '^$$' -bench '$(CASES)' -benchmem -count $(ROUNDS) ./grid-node/... ./client/... ./probe/...
@@ -223,7 +227,7 @@ fix-check: ## QuickFIX's acceptance scripts over real sockets, a million fuzzed 
 .PHONY: clients-check
 clients-check: ## Clients of other languages: 50 primaries killed under load, each acknowledged order there once; types of the Python client (minutes)
 	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check mypy==$(MYPY)
-	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -timeout 30m -v ./clients/...
+	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v ./clients/...
 
 ##@ Cluster
 

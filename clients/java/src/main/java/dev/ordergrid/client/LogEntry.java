@@ -1,0 +1,218 @@
+package dev.ordergrid.client;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Arrays;
+
+/**
+ * One entry of a partition's committed log. It may be kept; the entries of one answer of a node share their memory, up
+ * to 64 KiB.
+ */
+public final class LogEntry {
+    /** What an entry is. */
+    public enum Kind {
+        /** Begins an epoch. */
+        NOOP,
+        /** An order, cancel or replace. */
+        ORDER,
+        /** A session was opened. */
+        SESSION,
+        /** What a sink holds. */
+        CURSOR,
+        /** Entries before may be freed. */
+        TRUNCATE,
+        /** What a named sink holds. */
+        READER;
+
+        private static final Kind[] ALL = values();
+    }
+
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle SHORT = MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final int MAX_SIZE = Wire.ENTRY_HEADER + Wire.MAX_PAYLOAD;
+
+    private final byte[] b;
+    private final int at;
+    private final int size;
+
+    private LogEntry(byte[] b, int at, int size) {
+        this.b = b;
+        this.at = at;
+        this.size = size;
+    }
+
+    /** Decodes the entry at {@code at} and checks that everything it refers to lies inside. */
+    static LogEntry decode(byte[] b, int at) throws FrameException {
+        int room = b.length - at;
+        if (room < Wire.ENTRY_HEADER) {
+            throw bad("bytes", room, "64 or more");
+        }
+        int size = (int) INT.get(b, at);
+        if (size < Wire.ENTRY_HEADER || size > MAX_SIZE || size > room) {
+            throw bad("size", size & 0xFFFFFFFFL, "64..65536 and no more than the bytes there");
+        }
+        LogEntry e = new LogEntry(b, at, size);
+        e.check();
+        return e;
+    }
+
+    /** Decodes the entry at {@code at} of several padded ones; {@link #padded} is where the next begins. */
+    static LogEntry next(byte[] b, int at) throws FrameException {
+        LogEntry e = decode(b, at);
+        if (e.padded() > b.length - at) {
+            throw bad("padding", b.length - at, "entries padded to 8 bytes");
+        }
+        for (int i = e.size; i < e.padded(); i++) {
+            if (b[at + i] != 0) {
+                throw bad("padding", b[at + i], "zero bytes");
+            }
+        }
+        return e;
+    }
+
+    int padded() {
+        return size + 7 & ~7;
+    }
+
+    private void check() throws FrameException {
+        int kind = b[at + 4] & 0xFF;
+        int payload = size - Wire.ENTRY_HEADER;
+        if (kind < 1 || kind > Kind.ALL.length) {
+            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader");
+        }
+        int want = switch (kind()) {
+            case NOOP, SESSION -> 16;
+            case CURSOR, TRUNCATE -> 8;
+            default -> payload;
+        };
+        if (payload != want) {
+            throw bad("size", size, Wire.ENTRY_HEADER + want + " for a " + kind().name().toLowerCase(java.util.Locale.ROOT) + " entry");
+        }
+        if (kind() == Kind.READER && !readerName(at + Wire.ENTRY_HEADER + 8, at + size)) {
+            throw bad("size", size, "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry");
+        }
+        if (seq() == 0) {
+            throw bad("seq", 0, "1 or more");
+        }
+        if (b[at + 55] != 0 || (int) INT.get(b, at + 60) != 0) {
+            throw bad("reserved", (int) INT.get(b, at + 60) & 0xFFFFFFFFL, "0");
+        }
+        boolean order = kind() == Kind.ORDER;
+        if (order && (off(6) == 0 || b[at + 48] == 0)) {
+            throw bad("clOrdIDOff", off(6), "1 or more: an order has a ClOrdID");
+        }
+        if (!order && (b[at + 5] | off(6) | (int) INT.get(b, at + 48) | off(52) | b[at + 54] | (int) INT.get(b, at + 56)) != 0) {
+            throw bad("clOrdIDOff", off(6), "0: only an order has fields");
+        }
+        inside("clOrdIDOff", off(6), b[at + 48] & 0xFF, payload);
+        inside("symbolOff", off(50), b[at + 49] & 0xFF, payload);
+        inside("accountOff", off(52), b[at + 54] & 0xFF, payload);
+        inside("qtyOff", off(56), off(56) == 0 ? 0 : 1, payload);
+        inside("priceOff", off(58), off(58) == 0 ? 0 : 1, payload);
+    }
+
+    private boolean readerName(int from, int to) {
+        if (to - from < 1 || to - from > 32) {
+            return false;
+        }
+        for (int i = from; i < to; i++) {
+            if ((b[i] < 'a' || b[i] > 'z') && (b[i] < '0' || b[i] > '9') && b[i] != '-') {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void inside(String field, int off, int len, int payload) throws FrameException {
+        if (off + len > payload) {
+            throw bad(field, off, "an offset inside the payload");
+        }
+    }
+
+    private static FrameException bad(String field, long value, String allowed) {
+        return new FrameException("entry: " + field + " is " + Long.toUnsignedString(value) + ", allowed: " + allowed);
+    }
+
+    private int off(int i) {
+        return (short) SHORT.get(b, at + i) & 0xFFFF;
+    }
+
+    private String text(int off, int len) {
+        return new String(b, at + Wire.ENTRY_HEADER + off, len, StandardCharsets.ISO_8859_1);
+    }
+
+    /** What the entry is. */
+    public Kind kind() {
+        return Kind.ALL[b[at + 4] - 1];
+    }
+
+    /** Place in the log, from 1, dense over all kinds. */
+    public long seq() {
+        return (long) LONG.get(b, at + 8);
+    }
+
+    /** Hash of the entry before. */
+    public long prevHash() {
+        return (long) LONG.get(b, at + 16);
+    }
+
+    /** Hash of this entry, that of its receipt. */
+    public long hash() {
+        return XxHash64.hash(b, at, size);
+    }
+
+    /** Epoch in which it was ordered. */
+    public long epoch() {
+        return (int) INT.get(b, at + 24) & 0xFFFFFFFFL;
+    }
+
+    /** Of an order, its number in its session; of a session, its generation. */
+    public long clientSeq() {
+        return (long) LONG.get(b, at + 32);
+    }
+
+    /** When the primary received it. */
+    public Instant received() {
+        long ns = (long) LONG.get(b, at + 40);
+        return Instant.ofEpochSecond(Math.floorDiv(ns, 1_000_000_000L), Math.floorMod(ns, 1_000_000_000L));
+    }
+
+    /** Of an order, FIX tag 11; else empty. */
+    public String clOrdId() {
+        return text(off(6), b[at + 48] & 0xFF);
+    }
+
+    /** Of an order, FIX tag 55; else empty. */
+    public String symbol() {
+        return text(off(50), b[at + 49] & 0xFF);
+    }
+
+    /** Of an order, FIX tag 1, if it has one; else empty. */
+    public String account() {
+        return text(off(52), b[at + 54] & 0xFF);
+    }
+
+    /** Of an order, FIX tag 54, 0 if it has none. */
+    public char side() {
+        return (char) (b[at + 5] & 0xFF);
+    }
+
+    /** A copy of the payload: of an order, the FIX message verbatim. */
+    public byte[] payload() {
+        return Arrays.copyOfRange(b, at + Wire.ENTRY_HEADER, at + size);
+    }
+
+    /** A copy of header and payload, as every replica stores them. */
+    public byte[] bytes() {
+        return Arrays.copyOfRange(b, at, at + size);
+    }
+
+    @Override
+    public String toString() {
+        return kind() + " " + seq() + (kind() == Kind.ORDER ? " " + clOrdId() : "");
+    }
+}
