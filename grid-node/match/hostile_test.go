@@ -55,7 +55,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Apply(&Op{Kind: SetState, Book: 0, State: Open}, nil)
-	before := e.Digest() - 0
+	before := e.Digest()
 	for _, c := range cases {
 		out := e.Apply(&c.op, nil)
 		if len(out) != 1 || out[0].Reason != c.want || out[0].Kind != Rejected && out[0].Kind != CancelRejected {

@@ -177,3 +177,44 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// TestSnapshotDamaged: a snapshot with one bit changed anywhere is refused.
+func TestSnapshotDamaged(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 5))
+	f := &flow{draw: random.IntN}
+	e, err := newFlowEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 400 || len(e.sweeps) == 0 || e.Resting() < 20; i++ {
+		op := f.op()
+		if i < 3 {
+			op = Op{Kind: SetState, Book: []uint16{0, 1, 3}[i], State: Open}
+		}
+		e.Apply(&op, nil)
+	}
+	parts := e.snapshot()
+	if len(parts) != 1 {
+		t.Fatalf("%d parts, want 1", len(parts))
+	}
+	for i := range parts[0] {
+		damaged := append([]byte(nil), parts[0]...)
+		damaged[i] ^= 1 << (i % 8)
+		r, err := New(flowConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if restore(r, [][]byte{damaged}) == nil {
+			t.Errorf("byte %d of %d (word %d of its item) changed: restored", i, len(damaged), i/8)
+		}
+	}
+	for n := range len(parts[0]) {
+		r, err := New(flowConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done, _ := NewRestorer(r).Add(parts[0][:n]); done {
+			t.Errorf("the first %d bytes of %d: restored", n, len(parts[0]))
+		}
+	}
+}
