@@ -28,6 +28,8 @@ const (
 	// ConditionSinksReady is True while the pods that the operator runs for sinks of type Kafka and PostgreSQL are ready; absent
 	// without such sinks.
 	ConditionSinksReady = "SinksReady"
+	// ConditionRestored is True once every partition has begun with what spec.restoreFrom has; absent without it.
+	ConditionRestored = "Restored"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.

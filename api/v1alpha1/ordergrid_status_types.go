@@ -9,7 +9,7 @@ type OrderGridStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Available, AcceptingOrders, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
-	// FabricReady where spec.fabric is set, TLSReady where spec.security.tls is, and ExternalAccessReady where
+	// Restored where spec.restoreFrom is set, FabricReady where spec.fabric is, TLSReady where spec.security.tls is, and ExternalAccessReady where
 	// spec.externalAccess is.
 	// +optional
 	// +listType=map
@@ -92,6 +92,10 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=32
 	RemovedSinks []string `json:"removedSinks,omitempty"`
+
+	// restore is how far the grid is restored, where spec.restoreFrom is or was set.
+	// +optional
+	Restore *RestoreStatus `json:"restore,omitempty"`
 
 	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; as far
 	// as known.

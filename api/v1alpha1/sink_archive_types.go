@@ -20,7 +20,7 @@ type ArchiveSinkSpec struct {
 // ArchiveBucketSpec is a place in a bucket. The store has to honour conditional creates (If-None-Match: *): a sink that
 // finds that it does not stops with an error.
 //
-// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && has(self.prefix) == has(oldSelf.prefix) && (!has(self.prefix) || self.prefix == oldSelf.prefix)",message="name or prefix is changed, and the position of the sink is there; keep both, or remove the sink and add one of another name"
+// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && has(self.prefix) == has(oldSelf.prefix) && (!has(self.prefix) || self.prefix == oldSelf.prefix)",message="name or prefix is changed, and what was written is there; keep both. A sink can be removed, and another one added under another name"
 // +kubebuilder:validation:XValidation:fieldPath=".endpoint",rule="self.?insecure.orValue('Refuse') == 'Accept' || !self.?endpoint.orValue('https://').startsWith('http://')",message="http:// sends orders and signatures in the clear; use https://, or write insecure: Accept beside it where that is meant, as in a lab"
 // +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="self.?insecure.orValue('Refuse') != 'Accept' || self.?endpoint.orValue('none').startsWith('http://')",message="Accept has no effect without an endpoint that begins with http://; remove insecure"
 // +kubebuilder:validation:XValidation:fieldPath=".caSecret",rule="!has(self.caSecret) || self.?endpoint.orValue('none').startsWith('https://')",message="caSecret is for an endpoint that begins with https://; set endpoint, or remove caSecret"

@@ -101,7 +101,7 @@ func TestSinkUpdates(t *testing.T) {
 	}
 	const (
 		elsewhere   = ".archive: Invalid value: the position of the sink is where the archive is, and that is changed; keep it, or remove the sink and add one of another name"
-		otherBucket = ".archive.bucket: Invalid value: name or prefix is changed, and the position of the sink is there; keep both, or remove the sink and add one of another name"
+		otherBucket = ".archive.bucket: Invalid value: name or prefix is changed, and what was written is there; keep both. A sink can be removed, and another one added under another name"
 	)
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}

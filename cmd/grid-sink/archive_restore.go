@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ func (e refusedError) Unwrap() error { return e.error }
 
 type restorePointFlags struct {
 	url, credentials, grid string
+	result                 string // file
 	partition, partitions  int
 	emptyIfMissing         bool
 	o                      archive.Restore
@@ -52,7 +54,14 @@ Exit codes: 0 fixed, 1 failed, may be tried again, 2 wrong usage, 3 refused: an 
 			if err != nil {
 				return err
 			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(point)
+			text, err := json.Marshal(point)
+			if err == nil && f.result != "" {
+				err = os.WriteFile(f.result, text, 0o600)
+			}
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
+			}
+			return err
 		},
 	}
 	fl := cmd.Flags()
@@ -64,6 +73,7 @@ Exit codes: 0 fixed, 1 failed, may be tried again, 2 wrong usage, 3 refused: an 
 	fl.StringVar(&f.o.Owner, "owner", "", "name of the restored grid that no other one has, such as its UID; required")
 	fl.BoolVar(&f.o.ReadOnly, "read-only", false, "put no fence: the archive stays with who writes it")
 	fl.BoolVar(&f.o.Supersede, "supersede", false, "take an archive that was taken for the restore of another grid")
+	fl.StringVar(&f.result, "result-file", "", "write the point there too, such as to /dev/termination-log")
 	fl.BoolVar(&f.emptyIfMissing, "empty-if-missing", false, "a partition without an archive begins empty: its point is entry 0")
 	return cmd
 }

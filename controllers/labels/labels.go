@@ -16,6 +16,8 @@ const (
 	Drill    = "drill"
 	Sink     = "sink"
 	SinkJob  = "sink-job"
+	// RestoreJob reads the archive that a grid begins with.
+	RestoreJob = "restore-job"
 )
 
 // Common returns the labels of one instance of a component, as a map of the caller's own.

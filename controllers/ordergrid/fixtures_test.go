@@ -108,6 +108,17 @@ func externalGrid() *api.OrderGrid {
 	return grid
 }
 
+// restoredGrid begins with an archive.
+func restoredGrid() *api.OrderGrid {
+	g := singleGrid()
+	g.Name, g.UID = "rtd", "5e2a"
+	g.Spec.Partitions = 8
+	g.Spec.RestoreFrom = &api.RestoreSpec{EarlierRestore: api.EarlierRestoreSupersede, Bucket: &api.ArchiveBucketSpec{
+		Name: "orders", Prefix: "prod/log", Endpoint: "https://minio.store:9000", Region: "eu-west-1", CredentialsSecretName: "store", CASecret: &api.SecretKey{Name: "store-ca", Key: "ca.pem"},
+	}}
+	return g
+}
+
 // singleGrid is one server without replication, its sink on an EmptyDir.
 func singleGrid() *api.OrderGrid {
 	grid := pairGrid()

@@ -10,10 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// TestGoldenObjects compares every object of seven grids with testdata/<grid>/<object>.yaml. For a grid with several
+// TestGoldenObjects compares every object of eight grids with testdata/<grid>/<object>.yaml. For a grid with several
 // shards it uses shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
-	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid()} {
+	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid(), "restored": restoredGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
 		template, err := overlay(grid, pod(grid, shard, testDefaults))
 		if err != nil {
@@ -38,6 +38,10 @@ func TestGoldenObjects(t *testing.T) {
 			if job := sinkJob(grid, s, testDefaults); job != nil {
 				objects["sink_"+s.Name+"_job"] = job
 			}
+		}
+		if grid.Spec.RestoreFrom != nil {
+			objects["restore_job"] = restoreJob(grid, testDefaults)
+			objects["networkpolicy"] = networkPolicy(grid, policyDefaults)
 		}
 		if grid.Spec.ExternalAccess != nil {
 			objects["external_service"] = externalService(grid, shard, api.PodName(grid.Name, shard, 1))

@@ -40,10 +40,11 @@ type finding struct {
 	record *api.GridPartition
 	memory *recollection
 
-	asked  bool // the pods of the grid were asked, as far as they have an address
-	silent bool // one of them in which a process may run did not answer
-	loss   loss
-	lead   *lead // a configuration ahead of the record; nil: none is known
+	asked   bool // the pods of the grid were asked, as far as they have an address
+	silent  bool // one of them in which a process may run did not answer
+	loss    loss
+	loading loading // of the archive that it begins with
+	lead    *lead   // a configuration ahead of the record; nil: none is known
 	// pending is what an annotation waits for; it is part of the condition's message.
 	pending map[string]string
 }
@@ -97,7 +98,7 @@ func (f *finding) needsAnswers(now time.Time, primaryReady bool) (ask bool, wait
 		m.highest = here
 	}
 	if p.Status.Epoch == 0 { // only the nodes know the state before this object
-		return madeAgain(p) || f.wanted(api.AnnotationReassert), 0
+		return madeAgain(p) || f.wanted(api.AnnotationReassert) || p.Spec.Restore != nil, 0
 	}
 	if primaryReady {
 		m.awaySince = time.Time{}
@@ -120,7 +121,7 @@ func (f *finding) wanted(annotation string) bool {
 
 // unsettled reports whether the answer may change without triggering a reconcile.
 func (f *finding) unsettled() bool {
-	return !f.memory.awaySince.IsZero() || f.lead != nil || madeAgain(f.record) || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
+	return !f.memory.awaySince.IsZero() || f.record.Spec.Restore != nil && f.record.Status.Epoch == 0 || f.lead != nil || madeAgain(f.record) || f.wanted(api.AnnotationAcceptDataLoss) || f.wanted(api.AnnotationReassert)
 }
 
 // ask queries every pod that has an address, concurrently.
@@ -166,6 +167,7 @@ func (r *Reconciler) judge(ctx context.Context, f *finding, answers map[string]*
 	for _, a := range answers {
 		f.silent = f.silent || a.node == nil && mayRun(a.pod)
 	}
+	f.loading = loadedBy(f.record.Name, answers)
 	f.lead = f.findLead(answers)
 	if f.record.Status.Epoch > 0 && (!f.memory.awaySince.IsZero() || f.wanted(api.AnnotationAcceptDataLoss)) {
 		var err error

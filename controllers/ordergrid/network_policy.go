@@ -73,6 +73,9 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.Network
 			},
 		},
 	}
+	if from := grid.Spec.RestoreFrom; from != nil && from.Bucket != nil {
+		policy.Spec.Egress = append(policy.Spec.Egress, networkingv1.NetworkPolicyEgressRule{Ports: ports(corev1.ProtocolTCP, bucketPorts(from.Bucket)...)})
+	}
 	if x := grid.Spec.ExternalAccess; x != nil { // no pods: external clients have a network, if anything
 		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: networksOf(x.SourceRanges), Ports: ports(corev1.ProtocolTCP, api.ExternalPort)})
 	}

@@ -51,6 +51,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--learner-rate", spec.Replication.LearnerRate.String(),
 	)
 	args = append(args, sinkArgs(grid)...)
+	args = append(args, restoreArgs(grid)...)
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
 	}

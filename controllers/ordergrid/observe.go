@@ -44,6 +44,7 @@ type observation struct {
 	networkMissing string         // why the network of spec.fabric is missing, while a pod is not on it
 	room           room           // how much memory is left for orders
 	roomAsked      bool           // since this operator started
+	restore        *restorePlan   // of spec.restoreFrom while records are missing; nil if it was not looked at
 	sinkPods       []sinkState    // of sinks with a pod, by name; nil if they were not looked at
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 }

@@ -61,6 +61,7 @@ const (
 	stepRules     = "authorization"
 	stepGuard     = "network policy"
 	stepMoves     = "moves"
+	stepRestore   = "restore"
 	stepPartition = "records"
 	stepShards    = "shards"
 	stepSinks     = "sinks"
@@ -84,6 +85,7 @@ func (r *run) plan() []step {
 		{stepRules, r.applyAuthorization, []string{stepTemplate}},
 		{stepGuard, r.applyNetworkPolicy, []string{stepTemplate}},
 		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
+		{stepRestore, r.planRestore, []string{stepTemplate}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},
 		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules}},
 		{stepSinks, r.applySinks, []string{stepTemplate, stepRules}},

@@ -79,6 +79,10 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		c.Ports = append(c.Ports, externalPort(grid, shard))
 	}
 	c.VolumeMounts = append(c.VolumeMounts, sinkMounts(grid)...)
+	if from := grid.Spec.RestoreFrom; from != nil {
+		_, mount := restoreVolumes(from, true)
+		c.VolumeMounts = append(c.VolumeMounts, mount)
+	}
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
@@ -129,6 +133,10 @@ func probe(path string, period, failures int32) *corev1.Probe {
 // volumes of the pod.
 func volumes(grid *api.OrderGrid) []corev1.Volume {
 	list := sinkVolumes(grid)
+	if from := grid.Spec.RestoreFrom; from != nil {
+		v, _ := restoreVolumes(from, true)
+		list = append(list, v)
+	}
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())
 	}

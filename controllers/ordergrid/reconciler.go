@@ -137,10 +137,10 @@ func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}
 }
 
-// gridOfJob maps the Job of a sink to its grid: it is owned by the sink's Deployment.
+// gridOfJob maps the Job of a sink, which the sink's Deployment owns, or of a restore to its grid.
 func gridOfJob(_ context.Context, job client.Object) []reconcile.Request {
 	l := job.GetLabels()
-	if l[api.LabelGrid] == "" || l[labels.Component] != labels.Sink {
+	if l[api.LabelGrid] == "" || l[labels.Component] != labels.Sink && l[labels.Component] != labels.RestoreJob {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: job.GetNamespace(), Name: l[api.LabelGrid]}}}
@@ -250,6 +250,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	}
 	status.TLS = o.tlsStatus(before.Status.TLS)
 	o.sinkStatus(status)
+	status.Restore = o.restoreStatus(before.Status.Restore, r.Clock.Now())
 	if o.roomAsked {
 		status.Memory = o.room.status()
 	}

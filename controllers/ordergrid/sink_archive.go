@@ -2,7 +2,6 @@ package ordergrid
 
 import (
 	"net/url"
-	"path"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,20 +17,7 @@ func archiveArgs(_ *api.OrderGrid, s *api.SinkSpec) []string {
 	if b == nil {
 		return []string{"archive", "--url", archiveDir}
 	}
-	q := url.Values{}
-	for name, value := range map[string]string{"endpoint": b.Endpoint, "region": b.Region} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if b.CASecret != nil {
-		q.Set("caFile", path.Join(sinkSecrets, "ca.crt"))
-	}
-	u := url.URL{Scheme: "s3", Host: b.Name, RawQuery: q.Encode()}
-	if b.Prefix != "" {
-		u.Path = "/" + b.Prefix
-	}
-	return []string{"archive", "--url", u.String(), "--credentials-dir", sinkSecrets}
+	return []string{"archive", "--url", bucketURL(b, sinkSecrets), "--credentials-dir", sinkSecrets}
 }
 
 func archiveSecrets(s *api.SinkSpec) []secretFile {
@@ -39,11 +25,7 @@ func archiveSecrets(s *api.SinkSpec) []secretFile {
 	if b == nil {
 		return nil
 	}
-	list := []secretFile{{b.CredentialsSecretName, "access-key-id", "access-key-id"}, {b.CredentialsSecretName, "secret-access-key", "secret-access-key"}}
-	if c := b.CASecret; c != nil {
-		list = append(list, secretFile{c.Name, c.Key, "ca.crt"})
-	}
-	return list
+	return bucketSecrets(b)
 }
 
 // archiveVolume is the claim that spec names.
@@ -56,7 +38,11 @@ func archiveVolume(s *api.SinkSpec) *corev1.Volume {
 
 // archivePorts is that of the store; a claim is reached by the kubelet.
 func archivePorts(s *api.SinkSpec) []int32 {
-	b := s.Archive.Bucket
+	return bucketPorts(s.Archive.Bucket)
+}
+
+// bucketPorts is that of a bucket; none without one.
+func bucketPorts(b *api.ArchiveBucketSpec) []int32 {
 	if b == nil {
 		return nil
 	}

@@ -78,6 +78,10 @@ func (r *run) applyPartition(ctx context.Context, copies *shardCopies, n int32, 
 		record.Spec.LearnerRate = r.learnerRate(now, copies.shard)
 		record.ResourceVersion = now.ResourceVersion // a decision by an old record would send it back
 	}
+	if r.restoresLater(now) {
+		return nil
+	}
+	record.Spec.Restore = r.restoreOf(n, now)
 	r.recordExternal(record, now)
 	if err := r.refuseToForget(ctx, record, now); err != nil {
 		return err

@@ -16,6 +16,9 @@ func FromObject(gp *v1alpha1.GridPartition) arbiter.Record {
 			Replicas: int(gp.Spec.Replicas), MinInSync: int(gp.Spec.MinInSync), MaxInSync: int(gp.Spec.MaxInSync), Pods: gp.Spec.Pods, PreferredPod: gp.Spec.PreferredPod, LearnerRate: gp.Spec.LearnerRate,
 			AcceptDataLossEpoch: nonNegative(gp.Spec.AcceptDataLossEpoch), ReassertChangeID: gp.Spec.ReassertChangeID},
 	}
+	if p := gp.Spec.Restore; p != nil {
+		r.Spec.Restore = &arbiter.Restore{Seq: nonNegative(p.Seq), Hash: p.Hash, Epoch: nonNegative(p.Epoch), Lineage: nonNegative(p.Lineage)}
+	}
 	if stamp := gp.Annotations[v1alpha1.AnnotationRecord]; stamp != "" && stamp != string(gp.UID) {
 		r.Copied = true
 	}
