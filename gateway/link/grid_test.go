@@ -63,7 +63,12 @@ func (s *sites) link(from, to *devgrid.Grid, over *downstream.Roads) *running {
 	var all sync.WaitGroup
 	all.Go(func() { r.Run(ctx) })
 	stop := sync.OnceFunc(func() { cancel(); all.Wait() })
-	s.t.Cleanup(stop)
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			s.t.Logf("link: %+v", r.Status())
+		}
+		stop()
+	})
 	return &running{r, stop}
 }
 
