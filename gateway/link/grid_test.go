@@ -175,12 +175,12 @@ func (s *sites) refused(c *client.Client, text string) {
 
 // Orders flow at one site while the way between the sites is cut and primaries of both are killed. The other one has each
 // entry once and in order. It is promoted with the ends of the logs, takes orders, and the link is turned round.
-func TestLinkThroughCutsAndKills(t *testing.T) {
+func TestLinkGridKilledAndCut(t *testing.T) {
 	s := newSites(t)
 	s.refused(s.cb, "p") // before there is a link
 	roads := downstream.NewRoads(t.Context(), 10*time.Millisecond, 0)
 	r := s.link(s.a, s.b, roads)
-	load := downstream.StartLoad(t, s.ca, 8)
+	load := downstream.StartLoad(t, s.ca, 2)
 	for i := range downstream.Kills(t, 3) {
 		before := load.Count()
 		downstream.WaitFor(t, "200 orders", func() bool { return load.Count() > before+200 })
@@ -199,6 +199,7 @@ func TestLinkThroughCutsAndKills(t *testing.T) {
 	}
 	acked := load.Stop()
 	s.same(acked)
+	t.Logf("%d orders, all at both sites, through %d cuts and kills", len(acked), downstream.Kills(t, 3))
 	for _, p := range r.Status().Partitions {
 		if p.LagEntries > 0 && p.Error != nil {
 			t.Errorf("%s: %+v", p.Partition, p)
@@ -208,7 +209,7 @@ func TestLinkThroughCutsAndKills(t *testing.T) {
 	s.refused(s.ca, "standby")
 	r.stop()
 	back := s.link(s.b, s.a, roads)
-	load = downstream.StartLoadOf(t, s.cb, 8, "AFTER")
+	load = downstream.StartLoadOf(t, s.cb, 2, "AFTER")
 	downstream.WaitFor(t, "200 orders", func() bool { return load.Count() > 200 })
 	for id, clOrdID := range load.Stop() {
 		acked[id] = clOrdID
@@ -229,7 +230,7 @@ func TestForcedPromotionFencesAndReports(t *testing.T) {
 	s := newSites(t)
 	roads := downstream.NewRoads(t.Context(), 10*time.Millisecond, 0)
 	r := s.link(s.a, s.b, roads)
-	load := downstream.StartLoad(t, s.ca, 4)
+	load := downstream.StartLoad(t, s.ca, 1)
 	downstream.WaitFor(t, "100 orders", func() bool { return load.Count() > 100 })
 	load.Stop()
 	s.same(nil)
@@ -290,7 +291,7 @@ func TestLinkProcessKilled(t *testing.T) {
 	if _, err := downstream.Program("grid-link"); err != nil { // before there is load
 		t.Fatal(err)
 	}
-	load := downstream.StartLoad(t, s.ca, 8)
+	load := downstream.StartLoad(t, s.ca, 2)
 	p := downstream.StartLink(t, s.a, s.b, "--max-bandwidth", "1000000", "--batch", "50", "--delay", "2ms")
 	for range 3 {
 		var status link.Status
