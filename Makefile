@@ -215,7 +215,7 @@ e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill
 	@ORDERGRID_OPERATIONS_RATE=$(if $(filter file,$(origin RATE)),,$(RATE)) hack/e2e.sh "$(SUITE)"
 
 .PHONY: sinks-check
-sinks-check: ## Kill 50 primaries under load, and every third time the sink: each order is downstream once (minutes)
+sinks-check: ## Kill 50 primaries under load, and every third time the sink, or cut the link to another site: each order is downstream once (minutes)
 	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
 
 .PHONY: fix-check

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -37,7 +36,8 @@ type Link struct {
 	conn     *conn
 	opened   LinkState
 	sending  sync.Mutex // Send, and the pings of Next
-	pingedAt atomic.Int64
+	heardAt  int64      // of Next; nanotime
+	pingedAt int64
 }
 
 const linkReqID = 1
@@ -79,7 +79,7 @@ func (c *Client) tryLink(ctx context.Context, o LinkOptions) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{c: c, o: o, conn: k}
+	l := &Link{c: c, o: o, conn: k, heardAt: nanotime()}
 	frame, err := k.exchange(dial, nil, c.deadline(dial, nanotime()))
 	if err == nil {
 		l.opened, err = l.state(frame)
@@ -147,7 +147,6 @@ const linkSilence = 2 * time.Second
 // Next waits for the next state of the standby, until ctx ends.
 func (l *Link) Next(ctx context.Context) (LinkState, error) {
 	k := l.conn
-	heard := nanotime()
 	for {
 		frame, rest, err := wire.Split(k.in[k.r:k.w])
 		if err != nil {
@@ -156,7 +155,6 @@ func (l *Link) Next(ctx context.Context) (LinkState, error) {
 		if frame != nil {
 			k.r = k.w - len(rest)
 			if wire.FrameType(frame) == wire.TypePong {
-				l.pingedAt.Store(0)
 				continue
 			}
 			return l.state(frame)
@@ -168,9 +166,9 @@ func (l *Link) Next(ctx context.Context) (LinkState, error) {
 		case ctx.Err() != nil:
 			return LinkState{}, ctx.Err()
 		case n > 0:
-			heard = nanotime()
+			l.heardAt, l.pingedAt = nanotime(), 0
 		case errors.Is(err, errTick):
-			if err := l.silent(ctx, heard); err != nil {
+			if err := l.silent(ctx); err != nil {
 				return LinkState{}, err
 			}
 		case err != nil:
@@ -180,14 +178,18 @@ func (l *Link) Next(ctx context.Context) (LinkState, error) {
 }
 
 // silent is for a standby from which nothing comes.
-func (l *Link) silent(ctx context.Context, heard int64) error {
+func (l *Link) silent(ctx context.Context) error {
 	now, patience := nanotime(), int64(max(l.c.cfg.SuspectAfter, linkSilence))
-	switch asked := l.pingedAt.Load(); {
-	case asked != 0 && now-asked > patience && now-heard > patience:
-		return &silentError{l.conn.addr, time.Duration(now - heard), "the link is opened again"}
-	case asked == 0 && now-heard > patience:
-		l.pingedAt.Store(now)
-		return l.write(ctx, wire.AppendRequest(nil, wire.TypePing, &wire.Request{ReqID: linkReqID}))
+	switch {
+	case l.pingedAt != 0 && now-l.pingedAt > patience:
+		return &silentError{l.conn.addr, time.Duration(now - l.heardAt), "the link is opened again"}
+	case l.pingedAt == 0 && now-l.heardAt > patience:
+		l.pingedAt = now
+		if !l.sending.TryLock() { // Send has it, and has to be answered, too
+			return nil
+		}
+		defer l.sending.Unlock()
+		return l.conn.send(ctx, wire.AppendRequest(nil, wire.TypePing, &wire.Request{ReqID: linkReqID}), now+patience)
 	}
 	return nil
 }

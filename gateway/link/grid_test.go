@@ -65,7 +65,12 @@ func (s *sites) link(from, to *testgrid.Grid, over *downstream.Roads) *running {
 	var all sync.WaitGroup
 	all.Go(func() { r.Run(ctx) })
 	stop := sync.OnceFunc(func() { cancel(); all.Wait() })
-	s.t.Cleanup(stop)
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			s.t.Logf("link: %+v", r.Status())
+		}
+		stop()
+	})
 	return &running{r, stop}
 }
 
@@ -112,12 +117,18 @@ func (s *sites) same(acked map[wire.OrderID]string) {
 		}
 	}
 	for _, c := range []*client.Client{s.ca, s.cb} {
-		downstream.WaitForCopies(s.t, c)
-		report, err := verify.Run(s.t.Context(), verify.FromClient(c), verify.Options{})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if report.ExitCode() != 0 {
+		var report *verify.Result
+		// A backup learns of the last commit with the next heartbeat, and on a starved machine a copy may be dropped while
+		// it is read: failed reads are repeated, a difference fails.
+		downstream.WaitFor(s.t, "a complete comparison", func() bool {
+			downstream.WaitForCopies(s.t, c)
+			var err error
+			if report, err = verify.Run(s.t.Context(), verify.FromClient(c), verify.Options{}); err != nil {
+				s.t.Fatal(err)
+			}
+			return report.ExitCode() != verify.ExitIncomplete
+		})
+		if report.ExitCode() != verify.ExitEqual {
 			var text strings.Builder
 			_ = report.WriteText(&text)
 			s.t.Errorf("verify: %s", text.String())
@@ -166,12 +177,12 @@ func (s *sites) refused(c *client.Client, text string) {
 
 // Orders flow at one site while the way between the sites is cut and primaries of both are killed. The other one has each
 // entry once and in order. It is promoted with the ends of the logs, takes orders, and the link is turned round.
-func TestLinkThroughCutsAndKills(t *testing.T) {
+func TestLinkGridKilledAndCut(t *testing.T) {
 	s := newSites(t)
 	s.refused(s.cb, "p") // before there is a link
 	roads := downstream.NewRoads(t.Context(), 10*time.Millisecond, 0)
 	r := s.link(s.a, s.b, roads)
-	load := downstream.StartLoad(t, s.ca, 8)
+	load := downstream.StartLoad(t, s.ca, 2)
 	for i := range downstream.Kills(t, 3) {
 		before := load.Count()
 		downstream.WaitFor(t, "200 orders", func() bool { return load.Count() > before+200 })
@@ -190,6 +201,7 @@ func TestLinkThroughCutsAndKills(t *testing.T) {
 	}
 	acked := load.Stop()
 	s.same(acked)
+	t.Logf("%d orders, all at both sites, through %d cuts and kills", len(acked), downstream.Kills(t, 3))
 	for _, p := range r.Status().Partitions {
 		if p.LagEntries > 0 && p.Error != nil {
 			t.Errorf("%s: %+v", p.Partition, p)
@@ -199,7 +211,7 @@ func TestLinkThroughCutsAndKills(t *testing.T) {
 	s.refused(s.ca, "standby")
 	r.stop()
 	back := s.link(s.b, s.a, roads)
-	load = downstream.StartLoadOf(t, s.cb, 8, "AFTER")
+	load = downstream.StartLoadOf(t, s.cb, 2, "AFTER")
 	downstream.WaitFor(t, "200 orders", func() bool { return load.Count() > 200 })
 	for id, clOrdID := range load.Stop() {
 		acked[id] = clOrdID
@@ -220,7 +232,7 @@ func TestForcedPromotionFencesAndReports(t *testing.T) {
 	s := newSites(t)
 	roads := downstream.NewRoads(t.Context(), 10*time.Millisecond, 0)
 	r := s.link(s.a, s.b, roads)
-	load := downstream.StartLoad(t, s.ca, 4)
+	load := downstream.StartLoad(t, s.ca, 1)
 	downstream.WaitFor(t, "100 orders", func() bool { return load.Count() > 100 })
 	load.Stop()
 	s.same(nil)
@@ -279,7 +291,7 @@ func TestForcedPromotionFencesAndReports(t *testing.T) {
 func TestLinkProcessKilled(t *testing.T) {
 	s := newSites(t)
 	testgrid.Program(t, "grid-link") // before there is load
-	load := downstream.StartLoad(t, s.ca, 8)
+	load := downstream.StartLoad(t, s.ca, 2)
 	p := downstream.StartLink(t, s.a, s.b, "--max-bandwidth", "1000000", "--batch", "50", "--delay", "2ms")
 	for range 3 {
 		var status link.Status

@@ -25,7 +25,7 @@ func logEntry(seq uint64, n int) *client.LogEntry {
 // Whatever the sizes, windows and batches, each entry leaves once, in order, and no more is on its way than the standby
 // allows.
 func TestQueueKeepsEachEntryOnce(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := client.LinkState{Window: 2000 + rng.IntN(200_000), Entries: 1 + rng.IntN(100)}
 		q := newQueue(64<<10, s)
