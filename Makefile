@@ -212,6 +212,12 @@ e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill
 sinks-check: ## Kill 50 primaries under load, and every third time the sink: each order is downstream once (minutes)
 	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
 
+.PHONY: queries-check
+queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, and to broken views (minutes)
+	@ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -run RandomQuestions -v ./grid-node/query
+	@$(GO) test -count 1 -timeout 20m -tags mutants -run Mutants -v ./grid-node/query
+	@cd e2e/sqlite && $(GO) vet ./... && ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -v .
+
 ##@ Cluster
 
 .PHONY: cluster-up
