@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/query/querytest"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/internal/race"
 )
 
 func text(f view.Field, s string) query.Expr {
@@ -113,9 +114,12 @@ func TestPagesSurviveWrites(t *testing.T) {
 	}
 }
 
-// TestAnswersAfterDrops drops rows and reuses their memory, several chunks of it, and
+// TestMemoryOfDroppedRowsIsUsedAgain drops rows and reuses their memory, several chunks of it, and
 // compares answers about the rest.
-func TestAnswersAfterDrops(t *testing.T) {
+func TestMemoryOfDroppedRowsIsUsedAgain(t *testing.T) {
+	if race.Enabled {
+		t.Skip("many rows and one goroutine: run without the race detector")
+	}
 	c, err := querytest.New(0, 1<<16)
 	if err != nil {
 		t.Fatal(err)
