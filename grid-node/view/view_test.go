@@ -143,7 +143,7 @@ func TestFullViewKeepsItsRows(t *testing.T) {
 				t.Fatalf("entry %d: %v, want a FullError", seq-1, err)
 			}
 			t.Log(err)
-			if again := v.Apply(c.Store.Read(seq - 1)); again != err {
+			if again := v.Apply(c.Store.Read(seq - 1)); !errors.Is(again, err) {
 				t.Errorf("a view that is full takes another entry: %v", again)
 			}
 			v.Publish()
