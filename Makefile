@@ -229,6 +229,20 @@ clients-check: ## Clients of other languages: 50 primaries killed under load, ea
 	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check mypy==$(MYPY)
 	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v ./clients/...
 
+.PHONY: queries-check
+queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, and to broken views (minutes)
+	@ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -run RandomQuestions -v ./grid-node/query
+	@$(GO) test -count 1 -timeout 20m -tags mutants -run Mutants -v ./grid-node/query
+	@cd e2e/sqlite && $(GO) vet ./... && ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -v .
+
+.PHONY: match-check
+match-check: ## 5,000 seeds of the matching engine against a naive one, byte for byte, and broken engines (minutes)
+	@ORDERGRID_MATCH_SEEDS=5000 $(GO) test -count 1 -timeout 60m -v -run OracleEveryByte ./grid-node/match
+	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/match
+
+.PHONY: check
+check: sim sim-mutants sinks-check fix-check clients-check queries-check match-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
+
 ##@ Cluster
 
 .PHONY: cluster-up

@@ -160,6 +160,9 @@ func (a *aggregate) value(i int, rows uint64) (view.Value, bool) {
 	case a.d.Kind == view.Int:
 		return view.IntValue(int64(s.lo)), true
 	}
+	if far == nil && (a.fn != Sum || s.hi == int64(s.lo)>>63) { // 64 bits are enough
+		return view.NumberValue(view.FixedNumber(int64(s.lo))), true
+	}
 	total := new(big.Int)
 	if a.fn == Sum {
 		total.Add(total.Lsh(big.NewInt(s.hi), 64), new(big.Int).SetUint64(s.lo))

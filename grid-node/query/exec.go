@@ -149,6 +149,10 @@ func (x *Exec) stepIndex() int {
 		return 0
 	}
 	row := x.plan.rows[x.next]
+	if x.rows != nil {
+		x.next++
+		return x.testRow(row)
+	}
 	p := x.s.Part(int(row>>16 - (x.s.Base()+1)>>16))
 	from := int(row-p.First) &^ (morselRows - 1)
 	var b bitmap
@@ -165,6 +169,16 @@ func (x *Exec) stepIndex() int {
 	}
 	x.take(newPlace(x.s, &p, from), &b)
 	return n
+}
+
+// testRow is stepIndex of one row, for questions of rows: those of an index are far apart.
+func (x *Exec) testRow(row uint64) int {
+	p := x.s.PartOf(row)
+	if x.s.Has(row) && x.plan.where.test(x.s, &p, int(row-p.First)) {
+		x.answer.Matched++
+		x.err = x.rows.takeRow(row)
+	}
+	return 1
 }
 
 func (x *Exec) take(p *place, b *bitmap) {

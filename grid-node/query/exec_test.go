@@ -114,11 +114,11 @@ func TestPagesSurviveWrites(t *testing.T) {
 	}
 }
 
-// TestAnswersAfterDropsInTheirMemory drops rows and reuses their memory, several chunks of it, and
+// TestMemoryOfDroppedRowsIsUsedAgain drops rows and reuses their memory, several chunks of it, and
 // compares answers about the rest.
-func TestAnswersAfterDropsInTheirMemory(t *testing.T) {
+func TestMemoryOfDroppedRowsIsUsedAgain(t *testing.T) {
 	if race.Enabled {
-		t.Skip("one goroutine alone, and minutes with the race detector: make test runs it without")
+		t.Skip("many rows and one goroutine: run without the race detector")
 	}
 	c, err := querytest.New(0, 1<<16)
 	if err != nil {

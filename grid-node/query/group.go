@@ -175,10 +175,10 @@ func (g *groupSink) cell(p *place, d *view.Def, i int) cell {
 
 // value is the inverse of cell.
 func (g *groupSink) value(d *view.Def, c cell) view.Value {
-	switch {
-	case c.kind == 0:
+	switch c.kind {
+	case 0:
 		return view.Value{}
-	case c.kind == 2:
+	case 2:
 		return view.NumberValue(g.fars[c.v])
 	}
 	switch d.Storage() {

@@ -73,6 +73,9 @@ func (g *groupSink) columns() {
 
 // row returns group i.
 func (g *groupSink) row(i int) (r groupRow, err error) {
+	n := len(g.by) + len(g.aggs)
+	all := make([]view.Value, n+len(g.x.q.OrderBy)+len(g.by))
+	r.out, r.keys = all[:0:n], all[n:n]
 	for f, d := range g.by {
 		r.out = append(r.out, g.value(d, g.keys[i][f]))
 	}

@@ -24,6 +24,10 @@ const indexShare = 16
 // maxCandidates bounds the rows that are taken from an index.
 const maxCandidates = 1 << 20
 
+// maxUnsorted is how many parts without a sorted run a plan scans for a range: plans are not
+// made in steps.
+const maxUnsorted = 2
+
 // candidate is a term of the filter that an index can answer.
 type candidate struct {
 	e     *Expr
@@ -147,6 +151,7 @@ func ordered(s *view.Snapshot, d *view.Def, e *Expr, where node) (candidate, boo
 		run    bool
 	}
 	var parts []found
+	unsorted := 0
 	for i := range s.Parts() {
 		p := s.Part(i)
 		if some, _ := where.part(&p); !some {
@@ -154,8 +159,12 @@ func ordered(s *view.Snapshot, d *view.Def, e *Expr, where node) (candidate, boo
 		}
 		places, ok := runOf(&p, d, lo, hi)
 		parts = append(parts, found{p, places, ok})
-		if c.count += int64(len(places)); !ok {
+		c.count += int64(len(places))
+		if !ok {
 			c.count += int64(p.To-p.From) / (4 * indexShare)
+			if unsorted++; unsorted > maxUnsorted {
+				return c, false
+			}
 		}
 	}
 	c.rows = func(add func(uint64) bool) bool {

@@ -51,23 +51,24 @@ func newRows(x *Exec) *rowSink {
 func (k *rowSink) full() bool { return k.more && len(k.keys) == 0 }
 
 func (k *rowSink) take(p *place, rows *bitmap) error {
-	after := k.x.q.After
 	for i := range rows.each {
-		row := p.part.First + uint64(p.from+i)
-		if len(k.keys) > 0 {
-			if err := k.sort(row); err != nil {
-				return err
-			}
-			continue
+		if err := k.takeRow(p.part.First + uint64(p.from+i)); err != nil || k.full() {
+			return err
 		}
-		switch {
-		case after != nil && row <= after.Seq:
-		case len(k.rows.rows) == k.x.limit:
-			k.more = true
-			return nil
-		default:
-			k.rows.rows = append(k.rows.rows, keyedRow{row: row})
-		}
+	}
+	return nil
+}
+
+func (k *rowSink) takeRow(row uint64) error {
+	after := k.x.q.After
+	switch {
+	case len(k.keys) > 0:
+		return k.sort(row)
+	case after != nil && row <= after.Seq:
+	case len(k.rows.rows) == k.x.limit:
+		k.more = true
+	default:
+		k.rows.rows = append(k.rows.rows, keyedRow{row: row})
 	}
 	return nil
 }

@@ -73,18 +73,18 @@ func (v *View) order(c *chunk, i uint32, e *order.Entry, msg []byte) error {
 	place := v.ids.place(msg[f.ClOrdIDOff : int(f.ClOrdIDOff)+int(f.ClOrdIDLen)])
 	before := v.ids.heads[place]
 	spans := v.find.Locate(msg, f.Places())
-	symbol, err := v.code(c, &v.defs[defSymbol], msg[f.SymbolOff:int(f.SymbolOff)+int(f.SymbolLen)], e.Seq)
+	symbol, err := v.code(&v.defs[defSymbol], msg[f.SymbolOff:int(f.SymbolOff)+int(f.SymbolLen)], e.Seq)
 	if err != nil {
 		return err
 	}
-	account, err := v.code(c, &v.defs[defAccount], msg[f.AccountOff:int(f.AccountOff)+int(f.AccountLen)], e.Seq)
+	account, err := v.code(&v.defs[defAccount], msg[f.AccountOff:int(f.AccountOff)+int(f.AccountLen)], e.Seq)
 	if err != nil {
 		return err
 	}
 	*at[uint32](c, offSymbol, i), *at[uint32](c, offAccount, i) = symbol, account
 	for k, d := range v.extra {
 		if d.store == inCode {
-			code, err := v.code(c, d, spans[firstExtra+k].Of(msg), e.Seq)
+			code, err := v.code(d, spans[firstExtra+k].Of(msg), e.Seq)
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (v *View) order(c *chunk, i uint32, e *order.Entry, msg []byte) error {
 }
 
 // code returns the number of a text, 0 for an empty one.
-func (v *View) code(c *chunk, d *Def, text []byte, seq uint64) (uint32, error) {
+func (v *View) code(d *Def, text []byte, seq uint64) (uint32, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}

@@ -78,10 +78,3 @@ func at[T any](c *chunk, off uintptr, i uint32) *T {
 func column[T any](c *chunk, off uintptr, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Add(c.p, off)), n)
 }
-
-func bytesOf(words []uint64) []byte {
-	if len(words) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
-}

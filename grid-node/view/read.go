@@ -80,9 +80,11 @@ func (p *Part) Times(d *Def) (distances []int32, bases []int64, unit int64) {
 
 // Marks in columns.
 const (
-	FixedNull, FixedFar = int64(fixedNull), int64(fixedFar)
-	TimeNull, TimeFar   = int32(timeNull), int32(timeFar)
-	TimeBlock           = 1 << blockBits
+	FixedNull = int64(fixedNull)
+	FixedFar  = int64(fixedFar)
+	TimeNull  = int32(timeNull)
+	TimeFar   = int32(timeFar)
+	TimeBlock = 1 << blockBits // rows with one base
 )
 
 // State returns the state code of the row at a place.

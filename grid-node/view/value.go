@@ -15,11 +15,17 @@ type Value struct {
 	Int    int64 // of an Int; of a Time, ns since 1970
 }
 
-// TextValue, NumberValue, IntValue and TimeValue make values.
-func TextValue(s string) Value   { return Value{Kind: Text, Text: s} }
+// TextValue is a value of kind Text.
+func TextValue(s string) Value { return Value{Kind: Text, Text: s} }
+
+// NumberValue is a value of kind Decimal.
 func NumberValue(n Number) Value { return Value{Kind: Decimal, Number: n} }
-func IntValue(n int64) Value     { return Value{Kind: Int, Int: n} }
-func TimeValue(ns int64) Value   { return Value{Kind: Time, Int: ns} }
+
+// IntValue is a value of kind Int.
+func IntValue(n int64) Value { return Value{Kind: Int, Int: n} }
+
+// TimeValue is a value of kind Time.
+func TimeValue(ns int64) Value { return Value{Kind: Time, Int: ns} }
 
 // Compare orders values of one kind; an absent one is before all others.
 func (v Value) Compare(w Value) int {

@@ -14,8 +14,10 @@ import (
 func bulkSymbol(n uint64) uint64  { return mix(n) % 1000 }
 func bulkAccount(n uint64) uint64 { return mix(n^0x5555) % 10_000 }
 
-// BulkSymbol and BulkAccount are of order n.
-func BulkSymbol(n uint64) string  { return fmt.Sprintf("SYM%03d", bulkSymbol(n)) }
+// BulkSymbol is the symbol of order n.
+func BulkSymbol(n uint64) string { return fmt.Sprintf("SYM%03d", bulkSymbol(n)) }
+
+// BulkAccount is the account of order n.
 func BulkAccount(n uint64) string { return fmt.Sprintf("ACC%05d", bulkAccount(n)) }
 
 // BulkQty is 1 to 9,999.
