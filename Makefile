@@ -32,7 +32,7 @@ GO        := go
 VERSION   := $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
 CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
-PROGRAMS  := grid-node grid-sink order-probe operator kubectl-ordergrid
+PROGRAMS  := grid-node grid-sink order-gateway order-probe operator kubectl-ordergrid
 
 ##@ Start here
 

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
-// Sink is a process of grid-sink. It ends with its test.
+// Sink is a process of grid-sink, or of another program before a grid. It ends with its test.
 type Sink struct {
 	t    testing.TB
 	p    *process
@@ -28,7 +28,13 @@ type Sink struct {
 // RunSink starts grid-sink with these arguments.
 func RunSink(t testing.TB, args ...string) *Sink {
 	t.Helper()
-	exe, err := Program("grid-sink")
+	return Run(t, "grid-sink", args...)
+}
+
+// Run starts a program of cmd with these arguments. It ends with the test.
+func Run(t testing.TB, program string, args ...string) *Sink {
+	t.Helper()
+	exe, err := Program(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +45,7 @@ func RunSink(t testing.TB, args ...string) *Sink {
 	t.Cleanup(func() {
 		s.Kill()
 		if t.Failed() {
-			t.Logf("grid-sink %s:\n%s", strings.Join(args, " "), s.p.said.String())
+			t.Logf("%s %s:\n%s", program, strings.Join(args, " "), s.p.said.String())
 		}
 	})
 	return s

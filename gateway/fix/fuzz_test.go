@@ -85,7 +85,7 @@ func (w *world) play(s *steps, msgType string) {
 // holds checks the state and what was sent in a step that began with these numbers.
 func (w *world) holds(t *testing.T, inBefore, outBefore uint64) {
 	g, l := &w.session.gap, &w.acceptor.cfg.Limits
-	if len(g.held) > l.GapMessages+64 || g.bytes > l.GapBytes {
+	if len(g.held) > l.GapMessages || g.bytes > l.GapBytes {
 		t.Fatalf("%d messages of %d bytes are kept behind a gap, allowed: %d, %d", len(g.held), g.bytes, l.GapMessages, l.GapBytes)
 	}
 	for i := range g.held {
