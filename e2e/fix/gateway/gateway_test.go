@@ -33,7 +33,7 @@ type site struct {
 }
 
 // sessions of the gateway: one with a password, one with a certificate.
-func start(t *testing.T, endpoints []string) *site {
+func start(t *testing.T, endpoints []string, args ...string) *site {
 	t.Helper()
 	dir := t.TempDir()
 	authority, err := pki.Load(dir, "fix")
@@ -63,8 +63,8 @@ func start(t *testing.T, endpoints []string) *site {
 		}
 	}
 	address := ports.ForTest(t)
-	downstream.Run(t, "order-gateway", "--listen", address, "--sessions", sessions, "--fix-tls-cert", server.Cert, "--fix-tls-key", server.Key,
-		"--fix-tls-ca", server.CA, "--fix-tls-client-auth", "none", "--endpoint", strings.Join(endpoints, ","), "--log-level", "debug")
+	downstream.Run(t, "order-gateway", append([]string{"--listen", address, "--sessions", sessions, "--fix-tls-cert", server.Cert, "--fix-tls-key", server.Key,
+		"--fix-tls-ca", server.CA, "--fix-tls-client-auth", "none", "--endpoint", strings.Join(endpoints, ","), "--log-level", "debug"}, args...)...)
 	return &site{address: address, ca: server.CA, bank: bank}
 }
 
@@ -134,10 +134,11 @@ func TestOrdersOverFailover(t *testing.T) {
 	})
 }
 
-// Wrong passwords and missing certificates do not log on.
-func TestStrangersDoNotLogOn(t *testing.T) {
+// Wrong passwords and missing certificates do not log on; who does has a bound of orders
+// under way, and each order is answered.
+func TestStrangersAndBounds(t *testing.T) {
 	g := downstream.Grid(t)
-	s := start(t, g.Endpoints)
+	s := start(t, g.Endpoints, "--max-in-flight", "1")
 	good, err := counterparty.Start(counterparty.Options{BeginString: "FIX.4.4", Sender: "P", Target: "GRID", Address: s.address, CA: s.ca, User: "user", Password: "right"})
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +146,24 @@ func TestStrangersDoNotLogOn(t *testing.T) {
 	if err := good.Wait(time.Minute, func(s counterparty.Seen) bool { return s.LoggedOn }); err != nil {
 		t.Fatal(err)
 	}
+	const orders = 30
+	for n := range orders {
+		if err := good.Order(fmt.Sprint("b", n), "ACME"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := good.Wait(time.Minute, func(s counterparty.Seen) bool { return len(s.Reports)+len(s.Refused) == orders }); err != nil {
+		t.Fatal(err)
+	}
+	_ = good.Wait(time.Second, func(s counterparty.Seen) bool {
+		for _, r := range s.Refused {
+			if !strings.HasPrefix(r, "j too many orders under way: 1; allowed: 1") {
+				t.Errorf("refused: %q", r)
+			}
+		}
+		t.Logf("%d reports, %d refused", len(s.Reports), len(s.Refused))
+		return true
+	})
 	good.Stop()
 	for _, o := range []counterparty.Options{
 		{BeginString: "FIX.4.4", Sender: "P", User: "user", Password: "wrong"},
