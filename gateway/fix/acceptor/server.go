@@ -243,9 +243,8 @@ func (s *Server) OnWakeEnd() {}
 
 // Certificate returns the verified certificate of a link's peer, nil without.
 func Certificate(l *fix.Link) *x509.Certificate {
-	c, ok := l.Tag.(*conn)
-	if !ok {
-		return nil
+	if c, ok := l.Tag.(*conn); ok {
+		return c.Certificate()
 	}
-	return c.Conn.Certificate()
+	return nil
 }

@@ -91,10 +91,10 @@ func (d *Desk) submit(r *request, m *fix.Message) *fix.Refusal {
 			d.answer(now, r)
 		})
 	})
-	if err != nil {
+	if err != nil { // then the callback does not run
 		r.err = err
 		d.answer(m.Now(), r)
-		return nil
+		return nil //nolint:nilerr // it is answered by a report
 	}
 	d.inFlight[r.s]++
 	return nil
