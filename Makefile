@@ -33,7 +33,7 @@ VERSION   := $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/nul
 LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
 CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
 MYPY      := 2.4.1
-PROGRAMS  := grid-node grid-link grid-sink order-probe operator kubectl-ordergrid
+PROGRAMS  := grid-node grid-link grid-sink order-gateway order-probe operator kubectl-ordergrid
 
 ##@ Start here
 
@@ -219,9 +219,9 @@ sinks-check: ## Kill 50 primaries under load, and every third time the sink, or 
 	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
 
 .PHONY: fix-check
-fix-check: ## QuickFIX's acceptance scripts over real sockets, a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
+fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
 	@cd e2e/fix && $(GO) test -count 1 -v -run TestPage ./script -args -update
-	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 $(GO) test -count 1 -timeout 20m ./...
+	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 $(GO) test -count 1 -timeout 20m ./...
 	@ORDERGRID_FIX_FUZZ=1000000 $(GO) test -count 1 -timeout 60m -run TestSessionSample ./gateway/fix
 
 .PHONY: clients-check

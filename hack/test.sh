@@ -88,6 +88,6 @@ go test -count=1 -timeout 40m -tags invariants ./grid-node/replica ./grid-node/s
 
 # The race detector allocates, so what must not allocate is asserted without it.
 step "allocation and memory bounds, and what is exhaustive, without the race detector"
-go test -timeout 40m -run 'Alloc|Memory|LiveHeap|EveryByte' -count=1 ./grid-node/... ./client/... ./probe/... ./gateway/fix/...
+go test -timeout 40m -run 'Alloc|Memory|LiveHeap|EveryByte|SessionSample' -count=1 ./grid-node/... ./client/... ./probe/... ./gateway/fix/...
 
 step "passed"

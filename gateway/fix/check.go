@@ -54,7 +54,7 @@ func (c *checker) field(i int) (next int, r *Refusal) {
 	v := c.m.raw[f.from:f.to]
 	header := c.t.Header.Fields.Has(f.tag)
 	switch {
-	case f.tag <= 0 || !c.t.Has(c.d.Category, f.tag) && !(f.tag >= dict.FirstUser && c.d.Category != dict.Admin) && !c.extra(f.tag):
+	case f.tag <= 0 || !c.known(f.tag):
 		return 0, refuse(c.t, InvalidTag, f.tag, v, "a tag of the standard; user-defined ones in application messages only")
 	case len(v) == 0:
 		return 0, refuse(c.t, NoValue, f.tag, v, "at least one character")
@@ -80,6 +80,11 @@ func (c *checker) field(i int) (next int, r *Refusal) {
 		}
 	}
 	return i + 1, nil
+}
+
+// known reports whether there is such a tag.
+func (c *checker) known(tag int) bool {
+	return c.t.Has(c.d.Category, tag) || tag >= dict.FirstUser && c.d.Category != dict.Admin || c.extra(tag)
 }
 
 func (c *checker) extra(tag int) bool { return c.d.Type == "A" && extraLogon[tag] }

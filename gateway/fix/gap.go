@@ -25,10 +25,11 @@ type held struct {
 
 const maxTries = 3 // ResendRequests for one gap
 
-// hide keeps the number of a message that is handled already.
-func (g *gap) hide(seq uint64) { g.hold(seq, nil) }
-
-func (g *gap) hold(seq uint64, raw []byte) {
+// hold keeps a message, if there is room. What there is no room for is asked for again.
+func (g *gap) hold(l *Limits, seq uint64, raw []byte) {
+	if len(g.held) >= l.GapMessages || g.bytes+len(raw) > l.GapBytes {
+		return
+	}
 	i, there := slices.BinarySearchFunc(g.held, seq, func(h held, seq uint64) int {
 		switch {
 		case h.seq < seq:
@@ -39,20 +40,14 @@ func (g *gap) hold(seq uint64, raw []byte) {
 		return 0
 	})
 	if !there {
-		g.held = slices.Insert(g.held, i, held{seq: seq, raw: raw})
+		g.held = slices.Insert(g.held, i, held{seq: seq, raw: slices.Clone(raw)})
 		g.bytes += len(raw)
 	}
 }
 
-func (g *gap) filledTo(next uint64) { g.filled = next }
-
-// tooHigh keeps a message until those before it are there. What there is no room for is
-// asked for again with the next gap.
+// tooHigh keeps a message until those before it are there.
 func (s *Session) tooHigh(now Now, m *Message) {
-	g, l := &s.gap, &s.a.cfg.Limits
-	if len(g.held) < l.GapMessages && g.bytes+len(m.raw) <= l.GapBytes {
-		g.hold(m.seq, slices.Clone(m.raw))
-	}
+	s.gap.hold(&s.a.cfg.Limits, m.seq, m.raw)
 	s.openGap(now, m.seq)
 }
 

@@ -97,7 +97,7 @@ func (s *Session) begin(now Now, m *Message) {
 	s.sendLogon(now, m, reset)
 	s.app.LoggedOn(s)
 	if m.seq > in && !has {
-		s.gap.hide(m.seq)
+		s.gap.hold(&s.a.cfg.Limits, m.seq, nil) // handled already
 		s.openGap(now, m.seq)
 	}
 	if has && 0 < peerExpects && peerExpects < out {

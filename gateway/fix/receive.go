@@ -89,7 +89,7 @@ func (s *Session) outOfBand(now Now, m *Message) bool {
 			s.answerResend(now, m)
 		}
 		if m.seq > in {
-			s.gap.hide(m.seq)
+			s.gap.hold(&s.a.cfg.Limits, m.seq, nil) // handled already
 			s.openGap(now, m.seq)
 		}
 	case m.is('4') && !m.flag(123):
@@ -202,7 +202,7 @@ func (s *Session) fill(now Now, m *Message) {
 		return
 	}
 	s.store.Received(next)
-	s.gap.filledTo(next)
+	s.gap.filled = next
 }
 
 func (s *Session) newSeqNo(m *Message, lowest uint64) *Refusal {

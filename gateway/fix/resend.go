@@ -41,17 +41,18 @@ const resendRoom = 64 << 10
 func (s *Session) Continue(now Now) {
 	r := &s.resending
 	for r.active && s.link != nil && s.link.out.Buffered() < resendRoom {
-		m, ok := s.store.Read(r.next)
-		if ok {
-			s.write(now, &header{msgType: m.Type, seq: r.next, timeNs: now.Wall, resent: true, origNs: m.TimeNs}, m.Kept)
-			r.next++
-		} else {
-			from := r.next
-			for ; !ok && r.next <= r.to; _, ok = s.store.Read(r.next) {
-				r.next++
-			}
-			s.sendFill(now, from, r.next)
+		at, m, ok := s.store.Read(r.next)
+		if !ok || at > r.to {
+			at, ok = r.to+1, false
 		}
+		if at > r.next {
+			s.sendFill(now, r.next, at)
+		}
+		if ok && s.link != nil {
+			s.write(now, &header{msgType: m.Type, seq: at, timeNs: now.Wall, resent: true, origNs: m.TimeNs}, m.Kept)
+			at++
+		}
+		r.next = at
 		if r.next > r.to {
 			*r = resending{}
 		}

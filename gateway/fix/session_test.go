@@ -191,6 +191,20 @@ func TestGapIsBounded(t *testing.T) {
 	}
 }
 
+// ResendRequests behind a gap are answered, and kept within the same bound.
+func TestResendRequestsBehindGap(t *testing.T) {
+	w := newWorld(t, Profile{}, Config{Limits: Limits{GapMessages: 4}})
+	w.logon("")
+	w.seq = 9
+	expect(t, w.send("2", "7=1|16=0|"), "|35=4|34=1|43=Y|", "|35=2|34=2|")
+	for range 20 {
+		expect(t, w.send("2", "7=1|16=0|"), "|35=4|34=1|43=Y|")
+	}
+	if n := len(w.session.gap.held); n != 4 {
+		t.Errorf("%d messages are kept, allowed: 4", n)
+	}
+}
+
 // What was asked for on a connection that is lost is asked for again on the next one, in
 // both directions.
 func TestGapsEndWithTheConnection(t *testing.T) {

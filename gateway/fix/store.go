@@ -13,8 +13,9 @@ type Store interface {
 	Received(next uint64)
 	// Sent gives the next number to a message. One without kept bytes is not resent.
 	Sent(m Sent)
-	// Read returns a message that was sent, false for one that is not resent.
-	Read(n uint64) (m Sent, ok bool)
+	// Read returns the first message from number n on that is resent, and its number; false
+	// if there is none.
+	Read(n uint64) (at uint64, m Sent, ok bool)
 	// Reset begins anew with number 1 in both directions.
 	Reset()
 }
@@ -101,12 +102,13 @@ func (s *Memory) grow() {
 }
 
 // Read implements Store.
-func (s *Memory) Read(n uint64) (Sent, bool) {
-	if n < s.first || n >= s.out || s.count == 0 {
-		return Sent{}, false
+func (s *Memory) Read(n uint64) (at uint64, m Sent, ok bool) {
+	for at = max(n, s.first); at < s.out && s.count > 0; at++ {
+		if m := s.ring[at%uint64(len(s.ring))]; m.Kept != nil {
+			return at, m, true
+		}
 	}
-	m := s.ring[n%uint64(len(s.ring))]
-	return m, m.Kept != nil
+	return 0, Sent{}, false
 }
 
 // Reset implements Store.

@@ -33,6 +33,7 @@ type Options struct {
 	Address                     string // host:port
 	User, Password              string // 553, 554; empty: without
 	CA                          string // PEM file; empty: without TLS
+	Cert, Key                   string // PEM files; empty: without a certificate
 }
 
 // Start starts an engine.
@@ -54,6 +55,9 @@ TargetCompID=%s
 	}
 	if o.CA != "" {
 		text += "SocketUseSSL=Y\nSocketCAFile=" + o.CA + "\nSocketServerName=" + host + "\n"
+	}
+	if o.Cert != "" {
+		text += "SocketCertificateFile=" + o.Cert + "\nSocketPrivateKeyFile=" + o.Key + "\n"
 	}
 	settings, err := quickfix.ParseSettings(strings.NewReader(text))
 	if err != nil {

@@ -9,6 +9,7 @@ package acceptor
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -239,3 +240,11 @@ func (s *Server) OnTick() {
 
 // OnWakeEnd implements transport.Handler.
 func (s *Server) OnWakeEnd() {}
+
+// Certificate returns the verified certificate of a link's peer, nil without.
+func Certificate(l *fix.Link) *x509.Certificate {
+	if c, ok := l.Tag.(*conn); ok {
+		return c.Certificate()
+	}
+	return nil
+}

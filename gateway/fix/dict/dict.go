@@ -133,8 +133,12 @@ var (
 	//go:embed fix50sp2.txt
 	fix50sp2 string
 
-	// FIX42, FIX44 and FIX50SP2 are the tables.
-	FIX42, FIX44, FIX50SP2 = parse(fix42), parse(fix44), parse(fix50sp2)
+	// FIX42 is the table of FIX 4.2.
+	FIX42 = parse(fix42)
+	// FIX44 is the table of FIX 4.4.
+	FIX44 = parse(fix44)
+	// FIX50SP2 is the table of FIX 5.0 SP2 over FIXT 1.1.
+	FIX50SP2 = parse(fix50sp2)
 )
 
 var kinds = map[string]Kind{

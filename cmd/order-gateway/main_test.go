@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What would not protect the sessions is refused before anything listens.
+func TestUsage(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	password := file("password", "s3cret\n")
+	byPassword := file("p.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "`+password+`"}]}`)
+	byCertificate := file("c.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`)
+	open := file("o.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`)
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"", "--sessions: value \"\", allowed: a JSON file"},
+		{"--sessions " + byPassword, "--fix-tls-cert, --fix-insecure-plain: both or none is given"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --fix-tls-cert x", "both or none is given"},
+		{"--sessions " + byCertificate + " --fix-insecure-plain", "a session has a certificate, allowed: TLS"},
+		{"--sessions " + open + " --fix-insecure-plain", "a session without would be open to everybody"},
+		{"--sessions " + byPassword + " --fix-tls-cert x --fix-tls-key y --fix-tls-ca z", "--fix-tls-cert, --fix-tls-key, --fix-tls-ca"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --log-level loud", "--log-level: value \"loud\""},
+		{"more", "argument \"more\", allowed: flags only"},
+		{"--nothing", "unknown flag: --nothing"},
+	} {
+		cmd := rootCommand()
+		cmd.SetArgs(strings.Fields(c.args))
+		var said bytes.Buffer
+		cmd.SetOut(&said)
+		cmd.SetErr(&said)
+		err := cmd.ExecuteContext(t.Context())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("order-gateway %s: %v, expected an error with %q", c.args, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error()+said.String(), "s3cret") {
+			t.Errorf("order-gateway %s printed a password", c.args)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Package roster reads which FIX sessions there are, and decides who may log on to them.
+package roster
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/gateway/fix"
+)
+
+// Entry is a session in the file. Secrets are in files of their own.
+type Entry struct {
+	Version       string `json:"version"`       // FIX.4.2, FIX.4.4
+	SenderCompID  string `json:"senderCompID"`  // of the counterparty
+	TargetCompID  string `json:"targetCompID"`  // of the gateway
+	Username      string `json:"username"`      // tag 553
+	PasswordFile  string `json:"passwordFile"`  // tag 554 is compared with its first line
+	Certificate   string `json:"certificate"`   // DNS name or common name of the client's certificate
+	ResetOnLogon  bool   `json:"resetOnLogon"`  // both numbers begin at 1 with each logon
+	NextExpected  bool   `json:"nextExpected"`  // tag 789
+	LastProcessed bool   `json:"lastProcessed"` // tag 369
+	ResendChunk   uint64 `json:"resendChunk"`   // messages asked for at once; 0: all
+
+	password *[sha256.Size]byte
+}
+
+// Roster has the sessions of a file.
+type Roster struct {
+	entries []Entry
+	byID    map[fix.ID]*Entry
+}
+
+// maxFile bounds the file, in bytes.
+const maxFile = 16 << 20
+
+// Load reads a file: {"sessions": [{...}, ...]}. A session has a password, a certificate,
+// or both: then both are needed to log on.
+func Load(path string) (*Roster, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("%s has %d bytes, allowed: %d", path, info.Size(), maxFile)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Sessions []Entry `json:"sessions"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(file.Sessions) == 0 {
+		return nil, fmt.Errorf("%s: sessions is empty, allowed: at least one", path)
+	}
+	r := &Roster{entries: file.Sessions, byID: map[fix.ID]*Entry{}}
+	for i := range r.entries {
+		if err := r.add(&r.entries[i]); err != nil {
+			return nil, fmt.Errorf("%s: sessions[%d]: %w", path, i, err)
+		}
+	}
+	return r, nil
+}
+
+func (r *Roster) add(e *Entry) error {
+	v, ok := fix.ParseVersion(e.Version)
+	switch {
+	case !ok || v == fix.FIXT11:
+		return fmt.Errorf("version is %.20q, allowed: FIX.4.2, FIX.4.4 (a grid stores orders of these)", e.Version)
+	case e.SenderCompID == "" || e.TargetCompID == "":
+		return errors.New("senderCompID or targetCompID is empty, allowed: both set")
+	case e.PasswordFile == "" && e.Certificate == "":
+		return errors.New("passwordFile and certificate are empty, allowed: one of them or both; a session without would be open to everybody")
+	case e.PasswordFile != "" && e.Username == "":
+		return errors.New("username is empty, allowed: a name with passwordFile")
+	}
+	id := fix.ID{Version: v, Acceptor: e.TargetCompID, Initiator: e.SenderCompID}
+	if r.byID[id] != nil {
+		return fmt.Errorf("session %s is there twice, allowed: once", id)
+	}
+	r.byID[id] = e
+	if e.PasswordFile == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(e.PasswordFile)
+	if err != nil {
+		return fmt.Errorf("passwordFile: %w", err)
+	}
+	line, _, _ := bytes.Cut(raw, []byte("\n"))
+	if line = bytes.TrimRight(line, "\r"); len(line) == 0 {
+		return fmt.Errorf("passwordFile: the first line of %s is empty, allowed: a password", e.PasswordFile)
+	}
+	sum := sha256.Sum256(line)
+	e.password = &sum
+	return nil
+}
+
+// NeedsPassword reports whether a session has a password, which must not be sent in the
+// clear.
+func (r *Roster) NeedsPassword() bool {
+	return slices.ContainsFunc(r.entries, func(e Entry) bool { return e.password != nil })
+}
+
+// NeedsCertificate reports whether a session needs a client's certificate.
+func (r *Roster) NeedsCertificate() bool {
+	return slices.ContainsFunc(r.entries, func(e Entry) bool { return e.Certificate != "" })
+}
+
+// Profiles returns the sessions.
+func (r *Roster) Profiles() (list []fix.Profile) {
+	for id, e := range r.byID {
+		list = append(list, fix.Profile{ID: id, ResetOnLogon: e.ResetOnLogon, NextExpected: e.NextExpected, LastProcessed: e.LastProcessed, ResendChunk: e.ResendChunk})
+	}
+	return list
+}
+
+// Authenticate decides about a logon: certificate is the verified one of the connection,
+// nil without.
+func (r *Roster) Authenticate(id fix.ID, certificate *x509.Certificate, user, password []byte) error {
+	e := r.byID[id]
+	if e == nil {
+		return fmt.Errorf("session %s is not in the file of sessions", id)
+	}
+	if e.Certificate != "" && (certificate == nil || certificate.Subject.CommonName != e.Certificate && !slices.Contains(certificate.DNSNames, e.Certificate)) {
+		return fmt.Errorf("session %s: the certificate is not that of %q", id, e.Certificate)
+	}
+	if e.password != nil {
+		sum := sha256.Sum256(password)
+		right := subtle.ConstantTimeCompare(sum[:], e.password[:]) & subtle.ConstantTimeCompare(user, []byte(e.Username))
+		if right != 1 {
+			return fmt.Errorf("session %s: tags 553 (Username) and 554 (Password) are not those of the session", id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package roster
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/gateway/fix"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAuthenticate(t *testing.T) {
+	password := write(t, "password", "s3cret\n")
+	r, err := Load(write(t, "sessions.json", `{"sessions": [
+		{"version": "FIX.4.4", "senderCompID": "P", "targetCompID": "GRID", "username": "u", "passwordFile": "`+password+`", "nextExpected": true},
+		{"version": "FIX.4.2", "senderCompID": "C", "targetCompID": "GRID", "certificate": "bank.example"},
+		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "GRID", "certificate": "bank.example", "username": "u", "passwordFile": "`+password+`"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bank := &x509.Certificate{DNSNames: []string{"bank.example"}}
+	named := &x509.Certificate{Subject: pkix.Name{CommonName: "bank.example"}}
+	other := &x509.Certificate{DNSNames: []string{"other.example"}, Subject: pkix.Name{CommonName: "x"}}
+	id := func(v fix.Version, initiator string) fix.ID {
+		return fix.ID{Version: v, Acceptor: "GRID", Initiator: initiator}
+	}
+	for _, c := range []struct {
+		id             fix.ID
+		certificate    *x509.Certificate
+		user, password string
+		want           string
+	}{
+		{id(fix.FIX44, "P"), nil, "u", "s3cret", ""},
+		{id(fix.FIX44, "P"), nil, "u", "s3cre", "tags 553 (Username) and 554"},
+		{id(fix.FIX44, "P"), nil, "v", "s3cret", "tags 553 (Username) and 554"},
+		{id(fix.FIX44, "P"), bank, "", "", "tags 553 (Username) and 554"},
+		{id(fix.FIX42, "C"), bank, "", "", ""},
+		{id(fix.FIX42, "C"), named, "", "", ""},
+		{id(fix.FIX42, "C"), other, "", "", `not that of "bank.example"`},
+		{id(fix.FIX42, "C"), nil, "", "", `not that of "bank.example"`},
+		{id(fix.FIX44, "B"), bank, "u", "s3cret", ""},
+		{id(fix.FIX44, "B"), nil, "u", "s3cret", `not that of "bank.example"`},
+		{id(fix.FIX44, "B"), bank, "u", "", "tags 553 (Username) and 554"},
+		{id(fix.FIX44, "C"), bank, "", "", "not in the file"},
+	} {
+		err := r.Authenticate(c.id, c.certificate, []byte(c.user), []byte(c.password))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, user %q, password %q: %v, expected %q", c.id, c.user, c.password, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "s3cre") {
+			t.Errorf("the error has a password: %v", err)
+		}
+	}
+	if len(r.Profiles()) != 3 || !r.NeedsPassword() || !r.NeedsCertificate() {
+		t.Errorf("the roster has %d sessions", len(r.Profiles()))
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	empty := write(t, "password", "\n")
+	for text, want := range map[string]string{
+		`{}`: "sessions is empty",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`:                                                                                                           "sessions[0]: passwordFile and certificate are empty",
+		`{"sessions": [{"version": "FIXT.1.1", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`:                                                                                      `version is "FIXT.1.1"`,
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "certificate": "c"}]}`:                                                                                                            "targetCompID is empty",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "passwordFile": "` + empty + `"}]}`:                                                                          "username is empty",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "` + empty + `"}]}`:                                                         "is empty, allowed: a password",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "/does/not/exist"}]}`:                                                       "passwordFile: open /does/not/exist",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "password": "x"}]}`:                                                                                          `unknown field "password"`,
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}, {"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`: "sessions[1]: session FIX.4.4:A->B is there twice",
+	} {
+		if _, err := Load(write(t, "sessions.json", text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, expected an error with %q", text, err, want)
+		}
+	}
+}
