@@ -3,7 +3,8 @@
 //
 //	go run ./clients/bench
 //
-// A round runs every client of a case once, in an order that rotates; ratios are of the medians of all rounds.
+// A round runs every client of a case once, in an order that rotates. Figures are medians of all rounds, ratios medians of
+// the rounds' own ratios to Go's.
 package main
 
 import (
@@ -103,7 +104,8 @@ func run(ctx context.Context, rounds int, l load) error {
 			}
 		}
 	}
-	return table(drivers, got)
+	table(drivers, got)
+	return nil
 }
 
 // once runs one driver against a grid of its own: what the grid holds is the same for each.
@@ -170,32 +172,32 @@ func installed(language, program, what string) bool {
 }
 
 // table prints medians, and ratios to the first driver.
-func table(drivers []driver, got map[string][]figures) error {
+func table(drivers []driver, got map[string][]figures) {
 	fmt.Println("| case | client | orders/s | ratio | p50 µs | ratio | p99 µs | ratio |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	for _, c := range cases {
-		base := medians(got[c.name+drivers[0].name])
+		base := got[c.name+drivers[0].name]
 		for _, d := range drivers {
-			m := medians(got[c.name+d.name])
-			fmt.Printf("| %s | %s | %.0f | %.2f | %.1f | %.2f | %.1f | %.2f |\n", c.name, d.name,
-				m.OrdersPerSecond, m.OrdersPerSecond/base.OrdersPerSecond, m.P50us, m.P50us/base.P50us, m.P99us, m.P99us/base.P99us)
+			own := got[c.name+d.name]
+			fmt.Printf("| %s | %s |", c.name, d.name)
+			for _, of := range []func(figures) float64{
+				func(f figures) float64 { return f.OrdersPerSecond },
+				func(f figures) float64 { return f.P50us },
+				func(f figures) float64 { return f.P99us },
+			} {
+				fmt.Printf(" %.0f | %.2f |", median(own, func(i int) float64 { return of(own[i]) }), median(own, func(i int) float64 { return of(own[i]) / of(base[i]) }))
+			}
+			fmt.Println()
 		}
 	}
-	return nil
 }
 
-func medians(all []figures) figures {
-	middle := func(of func(figures) float64) float64 {
-		var v []float64
-		for _, f := range all {
-			v = append(v, of(f))
-		}
-		slices.Sort(v)
-		return v[len(v)/2]
+// median of a value of each round.
+func median(rounds []figures, of func(round int) float64) float64 {
+	var v []float64
+	for i := range rounds {
+		v = append(v, of(i))
 	}
-	return figures{
-		OrdersPerSecond: middle(func(f figures) float64 { return f.OrdersPerSecond }),
-		P50us:           middle(func(f figures) float64 { return f.P50us }),
-		P99us:           middle(func(f figures) float64 { return f.P99us }),
-	}
+	slices.Sort(v)
+	return v[len(v)/2]
 }

@@ -193,6 +193,43 @@ final class ExactlyOnceTest {
         }
     }
 
+    /** A number that is settled between two that are not is used up again on the next connection, without its payload. */
+    static void testSettledBetween() throws Exception {
+        ConcurrentLinkedQueue<String> frames = new ConcurrentLinkedQueue<>();
+        ConcurrentLinkedQueue<String> got = new ConcurrentLinkedQueue<>();
+        try (FakeNode n = new FakeNode((c, type, f) -> {
+            if (type != Wire.SUBMIT) {
+                return false;
+            }
+            long seq = f.getLong(24);
+            boolean empty = f.capacity() == Wire.SUBMIT_FIXED;
+            frames.add(seq + (empty ? " empty" : " order"));
+            if (frames.size() == 2) {
+                c.reject(2, RejectCode.BAD_FIX, 0);
+            } else if (frames.size() == 3) {
+                while (got.isEmpty()) {
+                    Thread.onSpinWait(); // until the client has the refusal
+                }
+                c.close();
+            } else if (frames.size() > 3 && empty) {
+                c.reject(seq, RejectCode.BAD_FIX, 0);
+            } else if (frames.size() > 3) {
+                c.ack(seq, 600 + seq, 0);
+            }
+            return true;
+        }); GridClient c = GridClient.connect(config(n).suspectAfter(Duration.ofSeconds(30)))) {
+            Session s = c.session(0);
+            for (int i = 1; i < 4; i++) {
+                String id = "B" + i;
+                s.enqueue(Orders.order(id, 0), (r, e) -> got.add(id + " " + (e == null ? r.seq() : Fate.of(e))));
+            }
+            Tests.check(s.drain(Duration.ofSeconds(60)), "drained");
+            Tests.equal(String.join(", ", got), "B2 REFUSED, B1 601, B3 603", "outcomes");
+            Tests.equal(String.join(", ", frames), "1 order, 2 order, 3 order, 1 order, 2 empty, 3 order", "frames");
+            Tests.equal(s.stats().violations(), 0L, "violations");
+        }
+    }
+
     /** A completion that waits would wait for itself. */
     static void testCompletionMayNotWait() throws Exception {
         try (FakeNode n = new FakeNode((c, type, f) -> false); GridClient c = GridClient.connect(config(n))) {

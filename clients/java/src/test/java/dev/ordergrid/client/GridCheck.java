@@ -166,7 +166,7 @@ final class GridCheck {
         try (Follower f = c.follow(FollowOptions.of(0).after(new Position(middle.seq(), middle.hash() + 1, middle.lineage())))) {
             Tests.equal(thrown(DivergedException.class, () -> f.next(Duration.ofSeconds(10))).hash(), middle.hash(), "diverged");
         }
-        try (Follower f = c.follow(FollowOptions.of(0).account("NOBODY"))) {
+        try (Follower f = c.follow(FollowOptions.of(0).account("OTHER"))) {
             Tests.equal(f.next(Duration.ofSeconds(10)).entries().size(), 0, "entries of another account");
         }
     }
