@@ -30,7 +30,7 @@ class Readme(unittest.TestCase):
                 )
 
     def _run(self, args: list[str]) -> str:
-        done = subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=180)
         self.assertEqual((done.returncode, done.stderr), (0, ""), args)
         self.assertNotEqual(done.stdout, "", args)
         return done.stdout
