@@ -18,6 +18,10 @@ PROGRAM = os.environ.get("ORDERGRID_NODE", "")
 """The grid-node program; tests of grids are skipped without it, and clients_test.go never runs them so."""
 
 
+PATIENT = {"dial_timeout": 30.0, "request_timeout": 60.0}
+"""Times for a machine that does much else."""
+
+
 class Grid:
     """Two nodes, unless args say otherwise. A node that is killed is started again, as a new member."""
 

@@ -12,7 +12,7 @@ import time
 import unittest
 
 import grid
-from grid import id_in, order
+from grid import PATIENT, id_in, order
 from ordergrid import (
     TLS,
     Client,
@@ -45,7 +45,7 @@ class PlainClient(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.grid = grid.Grid()
         cls.addClassCleanup(cls.grid.stop)
-        cls.client = Client(cls.grid.endpoints, grid="dev")
+        cls.client = Client(cls.grid.endpoints, grid="dev", **PATIENT)
         cls.addClassCleanup(cls.client.close)
 
     def test_submit_and_get(self) -> None:
@@ -177,8 +177,8 @@ class PlainClient(unittest.TestCase):
         self.assertRaises(Diverged, next, self.client.follow(p, after=Position(1, 0x1234)))
 
     def _cli(self, *args: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "ordergrid", "--endpoint", ",".join(self.grid.endpoints), "--timeout", "10", *args]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        command = [sys.executable, "-m", "ordergrid", "--endpoint", ",".join(self.grid.endpoints), "--timeout", "30", *args]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
         return done.returncode, done.stdout, done.stderr
 
     def test_command_line(self) -> None:
@@ -201,7 +201,7 @@ class PlainClient(unittest.TestCase):
 
     def test_another_grid(self) -> None:
         with self.assertRaises(Goaway) as caught:
-            Client(self.grid.endpoints, grid="other")
+            Client(self.grid.endpoints, grid="other", **PATIENT)
         self.assertEqual(caught.exception.code, 3)
 
     def test_no_tls_there(self) -> None:
@@ -218,7 +218,7 @@ class OverTLS(unittest.TestCase):
     def test_mtls(self) -> None:
         with grid.Grid("--tls") as g:
             assert g.tls is not None
-            with Client(g.endpoints, tls=g.tls) as client:
+            with Client(g.endpoints, tls=g.tls, **PATIENT) as client:
                 receipt = client.submit(order("TLS-1"))
                 self.assertEqual(client.get_by_cl_ord_id("TLS-1").id, receipt.id)
                 self.assertEqual(len(client.submit_many([order(f"TLS-M-{i}") for i in range(1000)])), 1000)
@@ -229,17 +229,17 @@ class OverTLS(unittest.TestCase):
                 token.write("a-secret\n")
                 token.flush()
                 for source in (token.name, lambda: "a-secret"):  # a grid without authentication takes any
-                    with Client(g.endpoints, tls=g.tls, token=source) as client:
+                    with Client(g.endpoints, tls=g.tls, token=source, **PATIENT) as client:
                         client.submit(order(f"TOKEN-{callable(source)}"))
             with self.assertRaises(InvalidArgument) as caught:
                 Client(g.endpoints, tls=g.tls, token=lambda: "a-secret" * 4096)
             self.assertNotIn("a-secret", str(caught.exception))
             with self.assertRaises(TLSFailure, msg="without a certificate"):
-                Client(g.endpoints, tls=TLS(g.tls.ca), dial_timeout=2)
+                Client(g.endpoints, tls=TLS(g.tls.ca), **PATIENT)
             with self.assertRaises(TLSFailure, msg="another name"):
-                Client(g.endpoints, tls=TLS(g.tls.ca, g.tls.cert, g.tls.key, name="elsewhere.example"), dial_timeout=2)
+                Client(g.endpoints, tls=TLS(g.tls.ca, g.tls.cert, g.tls.key, name="elsewhere.example"), **PATIENT)
             with self.assertRaises(TLSFailure, msg="without TLS"):
-                Client(g.endpoints, dial_timeout=2)
+                Client(g.endpoints, **PATIENT)
             code, text = g.verify()
             self.assertEqual(code, 0, text)
 

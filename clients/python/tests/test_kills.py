@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Optional
 
 import grid
-from grid import order
+from grid import PATIENT, order
 from ordergrid import (
     AsyncClient,
     Client,
@@ -47,7 +47,7 @@ class Load:
             cl_ord_id = f"L{self.partition}-{i}"
             i += 1
             try:
-                session.enqueue(order(cl_ord_id), self._taken(cl_ord_id), timeout=30)
+                session.enqueue(order(cl_ord_id), self._taken(cl_ord_id), timeout=60)
                 self.ids.append(cl_ord_id)
                 if i % BURST == 0:
                     await asyncio.sleep(0.01)
@@ -77,7 +77,7 @@ class Kills(unittest.TestCase):
 
     async def _primaries_killed(self) -> None:
         with grid.Grid() as g:
-            async with await AsyncClient.connect(g.endpoints, request_timeout=30.0) as client:
+            async with await AsyncClient.connect(g.endpoints, **PATIENT) as client:
                 loads = [Load(client, p) for p in range(len(client.partitions()))]
                 tasks = [asyncio.create_task(load.run()) for load in loads]
                 followed: list[LogEntry] = []
@@ -123,7 +123,7 @@ class Kills(unittest.TestCase):
 
     async def _stopped(self) -> None:
         with grid.Grid("--partitions", "1", "--shards", "1") as g:
-            async with await AsyncClient.connect(g.endpoints, request_timeout=30.0) as client:
+            async with await AsyncClient.connect(g.endpoints, **PATIENT) as client:
                 load = Load(client, 0)
                 task = asyncio.create_task(load.run())
                 await self._in_sync(client, g)
@@ -140,7 +140,7 @@ class Kills(unittest.TestCase):
                 await self._in_sync(client, g)
                 other = next(m for m in client.partitions()[0].members if m != client.partitions()[0].primary)
                 g.prefer("dev-p0", other.id.split("/")[0])
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + 120
                 while client.partitions()[0].primary != other:
                     self.assertLess(time.monotonic(), deadline, "it was not handed over")
                     await asyncio.sleep(0.02)
@@ -155,7 +155,7 @@ class Kills(unittest.TestCase):
 
     async def _in_sync(self, client: AsyncClient, g: grid.Grid) -> None:
         """Waits until every partition has both copies again."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             with contextlib.suppress(OrderGridError):
                 await client.refresh()
@@ -166,7 +166,7 @@ class Kills(unittest.TestCase):
 
     async def _progress(self, load: Load, before: int) -> None:
         """Waits until orders are acknowledged again."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while len(load.receipts) < before + 200:
             self.assertLess(time.monotonic(), deadline, "no order was acknowledged after the kill")
             await asyncio.sleep(0.005)
@@ -178,7 +178,7 @@ class Kills(unittest.TestCase):
     def _of_a_thread(self, g: grid.Grid, load: Load) -> dict[str, Receipt]:
         """Synchronous orders over a session of a thread's own."""
         receipts: dict[str, Receipt] = {}
-        with Client(g.endpoints, request_timeout=30.0) as client, client.session(load.partition) as session:
+        with Client(g.endpoints, **PATIENT) as client, client.session(load.partition) as session:
             while not load.done:
                 cl_ord_id = f"THREAD-{len(receipts) + 1}"
                 receipts[cl_ord_id] = session.submit(order(cl_ord_id))
@@ -190,8 +190,8 @@ class Kills(unittest.TestCase):
         i = 0
         while not load.done:
             i += 1
-            receipt = await client.submit(order(f"ONE-{i}"), timeout=30)
-            got = await client.get(receipt, timeout=30)
+            receipt = await client.submit(order(f"ONE-{i}"), timeout=60)
+            got = await client.get(receipt, timeout=60)
             self.assertEqual(got.cl_ord_id, f"ONE-{i}")
             await asyncio.sleep(0.001)
 
@@ -213,7 +213,7 @@ class Kills(unittest.TestCase):
             self.assertGreater(receipt.seq, last, "orders of a session are in their order")
             last = receipt.seq
         self.assertGreater(len(load.receipts), 0)
-        self.assertEqual([e for e in load.outcomes.values() if e is not None], [], "no order failed in 30 s of retries")
+        self.assertEqual([e for e in load.outcomes.values() if e is not None], [], "no order failed in 60 s of retries")
 
 
 if __name__ == "__main__":

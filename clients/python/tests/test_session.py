@@ -23,11 +23,13 @@ def run(
 
     async def work() -> None:
         async with Node(answer) as node:
-            client = await AsyncClient.connect([node.address], **{"request_timeout": 5.0, "suspect_after": 0.05, **options})
+            client = await AsyncClient.connect(
+                [node.address], **{"request_timeout": 20.0, "dial_timeout": 20.0, "suspect_after": 0.05, **options}
+            )
             async with client:
                 await test(node, await client.session(0))
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def ack(p: Peer, m: wire.Submit) -> Optional[bytes]:
@@ -351,7 +353,7 @@ class Reads(unittest.TestCase):
 
                 node._on_frame = answer  # type: ignore[method-assign]
                 with self.assertRaises(Unavailable) as caught:
-                    await client.get("p0/1", timeout=0.1)
+                    await client.get("p0/1", timeout=1.0)
                 self.assertIn("allowed", str(caught.exception))
 
         run(ack, test)

@@ -19,7 +19,7 @@ def main(argv: Optional[list[str]] = None) -> int:
     tls = TLS(args.tls_ca, args.tls_cert, args.tls_key, args.tls_name) if args.tls_ca else None
     try:
         with Client(
-            args.endpoint.split(","), grid=args.grid, tls=tls, token=args.token_file or None, request_timeout=args.timeout
+            args.endpoint.split(","), grid=args.grid, tls=tls, token=args.token_file or None, request_timeout=args.timeout, dial_timeout=args.timeout
         ) as client:  # fmt: skip
             args.run(client, args)
     except InvalidArgument as e:
