@@ -181,7 +181,7 @@ func TestLinkPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.rule(strings.Replace(string(text), `{"rules": [`, `{"rules": [{"subjects": [{"kind": "User", "name": "link"}], "permissions": ["Link"]},`, 1))
-	for user, want := range map[string]error{"operations": client.ErrNotPermitted, "writer": client.ErrNotPermitted, "link": client.ErrNotStandby} {
+	for user, want := range map[string]error{"gateway": client.ErrNotPermitted, "writer": client.ErrNotPermitted, "link": client.ErrNotStandby} {
 		cfg := d.as(user)
 		d.until(func() bool {
 			c, err := client.Dial(t.Context(), cfg)
