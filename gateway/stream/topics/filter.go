@@ -201,3 +201,10 @@ func (f *Filter) Size() int {
 	}
 	return n
 }
+
+// Terms returns the number of terms.
+func (f *Filter) Terms() int { return len(f.terms) }
+
+// Tried reports whether the filter has terms but no set of values to be found by: an Index tries it for each message of the
+// pattern.
+func (f *Filter) Tried() bool { return len(f.terms) > 0 && f.selective() < 0 }
