@@ -83,7 +83,7 @@ func (w *world) check(t *rapid.T) {
 				}
 			}
 		}
-		if queued != c.c.queued && c.closed == nil || queued > w.hub.cfg.Limits.Queued+100 {
+		if queued != c.c.queued && c.closed == nil || queued > w.hub.cfg.Limits.Queued {
 			t.Fatalf("%d bytes wait, counted are %d, allowed %d", queued, c.c.queued, w.hub.cfg.Limits.Queued)
 		}
 	}

@@ -28,8 +28,12 @@ func (h *Hub) offer(s *Sub, n uint64) {
 	}
 	if s.policy == Conflate {
 		if i, waits := s.latest[string(h.ring.topic(e))]; waits {
-			old := h.ring.entry(s.queue[i])
-			c.queued += size - h.size(c, old)
+			longer := size - h.size(c, h.ring.entry(s.queue[i]))
+			if longer > 0 && c.queued+longer > h.cfg.Limits.Queued {
+				h.miss(s, e) // behind the one before, which is sent
+				return
+			}
+			c.queued += longer
 			s.queue[i] = n
 			h.stats.Conflated++
 			return
