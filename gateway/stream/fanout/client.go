@@ -1,7 +1,9 @@
 package fanout
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
@@ -40,8 +42,8 @@ type Client struct {
 	hub      *Hub
 	out      Outlet
 	encoding int
-	phase    int64 // of its flushes: those of one client are together, those of clients spread
-	subs     map[uint32]*Sub
+	phase    int64  // of its flushes: those of one client are together, those of clients spread
+	subs     []*Sub // by rising number
 	ready    []*Sub // to drain
 	queued   int    // bytes that wait
 	indexed  int    // bytes of patterns and filters
@@ -77,7 +79,7 @@ type Sub struct {
 func (h *Hub) Open(out Outlet, encoding int) *Client {
 	h.clients++
 	h.users[encoding]++
-	return &Client{hub: h, out: out, encoding: encoding, phase: int64(h.random.Uint64()%uint64(MaxFlush/time.Millisecond)) * int64(time.Millisecond), subs: map[uint32]*Sub{}}
+	return &Client{hub: h, out: out, encoding: encoding, phase: int64(h.random.Uint64()%uint64(MaxFlush/time.Millisecond)) * int64(time.Millisecond)}
 }
 
 // Close forgets a client. It does not call Outlet.Close.
@@ -111,7 +113,7 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	switch {
 	case c.gone:
 		return nil, fmt.Errorf("subscription %d: the client is closed", w.Number)
-	case c.subs[w.Number] != nil:
+	case c.Subscription(w.Number) != nil:
 		return nil, fmt.Errorf("subscription number is %d, which is in use, allowed: another number", w.Number)
 	case len(c.subs) >= l.Subscriptions:
 		return nil, fmt.Errorf("%w: subscriptions are %d, allowed: at most %d", ErrLimit, len(c.subs)+1, l.Subscriptions)
@@ -145,7 +147,8 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	} else {
 		h.subs = append(h.subs, s)
 	}
-	c.subs[w.Number] = s
+	at, _ := c.find(w.Number)
+	c.subs = slices.Insert(c.subs, at, s)
 	c.indexed += s.size
 	if s.tried {
 		c.tried++
@@ -158,11 +161,12 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 
 // Unsubscribe ends a subscription and reports whether there was one. What waited for it is not sent.
 func (c *Client) Unsubscribe(number uint32) bool {
-	s := c.subs[number]
-	if s == nil {
+	at, found := c.find(number)
+	if !found {
 		return false
 	}
-	delete(c.subs, number)
+	s := c.subs[at]
+	c.subs = slices.Delete(c.subs, at, at+1)
 	c.hub.remove(s)
 	c.indexed -= s.size
 	if s.tried {
@@ -172,7 +176,16 @@ func (c *Client) Unsubscribe(number uint32) bool {
 }
 
 // Subscription returns one by its number, nil if there is none.
-func (c *Client) Subscription(number uint32) *Sub { return c.subs[number] }
+func (c *Client) Subscription(number uint32) *Sub {
+	if at, found := c.find(number); found {
+		return c.subs[at]
+	}
+	return nil
+}
+
+func (c *Client) find(number uint32) (int, bool) {
+	return slices.BinarySearchFunc(c.subs, number, func(s *Sub, n uint32) int { return cmp.Compare(s.number, n) })
+}
 
 // Queued returns how many bytes of messages wait for the client.
 func (c *Client) Queued() int { return c.queued }

@@ -14,7 +14,8 @@ import "fmt"
 // literal; the caller sees to that.
 type Index struct {
 	root     node
-	subs     map[uint32]*sub
+	subs     []*sub // by number; nil: none
+	count    int
 	tried    int // distinct filters that are tried
 	maxTried int
 	topic    []byte
@@ -32,7 +33,7 @@ func NewIndex(maxTried int) *Index {
 	if maxTried == 0 {
 		maxTried = MaxTried
 	}
-	return &Index{subs: map[uint32]*sub{}, maxTried: maxTried}
+	return &Index{maxTried: maxTried}
 }
 
 // node is a token of patterns below its parent.
@@ -53,11 +54,11 @@ type sub struct {
 }
 
 // Len returns the number of subscriptions.
-func (x *Index) Len() int { return len(x.subs) }
+func (x *Index) Len() int { return x.count }
 
-// Add adds a subscription. Its number must not be in use.
+// Add adds a subscription. Its number must not be in use; numbers should be small, they are indices of a slice.
 func (x *Index) Add(id uint32, p Pattern, f Filter) error {
-	if _, used := x.subs[id]; used {
+	if int(id) < len(x.subs) && x.subs[id] != nil {
 		return fmt.Errorf("subscription %d exists already, allowed: a number that is not in use", id)
 	}
 	by := f.selective()
@@ -67,7 +68,11 @@ func (x *Index) Add(id uint32, p Pattern, f Filter) error {
 		return err
 	}
 	s := &sub{at: n, leaf: l}
+	if int(id) >= len(x.subs) {
+		x.subs = append(x.subs, make([]*sub, int(id)+1-len(x.subs))...)
+	}
 	x.subs[id] = s
+	x.count++
 	l.add(x, id, s, &f, by)
 	return nil
 }
@@ -101,11 +106,12 @@ func (x *Index) reach(p Pattern) (*node, *leaf) {
 
 // Remove removes a subscription, and reports whether there was one.
 func (x *Index) Remove(id uint32) bool {
-	s := x.subs[id]
-	if s == nil {
+	if int(id) >= len(x.subs) || x.subs[id] == nil {
 		return false
 	}
-	delete(x.subs, id)
+	s := x.subs[id]
+	x.subs[id] = nil
+	x.count--
 	s.leaf.remove(x, s)
 	x.prune(s.at)
 	return true

@@ -81,6 +81,24 @@ func naive(pattern string, topic string) bool {
 	return len(p) == len(s)
 }
 
+// What a pattern covers it matches. Of these few topics the converse holds where the other pattern has no >.
+func TestCovers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, topic := drawPattern.Draw(t, "a"), drawPattern.Draw(t, "b"), drawTopic.Draw(t, "topic")
+		p, _ := ParsePattern(a)
+		q, _ := ParsePattern(b)
+		if p.Covers(q) && naive(b, topic) && !naive(a, topic) {
+			t.Fatalf("%s covers %s, and %s is only of the latter", a, b, topic)
+		}
+		if !strings.HasSuffix(b, ">") && p.Covers(q) != naive(a, strings.ReplaceAll(b, "*", "neither")) {
+			t.Fatalf("%s.Covers(%s) is %v", a, b, p.Covers(q))
+		}
+		if strings.HasSuffix(b, ">") && p.Covers(q) != strings.HasSuffix(a, ">") && p.Covers(q) {
+			t.Fatalf("%s covers %s, which has topics of any length", a, b)
+		}
+	})
+}
+
 // kept is what the test knows of a subscription.
 type kept struct {
 	pattern string

@@ -25,6 +25,8 @@ type number struct {
 
 // bucket holds subscriptions that are left when pattern and value fit.
 type bucket struct {
+	field *field           // nil: leaf.plain
+	value Value            // of the field
 	all   list             // nothing more is to be tried
 	tests []*test          // one for each different filter
 	byKey map[string]*test // of tests
@@ -49,10 +51,8 @@ type item struct {
 // place is one list that a subscription is in.
 type place struct {
 	bucket *bucket
-	test   *test  // nil: bucket.all
-	field  *field // nil: leaf.plain
-	value  Value
-	at     int // index in the list
+	test   *test // nil: bucket.all
+	at     int   // index in the list
 }
 
 func (l *list) add(id uint32, s *sub, p place) {
@@ -120,7 +120,7 @@ func (f *Filter) without(i int) Filter {
 func (l *leaf) add(x *Index, id uint32, s *sub, f *Filter, by int) {
 	l.used = true
 	if by < 0 {
-		l.plain.add(x, id, s, *f, place{bucket: &l.plain})
+		l.plain.add(x, id, s, *f)
 		return
 	}
 	left := f.without(by)
@@ -135,8 +135,7 @@ func (l *leaf) add(x *Index, id uint32, s *sub, f *Filter, by int) {
 		l.order = append(l.order, g)
 	}
 	for _, v := range t.in {
-		b := g.bucket(t.typ, v)
-		b.add(x, id, s, left, place{bucket: b, field: g, value: v})
+		g.bucket(t.typ, v).add(x, id, s, left)
 	}
 }
 
@@ -159,7 +158,7 @@ func (g *field) bucket(t Type, v Value) *bucket {
 	case t != Text && g.num == nil:
 		g.num = map[number]*bucket{}
 	}
-	b = &bucket{}
+	b = &bucket{field: g, value: v}
 	if t == Text {
 		g.text[string(v.Bytes)] = b
 	} else {
@@ -168,7 +167,8 @@ func (g *field) bucket(t Type, v Value) *bucket {
 	return b
 }
 
-func (b *bucket) add(x *Index, id uint32, s *sub, left Filter, p place) {
+func (b *bucket) add(x *Index, id uint32, s *sub, left Filter) {
+	p := place{bucket: b}
 	if len(left.terms) == 0 {
 		b.all.add(id, s, p)
 		return
@@ -182,7 +182,7 @@ func (b *bucket) add(x *Index, id uint32, s *sub, left Filter, p place) {
 			b.byKey = map[string]*test{}
 		}
 		b.byKey[key] = t
-		if p.field == nil {
+		if b.field == nil {
 			x.tried++
 		}
 	}
@@ -198,12 +198,12 @@ func (l *leaf) remove(x *Index, s *sub) {
 			b.all.remove(p.at)
 		} else if p.test.subs.remove(p.at); len(p.test.subs.items) == 0 {
 			b.drop(p.test)
-			if p.field == nil {
+			if b.field == nil {
 				x.tried--
 			}
 		}
-		if p.field != nil && b.empty() {
-			l.forget(p)
+		if b.field != nil && b.empty() {
+			l.forget(b)
 		}
 	}
 	l.used = len(l.order) > 0 || !l.plain.empty()
@@ -223,12 +223,12 @@ func (b *bucket) drop(t *test) {
 }
 
 // forget removes an empty bucket, and its field if it was the last one.
-func (l *leaf) forget(p *place) {
-	g := p.field
+func (l *leaf) forget(b *bucket) {
+	g := b.field
 	if g.typ == Text {
-		delete(g.text, string(p.value.Bytes))
+		delete(g.text, string(b.value.Bytes))
 	} else {
-		delete(g.num, number{p.value.Num, p.value.Scale})
+		delete(g.num, number{b.value.Num, b.value.Scale})
 	}
 	if len(g.text)+len(g.num) > 0 {
 		return

@@ -10,6 +10,7 @@ package topics
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -74,7 +75,7 @@ func ParsePattern(text string) (Pattern, error) {
 			return Pattern{}, &Error{fmt.Sprintf("token %d of pattern %.80q", i+1, text), t, allowedToken + "; * for one token, > at the end for one or more"}
 		}
 	}
-	return Pattern{text, tokens}, nil
+	return Pattern{text, slices.Clip(slices.Clone(tokens))}, nil // SplitN made room for MaxTokens
 }
 
 // CheckTopic returns why bytes are no topic, or nil.
@@ -105,6 +106,19 @@ func (p Pattern) Matches(topic []byte) bool {
 		topic = tail
 	}
 	return true
+}
+
+// Covers reports whether every topic of q is one of p.
+func (p Pattern) Covers(q Pattern) bool {
+	for i, t := range p.tokens {
+		if t == rest {
+			return len(q.tokens) > i
+		}
+		if i >= len(q.tokens) || q.tokens[i] == rest || t != one && t != q.tokens[i] {
+			return false
+		}
+	}
+	return len(p.tokens) == len(q.tokens)
 }
 
 // cut splits a topic behind its first token.
