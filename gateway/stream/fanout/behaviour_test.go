@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,52 @@ func TestPolicies(t *testing.T) {
 			if got := k.Subscription(1).Token().String(); got != "3.p0:6,p1:0" {
 				t.Errorf("policy %d: token is %s", c.policy, got)
 			}
+		}
+	}
+}
+
+// A queue that is never empty does not grow, and the places of topics in it are still right.
+func TestLatestInALongQueue(t *testing.T) {
+	h, err := New(Config{Partitions: 1, Encodings: []Encoding{testEncoding{'a'}}, Limits: Limits{Buffered: 30}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &log{}
+	k := h.Open(l, 0)
+	s, err := k.Subscribe(Subscription{Number: 1, Pattern: pattern(t, "t.*"), Policy: Conflate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const topics = 100
+	latest := map[int]uint64{}
+	for seq := uint64(1); seq <= 10_000; seq++ {
+		n := int(seq*seq+seq/7) % topics
+		latest[n] = seq
+		publish(t, h, 0, seq, fmt.Sprintf("t.%d", n))
+		if seq%3 == 0 {
+			l.buffered = 0
+			k.Writable()
+		}
+		if len(s.queue) > 3*topics {
+			t.Fatalf("the queue has %d places for %d topics", len(s.queue), topics)
+		}
+	}
+	for s.first < len(s.queue) {
+		l.buffered = 0
+		k.Writable()
+	}
+	last := map[string]uint64{}
+	for _, text := range l.sent {
+		topic, value, _ := strings.Cut(text, "=")
+		seq, err := strconv.ParseUint(value, 10, 64)
+		if err != nil || seq <= last[topic] {
+			t.Fatalf("sent %s behind %d, %v", text, last[topic], err)
+		}
+		last[topic] = seq
+	}
+	for n, seq := range latest {
+		if got := last[fmt.Sprintf("t.%d", n)]; got != seq {
+			t.Errorf("of t.%d the last one sent is %d, want %d", n, got, seq)
 		}
 	}
 }

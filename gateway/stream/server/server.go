@@ -29,14 +29,13 @@ type Config struct {
 	TLS   *transport.TLS // nil: plain TCP
 	Kind  transport.Kind
 
-	MaxClients  int           // default 10,000
-	MaxCommand  int           // bytes; default 64 KiB
-	SendBuffer  int           // SO_SNDBUF; default 32 KiB
-	MaxMemory   int           // bytes of all buffers of connections; default 256 MiB
-	Handshake   time.Duration // from the connection to the end of the opening request; default 5 s
-	Ping        time.Duration // a client that sends nothing is pinged that often, and closed after three times that; default 30 s
-	WriteStall  time.Duration // a client that takes nothing for so long is closed; default 60 s
-	OnWriteDone func()        // for tests: at the end of a wake-up; may be nil
+	MaxClients int           // default 10,000
+	MaxCommand int           // bytes; default 64 KiB
+	SendBuffer int           // SO_SNDBUF; default 32 KiB
+	MaxMemory  int           // bytes of all buffers of connections; default 256 MiB
+	Handshake  time.Duration // from the connection to the end of the opening request; default 5 s
+	Ping       time.Duration // a client that sends nothing is pinged that often, and closed after three times that; default 30 s
+	WriteStall time.Duration // a client that takes nothing for so long is closed; default 60 s
 }
 
 // Server is a listener of streams.
@@ -191,11 +190,7 @@ func (s *Server) OnTick() {
 }
 
 // OnWakeEnd implements transport.Handler.
-func (s *Server) OnWakeEnd() {
-	if s.cfg.OnWriteDone != nil {
-		s.cfg.OnWriteDone()
-	}
-}
+func (s *Server) OnWakeEnd() {}
 
 // takeBack collects the buffers of connections that have sent everything.
 func (s *Server) takeBack() {

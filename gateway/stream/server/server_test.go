@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/binary"
@@ -20,7 +21,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
 
-// start serves on loopback until the test ends. Header X-Topics says what a client may read.
+// start serves on loopback until the test ends. Header X-Topics, or topics of the query, is what a client may read.
 func start(t *testing.T, kind transport.Kind, change func(*Config)) (*Server, string) {
 	t.Helper()
 	if err := transport.TuneScheduler(1); err != nil {
@@ -31,7 +32,7 @@ func start(t *testing.T, kind transport.Kind, change func(*Config)) (*Server, st
 		Streams: map[string][]topics.Field{"orders": {{Name: "account", Type: topics.Text}, {Name: "price", Type: topics.Decimal}}},
 		Kind:    kind,
 		Admit: func(r *http.Request, _ *x509.Certificate) ([]topics.Pattern, error) {
-			text := r.Header.Get("X-Topics")
+			text := cmp.Or(r.Header.Get("X-Topics"), r.URL.Query().Get("topics"))
 			if text == "" {
 				return nil, errors.New("no token, allowed: one of the grid")
 			}

@@ -51,6 +51,8 @@ func FuzzToken(f *testing.F) {
 func FuzzDecimal(f *testing.F) {
 	for _, s := range []string{"0", "-0.0", "1.50", ".5", "5.", "-", ".", "000000000000000000000001", "0.0000000000000000000"} {
 		f.Add(s, "1")
+		f.Add("-1.25", "-1.5")
+		f.Add("-1.25", "-1")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		x, okA := DecimalValue([]byte(a))

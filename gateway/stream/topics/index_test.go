@@ -25,7 +25,7 @@ var (
 	testFields = []Field{{"account", Text}, {"price", Decimal}, {"quantity", Int}, {"time", Time}}
 	drawText   = map[Type]*rapid.Generator[string]{
 		Text:    rapid.SampledFrom([]string{"", "A", "AB", "ABC", "B"}),
-		Decimal: rapid.SampledFrom([]string{"-1.5", "0", "1", "1.0", "1.01", "10", "999999999999999999", "0.000000000000000001"}),
+		Decimal: rapid.SampledFrom([]string{"-10", "-1.5", "-1.25", "0", "1", "1.0", "1.01", "10", "999999999999999999", "0.000000000000000001"}),
 		Int:     rapid.SampledFrom([]string{"-9223372036854775808", "-1", "0", "1", "7", "9223372036854775807"}),
 		Time:    rapid.SampledFrom([]string{"2026-11-23T14:00:00Z", "2026-11-23T14:00:00.000000001Z", "2026-11-23T15:00:00+01:00", "2027-01-01T00:00:00Z"}),
 	}
