@@ -360,7 +360,7 @@ func BenchmarkPublish(b *testing.B) {
 	for _, c := range []struct {
 		clients int
 		account string
-	}{{1000, "nobody"}, {9000, "nobody"}, {100, "A17"}, {1000, "A17"}, {9000, "A17"}} {
+	}{{1000, "none"}, {9000, "none"}, {100, "A17"}, {1000, "A17"}, {9000, "A17"}} {
 		h, _ := benchHub(b, c.clients)
 		m := benchMessage(c.account)
 		b.Run(fmt.Sprintf("%s/clients=%d", c.account, c.clients), func(b *testing.B) {

@@ -184,7 +184,7 @@ func (s *stream) checkLatest(t *rapid.T, w *world) {
 	}
 }
 
-// finish lets everyone read: then nothing waits, and tokens are at the end.
+// finish lets all clients read: then nothing waits, and tokens are at the end.
 func (w *world) finish(t *rapid.T) {
 	for range 200 {
 		w.now += 3 * time.Second
@@ -198,7 +198,7 @@ func (w *world) finish(t *rapid.T) {
 	}
 	w.check(t)
 	if n := w.hub.Stats().Waiting; n != 0 {
-		t.Fatalf("%d subscriptions wait, and everyone reads", n)
+		t.Fatalf("%d subscriptions wait, and all clients read", n)
 	}
 	for _, s := range w.streams {
 		if s.sub == nil {

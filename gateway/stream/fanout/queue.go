@@ -194,7 +194,7 @@ func (h *Hub) send(s *Sub, e *entry) {
 		c.out.Message(b, int(f.slot), s.number)
 		return
 	}
-	// Nobody wanted it in this encoding when it was published.
+	// No client wanted it in this encoding when it was published.
 	m := h.ring.message(e, h.fields)
 	h.fields = m.Fields
 	h.sendMessage(s, &m)

@@ -279,7 +279,7 @@ func TestSlowClient(t *testing.T) {
 	})
 }
 
-// What a hostile client sends byte by byte, or not at all, costs it its connection and nobody else's.
+// What a hostile client sends byte by byte, or not at all, costs it its connection, and no other client anything.
 func TestHostileBytes(t *testing.T) {
 	_, addr := start(t, transport.KindAuto, func(c *Config) { c.Handshake = 300 * time.Millisecond })
 	good := connect(t, addr, JSON)

@@ -170,7 +170,7 @@ func TestIndexFindsWhatANaiveMatcherFinds(t *testing.T) {
 
 func BenchmarkMatch(b *testing.B) {
 	for _, subs := range []int{0, 1000, 10_000, 100_000} {
-		for _, kind := range []string{"nobody", "topics", "filters"} {
+		for _, kind := range []string{"none", "topics", "filters"} {
 			x := NewIndex(0)
 			for i := range subs {
 				text, terms := fmt.Sprintf("orders.A%d.S%d.*", i%1000, i/3%300), []Term(nil)
@@ -195,7 +195,7 @@ func BenchmarkMatch(b *testing.B) {
 				}
 			}
 			account, symbol := "A17", "S5"
-			if kind == "nobody" {
+			if kind == "none" {
 				account, symbol = "X17", "X5"
 			}
 			topic := []byte("orders." + account + "." + symbol + ".buy")
