@@ -1,0 +1,157 @@
+package fanout
+
+import (
+	"fmt"
+	"time"
+)
+
+// catching is a subscription that reads the ring from its position.
+type catching struct {
+	next uint64     // in the ring; what is before was looked at, or has left it
+	at   []Position // of each partition: it has everything up to it
+	hold bool
+}
+
+// share is how many messages of the ring one subscription looks at in a tick.
+const share = 1024
+
+// resume checks a token.
+func (h *Hub) resume(t *Token) (*catching, error) {
+	if t.Lineage != h.cfg.Lineage {
+		return nil, fmt.Errorf("%w: lineage of the token is %d, allowed: %d; subscribe without a token", ErrLineage, t.Lineage, h.cfg.Lineage)
+	}
+	k := &catching{at: append([]Position(nil), h.last...)}
+	for _, p := range t.At {
+		if p.Partition < 0 || p.Partition >= len(h.last) {
+			return nil, fmt.Errorf("%w: partition of the token is %d, allowed: 0 to %d", ErrLineage, p.Partition, len(h.last)-1)
+		}
+		if h.last[p.Partition].Before(p.At) {
+			return nil, fmt.Errorf("%w: position of partition %d is %s, allowed: up to %s; try again", ErrAhead, p.Partition, p.At, h.last[p.Partition])
+		}
+		k.at[p.Partition] = p.At
+	}
+	return k, nil
+}
+
+// Missing returns what a subscription that resumes lacks and the ring does not have.
+func (s *Sub) Missing() []Range {
+	if s.catch == nil {
+		return nil
+	}
+	var g Gap
+	for p, gone := range s.client.hub.evicted {
+		if s.catch.at[p].Before(gone) {
+			g.add(Range{Partition: p, After: s.catch.at[p], Through: gone})
+		}
+	}
+	return g.Ranges
+}
+
+// Feed gives a subscription on hold a message of Missing, which was read elsewhere; all messages of the partition, in order,
+// the hub selects. It returns false when the client has no room now: the same message again, later.
+func (s *Sub) Feed(m *Message) bool {
+	if s.catch == nil || !s.catch.hold || !s.catch.at[m.Partition].Before(m.At) {
+		return true
+	}
+	if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {
+		if !s.client.room(len(m.Topic) + len(m.Payload) + 64) {
+			return false
+		}
+		s.client.hub.stats.Delivered++
+		s.client.hub.sendMessage(s, m)
+	}
+	s.catch.at[m.Partition] = m.At
+	return true
+}
+
+// Fed says that Feed got everything of a partition up to the position.
+func (s *Sub) Fed(partition int, at Position) {
+	if s.catch != nil && s.catch.hold && s.catch.at[partition].Before(at) {
+		s.catch.at[partition] = at
+	}
+}
+
+// Release ends the hold. What is still missing is told as a gap.
+func (s *Sub) Release() {
+	if s.catch != nil && s.catch.hold {
+		s.catch.hold = false
+		s.client.hub.makeReady(s)
+	}
+}
+
+// catchUp reads the ring on. done: the subscription is up to date.
+func (h *Hub) catchUp(s *Sub) (done, full bool) {
+	c, k := s.client, s.catch
+	if k.hold {
+		return true, false
+	}
+	if k.next < h.ring.tail {
+		if missing := s.Missing(); len(missing) > 0 {
+			if s.policy == Disconnect && k.next > 0 {
+				c.close(fmt.Errorf("%w: what it resumes from left the ring", ErrTooSlow))
+				return true, false
+			}
+			if !c.room(gapSize) {
+				return false, true
+			}
+			h.tell(s, &Gap{missing})
+			for _, r := range missing {
+				k.at[r.Partition] = r.Through
+			}
+		}
+		k.next = h.ring.tail
+	}
+	for range share {
+		if k.next == h.ring.head {
+			s.catch = nil
+			return true, false
+		}
+		e := h.ring.entry(k.next)
+		if p := e.partition; k.at[p].Before(e.at) {
+			m := h.ring.message(e, h.fields)
+			h.fields = m.Fields
+			if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {
+				if !c.room(h.size(c, e)) {
+					return false, true
+				}
+				h.send(s, e)
+			}
+			k.at[p] = e.at
+		}
+		k.next++
+	}
+	return false, false
+}
+
+// wheel finds subscriptions whose interval ends, by the millisecond.
+type wheel struct {
+	slots [1024][]*Sub
+	at    int64 // milliseconds that are done
+}
+
+func (w *wheel) add(s *Sub) {
+	ms := max(s.due/int64(time.Millisecond), w.at+1)
+	slot := &w.slots[ms%int64(len(w.slots))]
+	*slot = append(*slot, s)
+}
+
+func (w *wheel) advance(now int64, due func(*Sub)) {
+	to := now / int64(time.Millisecond)
+	if w.at == 0 || to-w.at > int64(len(w.slots)) {
+		w.at = max(w.at, to-int64(len(w.slots)))
+	}
+	for w.at < to {
+		w.at++
+		slot := &w.slots[w.at%int64(len(w.slots))]
+		kept := (*slot)[:0]
+		for _, s := range *slot {
+			if s.due > now && !s.gone {
+				kept = append(kept, s)
+			} else {
+				due(s)
+			}
+		}
+		clear((*slot)[len(kept):])
+		*slot = kept
+	}
+}

@@ -1,0 +1,236 @@
+package fanout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ordergrid/ordergrid/gateway/stream/topics"
+)
+
+// Policy is what happens to a subscription whose client is too slow.
+type Policy uint8
+
+const (
+	// Drop leaves messages out and tells the gap.
+	Drop Policy = iota
+	// Conflate keeps the latest message of each topic while they wait. If that does not fit either, it drops.
+	Conflate
+	// Disconnect closes the client's connection.
+	Disconnect
+)
+
+// MaxFlush bounds Subscription.Flush.
+const MaxFlush = time.Minute
+
+// Subscription is what a client asks for.
+type Subscription struct {
+	Number  uint32 // of the client's choice, not in use by another of its subscriptions
+	Pattern topics.Pattern
+	Filter  topics.Filter
+	Policy  Policy
+	Flush   time.Duration // messages are sent together that often; 0: at once
+	Resume  *Token        // nil: new messages only
+	// Hold keeps the subscription from starting: the caller has missing messages read elsewhere, for Feed, and calls
+	// Release.
+	Hold bool
+}
+
+// Client is one connection.
+type Client struct {
+	hub      *Hub
+	out      Outlet
+	encoding int
+	phase    int64  // of its flushes: those of one client are together, those of clients spread
+	subs     []*Sub // by rising number
+	ready    []*Sub // to drain
+	queued   int    // bytes that wait
+	indexed  int    // bytes of patterns and filters
+	tried    int
+	busy     bool // in Hub.busy
+	gone     bool
+}
+
+// Sub is a subscription of a client.
+type Sub struct {
+	client  *Client
+	id      uint32 // in the index
+	number  uint32
+	policy  Policy
+	ready   bool // in Client.ready
+	timed   bool // in the wheel
+	gone    bool
+	tried   bool
+	size    int
+	flush   int64
+	due     int64
+	queue   []uint64 // queue[first:] are numbers of the ring
+	first   int
+	at      int            // in Hub.waiting; -1: not there
+	latest  map[string]int // Conflate: by topic, the place in queue
+	gap     *Gap           // behind the queue
+	catch   *catching      // nil: it is up to date
+	pattern topics.Pattern
+	filter  topics.Filter
+}
+
+// Open adds a client that gets the encoding of the index.
+func (h *Hub) Open(out Outlet, encoding int) *Client {
+	h.clients++
+	h.users[encoding]++
+	return &Client{hub: h, out: out, encoding: encoding, phase: int64(h.random.Uint64()%uint64(MaxFlush/time.Millisecond)) * int64(time.Millisecond)}
+}
+
+// Close forgets a client. It does not call Outlet.Close.
+func (c *Client) Close() {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	for _, s := range c.subs {
+		c.hub.remove(s)
+	}
+	c.hub.users[c.encoding]--
+	c.hub.clients--
+	c.subs, c.ready = nil, nil
+}
+
+// close ends a client for a reason.
+func (c *Client) close(reason error) {
+	if !c.gone {
+		c.Close()
+		c.hub.stats.Disconnected++
+		c.out.Close(reason)
+	}
+}
+
+// Subscribe adds a subscription. With Resume, what is missing is what neither the ring nor Feed has: it is told as a gap.
+func (c *Client) Subscribe(w Subscription) (*Sub, error) {
+	h, l := c.hub, &c.hub.cfg.Limits
+	s := &Sub{client: c, number: w.Number, policy: w.Policy, flush: int64(w.Flush), at: -1, pattern: w.Pattern, filter: w.Filter,
+		size: 256 + len(w.Pattern.String()) + w.Filter.Size(), tried: w.Filter.Tried()}
+	switch {
+	case c.gone:
+		return nil, fmt.Errorf("subscription %d: the client is closed", w.Number)
+	case c.Subscription(w.Number) != nil:
+		return nil, fmt.Errorf("subscription number is %d, which is in use, allowed: another number", w.Number)
+	case len(c.subs) >= l.Subscriptions:
+		return nil, fmt.Errorf("%w: subscriptions are %d, allowed: at most %d", ErrLimit, len(c.subs)+1, l.Subscriptions)
+	case s.tried && c.tried >= l.Tried:
+		return nil, fmt.Errorf("%w: subscriptions whose filter has neither equal nor in are %d, allowed: at most %d", ErrLimit, c.tried+1, l.Tried)
+	case c.indexed+s.size > l.IndexBytes:
+		return nil, fmt.Errorf("%w: patterns and filters take %d bytes, allowed: at most %d", ErrLimit, c.indexed+s.size, l.IndexBytes)
+	case w.Flush < 0 || w.Flush > MaxFlush || w.Flush%time.Millisecond != 0:
+		return nil, fmt.Errorf("flush interval of subscription %d is %s, allowed: 0 to %s in whole milliseconds", w.Number, w.Flush, MaxFlush)
+	case w.Policy > Disconnect:
+		return nil, fmt.Errorf("policy of subscription %d is %d, allowed: Drop, Conflate, Disconnect", w.Number, w.Policy)
+	}
+	if w.Resume != nil {
+		var err error
+		if s.catch, err = h.resume(w.Resume); err != nil {
+			return nil, err
+		}
+		s.catch.hold = w.Hold
+	}
+	if _, literal := w.Pattern.First(); !literal && w.Filter.Terms() > 0 {
+		return nil, fmt.Errorf("pattern of subscription %d is %.80q, allowed: with a filter, one whose first token is neither * nor >", w.Number, w.Pattern)
+	}
+	if s.id = uint32(len(h.subs)); len(h.free) > 0 {
+		s.id = h.free[len(h.free)-1]
+	}
+	if err := h.index.Add(s.id, w.Pattern, w.Filter); err != nil {
+		return nil, err
+	}
+	if len(h.free) > 0 {
+		h.free, h.subs[s.id] = h.free[:len(h.free)-1], s
+	} else {
+		h.subs = append(h.subs, s)
+	}
+	at, _ := c.find(w.Number)
+	c.subs = slices.Insert(c.subs, at, s)
+	c.indexed += s.size
+	if s.tried {
+		c.tried++
+	}
+	if s.catch != nil && !s.catch.hold {
+		h.makeReady(s)
+	}
+	return s, nil
+}
+
+// Unsubscribe ends a subscription and reports whether there was one. What waited for it is not sent.
+func (c *Client) Unsubscribe(number uint32) bool {
+	at, found := c.find(number)
+	if !found {
+		return false
+	}
+	s := c.subs[at]
+	c.subs = slices.Delete(c.subs, at, at+1)
+	c.hub.remove(s)
+	c.indexed -= s.size
+	if s.tried {
+		c.tried--
+	}
+	return true
+}
+
+// Subscription returns one by its number, nil if there is none.
+func (c *Client) Subscription(number uint32) *Sub {
+	if at, found := c.find(number); found {
+		return c.subs[at]
+	}
+	return nil
+}
+
+func (c *Client) find(number uint32) (int, bool) {
+	return slices.BinarySearchFunc(c.subs, number, func(s *Sub, n uint32) int { return cmp.Compare(s.number, n) })
+}
+
+// Queued returns how many bytes of messages wait for the client.
+func (c *Client) Queued() int { return c.queued }
+
+// Writable says that the client's connection has room again.
+func (c *Client) Writable() {
+	if !c.gone && len(c.ready) > 0 {
+		c.hub.drain(c)
+	}
+}
+
+// remove takes a subscription out of everything but its client.
+func (h *Hub) remove(s *Sub) {
+	h.clearQueue(s)
+	h.index.Remove(s.id)
+	h.subs[s.id] = nil
+	h.free = append(h.free, s.id)
+	s.gone, s.gap, s.catch = true, nil, nil // the wheel and Client.ready pass over it
+}
+
+// Token returns what the subscription has been sent, for Subscription.Resume. After Conflate, resuming from it may send the
+// latest message of a topic again.
+func (s *Sub) Token() Token {
+	h := s.client.hub
+	at := append([]Position(nil), h.last...)
+	down := func(p int, to Position) {
+		if to.Before(at[p]) {
+			at[p] = to
+		}
+	}
+	if s.catch != nil {
+		copy(at, s.catch.at)
+	}
+	for _, n := range s.queue[s.first:] {
+		e := h.ring.entry(n)
+		down(int(e.partition), e.before)
+	}
+	if s.gap != nil {
+		for _, r := range s.gap.Ranges {
+			down(r.Partition, r.After)
+		}
+	}
+	t := Token{Lineage: h.cfg.Lineage, At: make([]PartitionPosition, len(at))}
+	for p := range at {
+		t.At[p] = PartitionPosition{p, at[p]}
+	}
+	return t
+}

@@ -1,0 +1,266 @@
+package fanout
+
+import "fmt"
+
+// turn is how many messages of one subscription are sent before another one of the client gets its turn.
+const turn = 16
+
+// keepQueue is how long a queue may be to be kept when it is empty.
+const keepQueue = 32
+
+// room reports whether the client's connection takes so many bytes more. An empty one takes any message.
+func (c *Client) room(size int) bool {
+	b := c.out.Buffered()
+	return b == 0 || b+size <= c.hub.cfg.Limits.Buffered
+}
+
+// offer sends a message of the ring to a subscription, now or later.
+func (h *Hub) offer(s *Sub, n uint64) {
+	c, e := s.client, h.ring.entry(n)
+	size := h.size(c, e)
+	if s.gap != nil {
+		h.miss(s, e)
+		return
+	}
+	if s.flush == 0 && s.first == len(s.queue) && c.room(size) {
+		h.send(s, e)
+		return
+	}
+	if s.policy == Conflate {
+		if i, waits := s.latest[string(h.ring.topic(e))]; waits {
+			longer := size - h.size(c, h.ring.entry(s.queue[i]))
+			if longer > 0 && c.queued+longer > h.cfg.Limits.Queued {
+				h.miss(s, e) // behind the one before, which is sent
+				return
+			}
+			c.queued += longer
+			s.queue[i] = n
+			h.stats.Conflated++
+			return
+		}
+	}
+	if c.queued+size > h.cfg.Limits.Queued {
+		if s.policy == Disconnect {
+			c.close(fmt.Errorf("%w: %d bytes wait for it, allowed: at most %d", ErrTooSlow, c.queued+size, h.cfg.Limits.Queued))
+			return
+		}
+		h.miss(s, e)
+		h.schedule(s)
+		return
+	}
+	h.enqueue(s, n, size)
+	h.schedule(s)
+}
+
+// size is what a message counts of the client's limits.
+func (h *Hub) size(c *Client, e *entry) int {
+	if f := e.frames[c.encoding].size; f > 0 {
+		return int(f)
+	}
+	return e.end - e.start
+}
+
+func (h *Hub) enqueue(s *Sub, n uint64, size int) {
+	if s.first > keepQueue && 2*s.first > len(s.queue) {
+		s.queue = s.queue[:copy(s.queue, s.queue[s.first:])]
+		for topic := range s.latest {
+			s.latest[topic] -= s.first
+		}
+		s.first = 0
+	}
+	if s.policy == Conflate {
+		if s.latest == nil {
+			s.latest = map[string]int{}
+		}
+		s.latest[string(h.ring.topic(h.ring.entry(n)))] = len(s.queue)
+	}
+	s.queue = append(s.queue, n)
+	s.client.queued += size
+	if s.at < 0 {
+		s.at = len(h.waiting)
+		h.waiting = append(h.waiting, s)
+	}
+}
+
+// schedule sees to it that a subscription with something to send is drained.
+func (h *Hub) schedule(s *Sub) {
+	switch {
+	case s.ready || s.timed:
+	case s.flush == 0:
+		h.makeReady(s)
+	default:
+		s.timed = true
+		s.due = h.now - (h.now+s.client.phase)%s.flush + s.flush
+		h.wheel.add(s)
+	}
+}
+
+// due is called when the interval of a subscription ends.
+func (h *Hub) due(s *Sub) {
+	s.timed = false
+	if !s.gone {
+		h.makeReady(s)
+	}
+}
+
+func (h *Hub) makeReady(s *Sub) {
+	c := s.client
+	if !s.ready {
+		s.ready = true
+		c.ready = append(c.ready, s)
+	}
+	h.makeBusy(c)
+}
+
+func (h *Hub) makeBusy(c *Client) {
+	if !c.busy {
+		c.busy = true
+		h.busy = append(h.busy, c)
+	}
+}
+
+// drain sends what waits for a client while there is room, its subscriptions in turn.
+func (h *Hub) drain(c *Client) {
+	for len(c.ready) > 0 {
+		s := c.ready[0]
+		done, full := true, false
+		if !s.gone {
+			done, full = h.drainSub(s)
+		}
+		if c.gone {
+			return
+		}
+		c.ready = c.ready[:copy(c.ready, c.ready[1:])]
+		if !done {
+			c.ready = append(c.ready, s)
+		} else {
+			s.ready = false
+		}
+		if full || !done && s.catch != nil { // one that resumes has done its share of this tick
+			h.makeBusy(c)
+			return
+		}
+	}
+	c.ready = nil
+}
+
+// drainSub sends some of what waits for a subscription. done: nothing is left. full: there is no room for more.
+func (h *Hub) drainSub(s *Sub) (done, full bool) {
+	if s.catch != nil {
+		return h.catchUp(s)
+	}
+	c := s.client
+	for range turn {
+		if s.first == len(s.queue) {
+			h.clearQueue(s)
+			if s.gap != nil {
+				if !c.room(gapSize) {
+					return false, true
+				}
+				h.tell(s, s.gap)
+				s.gap = nil
+			}
+			return true, false
+		}
+		e := h.ring.entry(s.queue[s.first])
+		size := h.size(c, e)
+		if !c.room(size) {
+			return false, true
+		}
+		if s.latest != nil {
+			delete(s.latest, string(h.ring.topic(e)))
+		}
+		s.first++
+		c.queued -= size
+		h.send(s, e)
+	}
+	return false, false
+}
+
+// gapSize is about what a gap takes in the connection.
+const gapSize = 256
+
+func (h *Hub) tell(s *Sub, g *Gap) {
+	h.stats.Gaps++
+	s.client.out.Gap(s.number, g)
+}
+
+// send hands a message to the connection.
+func (h *Hub) send(s *Sub, e *entry) {
+	c := s.client
+	h.stats.Delivered++
+	if f := e.frames[c.encoding]; f.size > 0 {
+		b := h.ring.bytes(e)[f.offset : f.offset+f.size]
+		c.out.Message(b, int(f.slot), s.number)
+		return
+	}
+	// No client wanted it in this encoding when it was published.
+	m := h.ring.message(e, h.fields)
+	h.fields = m.Fields
+	h.sendMessage(s, &m)
+}
+
+func (h *Hub) sendMessage(s *Sub, m *Message) {
+	b, slot := h.cfg.Encodings[s.client.encoding].Append(h.scratch[:0], m)
+	h.scratch = b
+	s.client.out.Message(b, slot, s.number)
+}
+
+// miss adds a message to the gap of a subscription.
+func (h *Hub) miss(s *Sub, e *entry) {
+	if s.gap == nil {
+		s.gap = &Gap{}
+	}
+	h.stats.Dropped++
+	s.gap.add(Range{int(e.partition), e.before, e.at, 1})
+}
+
+// giveUp turns the queue of a subscription into a gap, or disconnects.
+func (h *Hub) giveUp(s *Sub, why string) {
+	if s.policy == Disconnect {
+		s.client.close(fmt.Errorf("%w: %s", ErrTooSlow, why))
+		return
+	}
+	later := s.gap
+	s.gap = nil
+	for _, n := range s.queue[s.first:] {
+		h.miss(s, h.ring.entry(n))
+	}
+	if later != nil {
+		for _, r := range later.Ranges {
+			s.gap.add(r)
+		}
+	}
+	h.clearQueue(s)
+	h.schedule(s)
+}
+
+// clearQueue empties the queue of a subscription.
+func (h *Hub) clearQueue(s *Sub) {
+	for _, n := range s.queue[s.first:] {
+		s.client.queued -= h.size(s.client, h.ring.entry(n))
+	}
+	s.first, s.latest = 0, nil
+	if s.queue = s.queue[:0]; cap(s.queue) > keepQueue {
+		s.queue = nil
+	}
+	if s.at >= 0 {
+		last := len(h.waiting) - 1
+		h.waiting[s.at] = h.waiting[last]
+		h.waiting[s.at].at = s.at
+		h.waiting[last] = nil
+		h.waiting, s.at = h.waiting[:last], -1
+	}
+}
+
+// oldest returns the oldest message that waits.
+func (s *Sub) oldest() uint64 {
+	if s.policy != Conflate {
+		return s.queue[s.first]
+	}
+	oldest := s.queue[s.first]
+	for _, n := range s.queue[s.first:] {
+		oldest = min(oldest, n)
+	}
+	return oldest
+}

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
+	"github.com/ordergrid/ordergrid/gateway/stream/topics"
+	"github.com/ordergrid/ordergrid/gateway/stream/ws"
+)
+
+// command is what a client sends.
+type command struct {
+	Op      string        `json:"op"`
+	ID      uint32        `json:"id"`
+	Topics  string        `json:"topics"`
+	Filter  []topics.Term `json:"filter"`
+	Policy  string        `json:"policy"`
+	FlushMS int64         `json:"flush_ms"`
+	Resume  *string       `json:"resume"`
+}
+
+// reply is what a client is sent, but for messages.
+type reply struct {
+	Op       string     `json:"op"`
+	ID       uint32     `json:"id"`
+	Position string     `json:"position,omitempty"`
+	Ranges   []gapRange `json:"ranges,omitempty"`
+	Code     string     `json:"code,omitempty"`
+	Error    string     `json:"error,omitempty"`
+}
+
+type gapRange struct {
+	Partition int    `json:"partition"`
+	After     string `json:"after"`
+	Through   string `json:"through"`
+	Count     uint64 `json:"count,omitempty"` // left out: not known
+}
+
+// errBad is a command that is not valid.
+var errBad = errors.New("command")
+
+// codes of errors, for programs.
+var codes = []struct {
+	err  error
+	code string
+}{{fanout.ErrLimit, "limit"}, {fanout.ErrLineage, "lineage"}, {fanout.ErrAhead, "ahead"}, {errNotPermitted, "not-permitted"}}
+
+var errNotPermitted = errors.New("not permitted")
+
+// command handles a command and answers it.
+func (c *conn) command(payload []byte) {
+	var m command
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	err := d.Decode(&m)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more behind the object")
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%w is not valid: %w, allowed: one JSON object like {\"op\":\"subscribe\",\"id\":1,\"topics\":\"orders.>\"}", errBad, err)
+	} else {
+		err = c.execute(&m)
+	}
+	if err == nil {
+		return
+	}
+	r := reply{Op: "error", ID: m.ID, Code: "invalid", Error: err.Error()}
+	for _, k := range codes {
+		if errors.Is(err, k.err) {
+			r.Code = k.code
+		}
+	}
+	c.reply(&r)
+}
+
+func (c *conn) execute(m *command) error {
+	switch m.Op {
+	case "subscribe":
+		return c.subscribe(m)
+	case "unsubscribe", "position":
+		s := c.client.Subscription(m.ID)
+		if s == nil {
+			return fmt.Errorf("id of %s is %d, allowed: that of a subscription of this connection", m.Op, m.ID)
+		}
+		r := reply{Op: "position", ID: m.ID, Position: s.Token().String()}
+		if m.Op == "unsubscribe" {
+			r.Op = "unsubscribed"
+			c.client.Unsubscribe(m.ID)
+		}
+		c.reply(&r)
+		return nil
+	}
+	return fmt.Errorf("op is %.40q, allowed: subscribe, unsubscribe, position", m.Op)
+}
+
+func (c *conn) subscribe(m *command) error {
+	w := fanout.Subscription{Number: m.ID, Flush: time.Duration(m.FlushMS) * time.Millisecond}
+	if m.FlushMS < 0 || m.FlushMS > fanout.MaxFlush.Milliseconds() {
+		return fmt.Errorf("flush_ms is %d, allowed: 0 to %d", m.FlushMS, fanout.MaxFlush.Milliseconds())
+	}
+	var err error
+	if w.Pattern, err = topics.ParsePattern(m.Topics); err != nil {
+		return err
+	}
+	if err := c.permits(w.Pattern); err != nil {
+		return err
+	}
+	stream, literal := w.Pattern.First()
+	if !literal {
+		stream = ""
+	}
+	if w.Filter, err = topics.ParseFilter(c.server.cfg.Streams[stream], m.Filter); err != nil {
+		return err
+	}
+	switch m.Policy {
+	case "", "drop":
+		w.Policy = fanout.Drop
+	case "conflate":
+		w.Policy = fanout.Conflate
+	case "disconnect":
+		w.Policy = fanout.Disconnect
+	default:
+		return fmt.Errorf("policy is %.40q, allowed: drop (the default), conflate, disconnect", m.Policy)
+	}
+	if m.Resume != nil {
+		token, err := fanout.ParseToken(*m.Resume)
+		if err != nil {
+			return err
+		}
+		w.Resume = &token
+	}
+	s, err := c.client.Subscribe(w)
+	if err != nil {
+		return err
+	}
+	c.reply(&reply{Op: "subscribed", ID: m.ID, Position: s.Token().String()})
+	return nil
+}
+
+// permits returns why a client may not read all topics of a pattern, or nil.
+func (c *conn) permits(p topics.Pattern) error {
+	for _, allowed := range c.topics {
+		if allowed.Covers(p) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: topics are %.80q, allowed: within %s", errNotPermitted, p, c.topics)
+}
+
+// reply sends a JSON object.
+func (c *conn) reply(r *reply) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)              // > is a usual character of topics
+	if err := e.Encode(r); err != nil { // strings and numbers only
+		c.tc.Close(err)
+		return
+	}
+	c.write(ws.AppendFrame(c.buffer(), ws.Text, bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+}
+
+// Gap implements fanout.Outlet.
+func (c *conn) Gap(number uint32, g *fanout.Gap) {
+	r := reply{Op: "gap", ID: number}
+	for _, k := range g.Ranges {
+		r.Ranges = append(r.Ranges, gapRange{k.Partition, k.After.String(), k.Through.String(), k.Count})
+	}
+	c.reply(&r)
+}

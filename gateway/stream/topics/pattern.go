@@ -1,0 +1,186 @@
+// Package topics finds which subscriptions a message is for: topics and patterns of them, filters on fields, and an Index
+// of many subscriptions that is asked once per message.
+//
+// A topic is a list of tokens joined by dots, like orders.A17.ACME.buy. A token is any bytes, escaped (see AppendToken).
+// A pattern is a topic in which a token may be *, which stands for one token, and the last may be >, which stands for one
+// or more. A filter is a list of terms on the fields of a message, all of which have to hold.
+//
+// The package does no I/O and has no clock. An Index is for one goroutine.
+package topics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// MaxTokens bounds the tokens of a topic or pattern. A match visits at most 2^MaxTokens nodes of the index, however
+	// many patterns there are and whatever they look like.
+	MaxTokens = 8
+	// MaxToken bounds one token, in bytes as it is written (escaped).
+	MaxToken = 192
+	// MaxPattern bounds a topic or pattern, in bytes.
+	MaxPattern = 512
+)
+
+const (
+	one  = "*"
+	rest = ">"
+)
+
+// Pattern is a valid pattern.
+type Pattern struct {
+	text   string
+	tokens []string
+}
+
+// String returns the pattern as it was written.
+func (p Pattern) String() string { return p.text }
+
+// First returns the first token, and whether it is a literal.
+func (p Pattern) First() (string, bool) {
+	return p.tokens[0], p.tokens[0] != one && p.tokens[0] != rest
+}
+
+// Error is a pattern, topic or filter that is not valid.
+type Error struct {
+	What    string // "pattern", "filter term 2 (price)", …
+	Value   string
+	Allowed string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s is %.80q, allowed: %s", e.What, e.Value, e.Allowed)
+}
+
+const allowedToken = "1 to 8 tokens joined by dots, each 1 to 192 printable ASCII characters; " +
+	`space . * > < % " and \ are written %XX, the empty token is %`
+
+// ParsePattern checks a pattern.
+func ParsePattern(text string) (Pattern, error) {
+	if len(text) > MaxPattern {
+		return Pattern{}, &Error{"pattern of " + fmt.Sprint(len(text)) + " bytes", text, fmt.Sprintf("at most %d bytes", MaxPattern)}
+	}
+	tokens := strings.SplitN(text, ".", MaxTokens+1)
+	if len(tokens) > MaxTokens {
+		return Pattern{}, &Error{"pattern", text, fmt.Sprintf("at most %d tokens", MaxTokens)}
+	}
+	for i, t := range tokens {
+		switch {
+		case t == one, t == rest && i == len(tokens)-1:
+		case t == rest:
+			return Pattern{}, &Error{"pattern", text, "> as the last token only"}
+		case !validToken(t):
+			return Pattern{}, &Error{fmt.Sprintf("token %d of pattern %.80q", i+1, text), t, allowedToken + "; * for one token, > at the end for one or more"}
+		}
+	}
+	return Pattern{text, slices.Clip(slices.Clone(tokens))}, nil // SplitN made room for MaxTokens
+}
+
+// CheckTopic returns why bytes are no topic, or nil.
+func CheckTopic(topic []byte) error {
+	if len(topic) > MaxPattern {
+		return &Error{fmt.Sprintf("topic of %d bytes", len(topic)), string(topic), fmt.Sprintf("at most %d bytes", MaxPattern)}
+	}
+	n := 0
+	for token := range strings.SplitSeq(string(topic), ".") {
+		if n++; n > MaxTokens || !validToken(token) {
+			return &Error{"topic", string(topic), allowedToken}
+		}
+	}
+	return nil
+}
+
+// Matches reports whether the pattern is one of a valid topic. It splits the topic anew: the Index is for many patterns.
+func (p Pattern) Matches(topic []byte) bool {
+	for i, t := range p.tokens {
+		if t == rest {
+			return len(topic) > 0
+		}
+		token, tail, more := cut(topic)
+		last := i == len(p.tokens)-1
+		if len(token) == 0 || t != one && t != string(token) || last == more {
+			return false
+		}
+		topic = tail
+	}
+	return true
+}
+
+// Covers reports whether every topic of q is one of p.
+func (p Pattern) Covers(q Pattern) bool {
+	for i, t := range p.tokens {
+		if t == rest {
+			return len(q.tokens) > i
+		}
+		if i >= len(q.tokens) || q.tokens[i] == rest || t != one && t != q.tokens[i] {
+			return false
+		}
+	}
+	return len(p.tokens) == len(q.tokens)
+}
+
+// cut splits a topic behind its first token.
+func cut(topic []byte) (token, tail []byte, more bool) {
+	for i, c := range topic {
+		if c == '.' {
+			return topic[:i], topic[i+1:], true
+		}
+	}
+	return topic, nil, false
+}
+
+// plain reports whether a byte is written as it is.
+func plain(c byte) bool {
+	switch c {
+	case '.', '*', '>', '<', '%', '"', '\\':
+		return false
+	}
+	return c > ' ' && c < 0x7f
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+// AppendToken appends raw bytes as a token: printable ASCII as it is, other bytes and the seven reserved ones as %XX with
+// capital digits, and no bytes at all as %. Each value is written in one way only, so tokens are compared as bytes.
+func AppendToken(dst, raw []byte) []byte {
+	if len(raw) == 0 {
+		return append(dst, '%')
+	}
+	for _, c := range raw {
+		if plain(c) {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return dst
+}
+
+// validToken reports whether AppendToken writes some bytes that way.
+func validToken(t string) bool {
+	if len(t) == 0 || len(t) > MaxToken {
+		return false
+	}
+	if t == "%" {
+		return true
+	}
+	for i := 0; i < len(t); i++ {
+		if t[i] != '%' {
+			if !plain(t[i]) {
+				return false
+			}
+			continue
+		}
+		if i+2 >= len(t) {
+			return false
+		}
+		high, low := strings.IndexByte(hexDigits, t[i+1]), strings.IndexByte(hexDigits, t[i+2])
+		if high < 0 || low < 0 || plain(byte(high<<4|low)) {
+			return false
+		}
+		i += 2
+	}
+	return true
+}
