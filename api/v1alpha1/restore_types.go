@@ -48,7 +48,7 @@ const (
 	RestoreCopy RestoreMode = "Copy"
 )
 
-// EarlierRestorePolicy is what becomes of another grid that was restored from the archive.
+// EarlierRestorePolicy is how an earlier restore of another grid from the archive is handled.
 //
 // +kubebuilder:validation:Enum=Refuse;Supersede
 type EarlierRestorePolicy string
