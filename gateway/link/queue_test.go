@@ -32,6 +32,7 @@ func TestQueueKeepsEachEntryOnce(t *testing.T) {
 		batch, total := 1+rng.IntN(50), uint64(2000)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		go func() {
+			rng := rand.New(rand.NewPCG(seed, 2))
 			for seq := uint64(1); seq <= total; seq++ {
 				n := rng.IntN(400)
 				if seq%100 == 0 {
