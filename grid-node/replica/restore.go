@@ -88,6 +88,7 @@ func (r *Replica) Load(entries []byte) error {
 	}
 	if last, _ := r.store.Last(); !mutant(mutRestoreUncommitted) && (r.loaded() || !mutant(mutRestoreCommitsLate)) {
 		r.commitTo(last)
+		r.logged.check(r) // before what it has to see is freed
 		r.freeSome()
 	}
 	return nil
@@ -133,6 +134,7 @@ func (r *Replica) storeLoaded(entry []byte, e *order.Entry) error {
 		if err == nil || !errors.As(err, &full) {
 			return err
 		}
+		r.logged.check(r)
 		before, _ := r.store.Base()
 		if r.freeSome(); r.role == RoleStopped {
 			return err
