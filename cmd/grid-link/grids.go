@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
@@ -32,13 +33,13 @@ func (f *gridFlags) add(fl *pflag.FlagSet, role string) {
 
 func (f *gridFlags) check() error {
 	if f.grid == "" {
-		return usageError{fmt.Errorf(`--%s-grid: value "", allowed: a name; it is required`, f.role)}
+		return command.BadUsage(fmt.Errorf(`--%s-grid: value "", allowed: a name; it is required`, f.role))
 	}
 	if len(f.endpoints) == 0 {
-		return usageError{fmt.Errorf(`--%s-endpoint: value "", allowed: host:port; it is required`, f.role)}
+		return command.BadUsage(fmt.Errorf(`--%s-endpoint: value "", allowed: host:port; it is required`, f.role))
 	}
 	if _, err := f.tls.Given(); err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func (f *gridFlags) connect(ctx context.Context, limit time.Duration, log *slog.
 	}
 	var err error
 	if cfg.TLS, err = f.tls.Client(); err != nil {
-		return nil, usageError{err}
+		return nil, command.BadUsage(err)
 	}
 	cfg.Token = f.tls.Token()
 	c, err := client.Dial(ctx, cfg)
@@ -95,7 +96,7 @@ func (f *pairFlags) check() (parts []wire.PartitionID, log *slog.Logger, err err
 	for _, v := range f.partitions {
 		id, err := wire.ParsePartitionID(v)
 		if err != nil {
-			return nil, nil, usageError{fmt.Errorf("--partition: %w", err)}
+			return nil, nil, command.BadUsage(fmt.Errorf("--partition: %w", err))
 		}
 		parts = append(parts, id)
 	}
@@ -106,7 +107,7 @@ func (f *pairFlags) check() (parts []wire.PartitionID, log *slog.Logger, err err
 func (f *pairFlags) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return nil, usageError{fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level)}
+		return nil, command.BadUsage(fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level))
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch f.encoding {
@@ -115,7 +116,7 @@ func (f *pairFlags) logger() (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(os.Stderr, o)), nil
 	}
-	return nil, usageError{fmt.Errorf("--log-format: value %q, allowed: text, json", f.encoding)}
+	return nil, command.BadUsage(fmt.Errorf("--log-format: value %q, allowed: text, json", f.encoding))
 }
 
 // connect finds both grids.
@@ -140,7 +141,7 @@ func (f *pairFlags) connect(ctx context.Context) (*pair, error) {
 	for _, id := range p.partitions {
 		if int(id) >= n {
 			p.close()
-			return nil, usageError{fmt.Errorf("--partition: value %s, allowed: p0..p%d", id, n-1)}
+			return nil, command.BadUsage(fmt.Errorf("--partition: value %s, allowed: p0..p%d", id, n-1))
 		}
 	}
 	if len(p.partitions) == 0 {

@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // What is wrong on the command line is named, with what is allowed, before anything is connected.
@@ -33,8 +34,7 @@ func TestUsage(t *testing.T) {
 		root.SetOut(&bytes.Buffer{})
 		root.SetErr(&bytes.Buffer{})
 		err := root.ExecuteContext(t.Context())
-		var usage usageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		if command.ExitCode(err) != command.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("grid-link %s: %v, want a usage error with %q", args, err, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/gateway/link"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 func orphansCommand() *cobra.Command {
@@ -25,10 +26,10 @@ func orphansCommand() *cobra.Command {
 is a site that was replaced by force, and the source the one that goes on. It compares the logs
 of both, with the permissions Admin and Read, and changes nothing. "now" is where the source has
 an order of that ClOrdID, sent again by its client. What it found goes to standard error.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if format != "csv" && format != "json" {
-				return usageError{fmt.Errorf("--format: value %.40q, allowed: csv, json", format)}
+				return command.BadUsage(fmt.Errorf("--format: value %.40q, allowed: csv, json", format))
 			}
 			p, err := f.connect(cmd.Context())
 			if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/gateway/link"
-	"github.com/ordergrid/ordergrid/gateway/sink"
+	"github.com/ordergrid/ordergrid/gateway/pages"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
@@ -35,7 +36,7 @@ time, and started anywhere else: the next one goes on where the standby's log en
 
 Its lag is in /status and /metrics: what a forced promotion would lose. A target that is slow
 or away makes it wait; the source holds its log meanwhile, as for any sink.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
 	}
 	fl := cmd.Flags()
@@ -58,7 +59,7 @@ func (f *runFlags) run(ctx context.Context) error {
 		Batch: f.batch, Delay: f.delay, MaxBandwidth: f.bandwidth, Buffer: f.buffer,
 	}
 	if err := cfg.Check(); err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	p, err := f.connect(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (f *runFlags) run(ctx context.Context) error {
 	cfg.Source, cfg.Target, cfg.Partitions, cfg.Logger = p.source, p.target, p.partitions, p.log
 	r, err := link.New(cfg)
 	if err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +84,7 @@ func (f *runFlags) run(ctx context.Context) error {
 		}
 		p.log.Info("metrics and status are served", "address", l.Addr().String())
 		all.Go(func() {
-			if err := sink.Serve(ctx, l, r.Handler(reg)); err != nil {
+			if err := pages.Serve(ctx, l, r.Handler(reg)); err != nil {
 				failed = fmt.Errorf("--http %s: %w", f.http, err)
 				cancel()
 			}

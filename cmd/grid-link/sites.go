@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // site is a row of the table, and an object with --json.
@@ -33,7 +34,7 @@ func sitesCommand() *cobra.Command {
 		Long: `Prints what each partition is at both grids: Active or Standby, the term of its site, and where
 a standby's log ends. After a demotion seq and hash of the demoted grid are the token for the
 promotion of the other one.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := f.connect(cmd.Context())
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/grid-node/dev"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 type devFlags struct {
@@ -40,10 +41,12 @@ with their present pids, POST /v1/nodes/POD/replace starts another process under
 name, PUT /v1/partitions/NAME/spec changes the spec of a partition, and POST /v1/faults
 {"mode":"away"} makes the arbiter misbehave (ok, away, slow, commit-then-timeout).
 Changes need "Content-Type: application/json", so that no web page can make them.`,
-		Args: func(cmd *cobra.Command, args []string) error { return noArgs(cmd, args[:max(0, dash(cmd, args))]) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			return command.NoArgs(cmd, args[:max(0, dash(cmd, args))])
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.apply(&o); err != nil {
-				return usageError{err}
+				return command.BadUsage(err)
 			}
 			if err := f.restore.applyDev(cmd.Context(), &o, cmd.Flags().Changed("partitions")); err != nil {
 				return err

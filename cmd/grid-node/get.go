@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/ordertext"
 )
 
@@ -19,7 +20,7 @@ func getCommand() *cobra.Command {
 		Use:     "get",
 		Short:   "Read one order by its grid order id or its ClOrdID",
 		Example: "  grid-node get --clordid first-order\n  grid-node get --id p1/17 --mode backup",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := client.ParseReadMode(mode)
 			if err != nil {
@@ -28,7 +29,7 @@ func getCommand() *cobra.Command {
 				err = errors.New("--id, --clordid: one of them is needed, and only one")
 			}
 			if err != nil {
-				return usageError{err}
+				return command.BadUsage(err)
 			}
 			c, err := f.dial(cmd.Context())
 			if err != nil {
@@ -59,7 +60,7 @@ func fetch(ctx context.Context, c *client.Client, id, clOrdID string, m client.R
 	}
 	oid, of, err := client.ParseOrder(id)
 	if err != nil {
-		return client.Order{}, usageError{fmt.Errorf("--id: %w", err)}
+		return client.Order{}, command.BadUsage(fmt.Errorf("--id: %w", err))
 	}
 	return c.Get(ctx, oid, append(of, client.WithMode(m))...)
 }

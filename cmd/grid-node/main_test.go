@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/dev"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // The test binary is the program itself when this is set: tests run real
@@ -212,7 +213,7 @@ func TestNoFabric(t *testing.T) {
 	args := []string{"serve", "--arbiter", "http://127.0.0.1:1", "--grid", "g", "--pod", "p", "--advertise", "10.0.0.1:7400",
 		"--fabric-network", "trading/fabric", "--fabric-network-status", status, "--fabric-wait", "0s"}
 	code, _, errs := call(t, "", args...)
-	if code != exitFailed || !strings.Contains(errs, "network trading/fabric on interface fabric0 is not among the networks of this pod (pods on eth0)") {
+	if code != command.Failed || !strings.Contains(errs, "network trading/fabric on interface fabric0 is not among the networks of this pod (pods on eth0)") {
 		t.Fatalf("exit %d, %s", code, errs)
 	}
 }
@@ -245,12 +246,12 @@ func TestUsageErrors(t *testing.T) {
 		"get mode":        {[]string{"get", "--id", "p0/1", "--mode", "fast"}, `--mode: value "fast", allowed: confirmed, leased, backup`},
 		"submit file":     {[]string{"submit", "--file", missing}, "--file: open"},
 		"verify grid":     {[]string{"verify", "--sink-dir", "."}, `--grid: value ""`},
-		"stray argument":  {[]string{"verify", "now"}, `argument "now": grid-node verify takes flags only`},
+		"stray argument":  {[]string{"verify", "now"}, `argument "now", allowed: flags only; see grid-node verify --help`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := call(t, "", c.args...)
-			if code != exitUsage || !strings.Contains(errs, c.want) {
-				t.Fatalf("exit %d, want %d; stderr %q, want %q; stdout %q", code, exitUsage, errs, c.want, out)
+			if code != command.Usage || !strings.Contains(errs, c.want) {
+				t.Fatalf("exit %d, want %d; stderr %q, want %q; stdout %q", code, command.Usage, errs, c.want, out)
 			}
 		})
 	}
@@ -258,7 +259,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestNoGridThere(t *testing.T) {
 	code, _, errs := call(t, "", "submit", "--endpoint", "127.0.0.1:1", "--timeout", "200ms")
-	if code != exitFailed || !strings.Contains(errs, "127.0.0.1:1") {
+	if code != command.Failed || !strings.Contains(errs, "127.0.0.1:1") {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	if code, _, errs := call(t, "", "verify", "--endpoint", "127.0.0.1:1", "--timeout", "200ms"); code != 4 {

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/dev"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // restoreFlags name the archive of a grid that was lost.
@@ -87,7 +88,7 @@ func (f *restoreFlags) applyDev(ctx context.Context, o *dev.Options, partitions 
 	}
 	s, err := f.open()
 	if err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	defer s.Close() //nolint:errcheck // it was only read
 	if o.Restore, err = f.recoveryPoints(ctx, s, o.Grid); err != nil {
@@ -101,7 +102,7 @@ func (f *restoreFlags) applyDev(ctx context.Context, o *dev.Options, partitions 
 		o.Args = append(o.Args, "--restore-credentials-dir", f.credentials)
 	}
 	if err := o.Fill(); err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	return nil
 }

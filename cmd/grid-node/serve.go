@@ -20,6 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
@@ -54,7 +55,7 @@ what it accepted, when the partition's record is gone (the grid is being deleted
 --replicas 1, at a second SIGTERM or a SIGINT, and when --drain-timeout is nearly over.
 
 Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("max-connections-per-client") {
 				cfg.MaxClientConns = cfg.MaxConns / 4
@@ -64,7 +65,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 			case errors.Is(err, fabric.ErrNoAddress):
 				return err
 			case err != nil:
-				return usageError{err}
+				return command.BadUsage(err)
 			}
 			defer stopAtSecondSignal(n)()
 			return n.Run(cmd.Context())

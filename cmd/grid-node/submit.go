@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
@@ -38,7 +39,7 @@ func (f *clientFlags) dial(ctx context.Context) (*client.Client, error) {
 	cfg := client.Config{Endpoints: f.endpoints, Grid: f.grid, Name: "grid-node-cli", DialTimeout: f.timeout, RequestTimeout: f.timeout}
 	var err error
 	if cfg.TLS, err = f.tls.Client(); err != nil {
-		return nil, usageError{err}
+		return nil, command.BadUsage(err)
 	}
 	cfg.Token = f.tls.Token()
 	return client.Dial(ctx, cfg)
@@ -57,11 +58,11 @@ grid order id, epoch, copies, time taken.
 Without --file one sample order is sent. A file holds one message a line; SOH may be
 written as '|'. BodyLength (9) and CheckSum (10) have to be right, --seal sets them.`,
 		Example: "  grid-node submit --endpoint 127.0.0.1:7400\n  grid-node submit --file orders.fix --seal\n  echo '8=FIX.4.2|35=D|11=A1|…' | grid-node submit --file - --seal",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			orders, err := ordersOf(file, clOrdID, seal, cmd.InOrStdin())
 			if err != nil {
-				return usageError{err}
+				return command.BadUsage(err)
 			}
 			c, err := f.dial(cmd.Context())
 			if err != nil {

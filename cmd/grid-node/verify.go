@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client/verify"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // exitError ends the program with a given exit code.
@@ -16,6 +17,8 @@ type exitError struct {
 }
 
 func (e exitError) Error() string { return e.text }
+
+func (e exitError) ExitCode() int { return e.code }
 
 func verifyCommand() *cobra.Command {
 	var f clientFlags
@@ -34,19 +37,19 @@ serving meanwhile.
 Exit codes: 0 equal, 1 a difference was found, 4 something could not be read, or
 a partition has no primary.`,
 		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sinks nodes\n  grid-node verify --sink-dir ./sink --grid dev",
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := verify.Options{SinkDir: sinkDir, Grid: f.grid}
 			if err := verify.ParseSinks(sinks, &o); err != nil {
-				return usageError{err}
+				return command.BadUsage(err)
 			}
 			if sinkDir != "" && f.grid == "" {
-				return usageError{fmt.Errorf(`--grid: value "", allowed: the grid's name; --sink-dir needs it to find the files`)}
+				return command.BadUsage(fmt.Errorf(`--grid: value "", allowed: the grid's name; --sink-dir needs it to find the files`))
 			}
 			for _, s := range partitions {
 				p, err := wire.ParsePartitionID(s)
 				if err != nil {
-					return usageError{fmt.Errorf("--partition: %w", err)}
+					return command.BadUsage(fmt.Errorf("--partition: %w", err))
 				}
 				o.Partitions = append(o.Partitions, p)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/gateway/archive"
 	"github.com/ordergrid/ordergrid/gateway/sink"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // archiveBatches are due every half second: each is an object, and the recovery point is one batch behind.
@@ -38,7 +39,7 @@ archive is refused, not merged in. docs/archive.md has the format.
 				err = o.Check()
 			}
 			if err != nil {
-				return nil, usageError{err}
+				return nil, command.BadUsage(err)
 			}
 			return archive.NewTarget(store, o), nil
 		})

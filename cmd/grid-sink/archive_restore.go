@@ -12,6 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/archive"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // exitRefused is for an archive that a grid cannot be restored from until an administrator has done something.
@@ -21,6 +22,8 @@ const exitRefused = 3
 type refusedError struct{ error }
 
 func (e refusedError) Unwrap() error { return e.error }
+
+func (refusedError) ExitCode() int { return exitRefused }
 
 type restorePointFlags struct {
 	url, credentials, grid string
@@ -34,7 +37,7 @@ type restorePointFlags struct {
 func restorePointCommand() *cobra.Command {
 	var f restorePointFlags
 	cmd := &cobra.Command{
-		Use: "restore-point", Short: "Fix up to where a partition is restored from an archive", Args: noArgs,
+		Use: "restore-point", Short: "Fix up to where a partition is restored from an archive", Args: command.NoArgs,
 		Long: `Replays a partition of an archive as a node does, and puts a fence of the next lineage behind its last entry: from
 then on writers of the lost grid are refused, and so is the restore of another grid. Prints the recovery point as
 JSON. Damage, a gap, or another number of partitions is refused before anything is put.
@@ -44,7 +47,7 @@ JSON. Damage, a gap, or another number of partitions is refused before anything 
 Exit codes: 0 fixed, 1 failed, may be tried again, 2 wrong usage, 3 refused: an administrator has to act.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
-				return usageError{err}
+				return command.BadUsage(err)
 			}
 			point, err := f.run(cmd.Context())
 			var refused *sink.PermanentError
@@ -93,7 +96,7 @@ func (f *restorePointFlags) check() error {
 func (f *restorePointFlags) run(ctx context.Context) (*archive.RecoveryPoint, error) {
 	s, err := archive.OpenURL(f.url, f.credentials)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, command.BadUsage(err)
 	}
 	defer s.Close() //nolint:errcheck // what was put is durable
 	r, err := archive.OpenReader(ctx, s, f.grid)

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // archiveOf writes one entry of each partition.
@@ -58,9 +59,8 @@ func TestRestorePoint(t *testing.T) {
 		root.SetOut(out)
 		root.SetErr(out)
 		err := root.ExecuteContext(t.Context())
-		var refused refusedError
 		if c.want != "" {
-			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+			if command.ExitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want a refusal with %q", c.args, err, c.want)
 			}
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/kafka"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 type kafkaFlags struct {
@@ -58,20 +59,20 @@ func (f *kafkaFlags) open(_ context.Context, of source) (sink.Target, error) {
 	}
 	var err error
 	if cfg.Key, err = kafka.ParseKey(f.key); err != nil {
-		return nil, usageError{fmt.Errorf("--key: %w", err)}
+		return nil, command.BadUsage(fmt.Errorf("--key: %w", err))
 	}
 	if cfg.Format, err = kafka.ParseFormat(f.format); err != nil {
-		return nil, usageError{fmt.Errorf("--format: %w", err)}
+		return nil, command.BadUsage(fmt.Errorf("--format: %w", err))
 	}
 	if cfg.SASL, err = f.sasl.SASL(); err != nil {
-		return nil, usageError{fmt.Errorf("--sasl-mechanism, --sasl-user-file, --sasl-password-file: %w", err)}
+		return nil, command.BadUsage(fmt.Errorf("--sasl-mechanism, --sasl-user-file, --sasl-password-file: %w", err))
 	}
 	if cfg.TLS, err = f.tls.Config(); err != nil {
-		return nil, usageError{fmt.Errorf("--kafka-ca, --kafka-cert, --kafka-key: %w", err)}
+		return nil, command.BadUsage(fmt.Errorf("--kafka-ca, --kafka-cert, --kafka-key: %w", err))
 	}
 	t, err := kafka.New(cfg)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, command.BadUsage(err)
 	}
 	return t, nil
 }

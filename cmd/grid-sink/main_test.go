@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/spf13/pflag"
 )
 
@@ -29,8 +29,7 @@ func TestUsage(t *testing.T) {
 		root.SetOut(&bytes.Buffer{})
 		root.SetErr(&bytes.Buffer{})
 		err := root.ExecuteContext(t.Context())
-		var usage usageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		if command.ExitCode(err) != command.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("grid-sink %s: %v, want a usage error with %q", args, err, want)
 		}
 	}
@@ -55,8 +54,7 @@ func TestKafkaFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := f.open(t.Context(), source{Grid: "g", Sink: "k", Partitions: 1})
-		var usage usageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		if command.ExitCode(err) != command.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want a usage error with %q", flag, err, want)
 		}
 	}

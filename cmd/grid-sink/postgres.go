@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/postgres"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 type postgresFlags struct {
@@ -63,7 +64,7 @@ func (f *postgresFlags) open(_ context.Context, of source) (sink.Target, error) 
 	o.Grid, o.Logger = of.Grid, of.Log
 	t, err := postgres.New(o)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, command.BadUsage(err)
 	}
 	return t, nil
 }
@@ -71,7 +72,7 @@ func (f *postgresFlags) open(_ context.Context, of source) (sink.Target, error) 
 func migrateCommand() *cobra.Command {
 	var f postgresFlags
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Make the tables, or bring them to this program's version", Args: noArgs,
+		Use: "migrate", Short: "Make the tables, or bring them to this program's version", Args: command.NoArgs,
 		Long: `Makes the schema and its tables, or brings them to the version that this program writes, in one
 transaction. It does nothing if there is nothing to do. The user becomes the owner of the tables.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/gateway/pages"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 	"github.com/ordergrid/ordergrid/internal/webguard"
 )
@@ -38,12 +40,12 @@ type usual struct {
 
 var usualBatches = usual{entries: sink.DefaultMaxEntries, bytes: sink.DefaultMaxBytes, linger: 5 * time.Millisecond}
 
-// targetCommand is the subcommand of a kind of target. flags adds its own flags; open returns the target, or a
-// usageError for flags that are wrong, and is called when the grid is known.
+// targetCommand is the subcommand of a kind of target. flags adds its own flags; open returns the target, or an
+// error of the command line for flags that are wrong, and is called when the grid is known.
 func targetCommand(name, short, long string, u usual, flags func(*pflag.FlagSet), open func(context.Context, source) (sink.Target, error)) *cobra.Command {
 	f := runFlags{}
 	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Args: noArgs,
+		Use: name, Short: short, Long: long, Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.ErrOrStderr(), open)
 		},
@@ -86,21 +88,21 @@ func (f *runFlags) add(fl *pflag.FlagSet, u usual) {
 func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.Context, source) (sink.Target, error)) error {
 	log, err := f.logger(errOut)
 	if err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	for _, r := range []struct{ flag, value string }{{"grid", f.grid}, {"sink", f.sink}} {
 		if r.value == "" {
-			return usageError{fmt.Errorf(`--%s: value "", allowed: a name; it is required`, r.flag)}
+			return command.BadUsage(fmt.Errorf(`--%s: value "", allowed: a name; it is required`, r.flag))
 		}
 	}
 	if !order.IsReaderName(f.sink) {
-		return usageError{fmt.Errorf("--sink: value %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", f.sink, order.MaxReaderName)}
+		return command.BadUsage(fmt.Errorf("--sink: value %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", f.sink, order.MaxReaderName))
 	}
 	var parts []wire.PartitionID
 	for _, v := range f.partitions {
 		id, err := wire.ParsePartitionID(v)
 		if err != nil {
-			return usageError{fmt.Errorf("--partition: %w", err)}
+			return command.BadUsage(fmt.Errorf("--partition: %w", err))
 		}
 		parts = append(parts, id)
 	}
@@ -119,7 +121,7 @@ func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.
 		MaxEntries: f.entries, MaxBytes: f.bytes, Linger: f.linger, WriteTimeout: f.write, Logger: log,
 	})
 	if err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	return f.serve(ctx, r, log)
 }
@@ -146,7 +148,7 @@ func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*client.Clien
 	}
 	var err error
 	if cfg.TLS, err = f.tls.Client(); err != nil {
-		return nil, usageError{err}
+		return nil, command.BadUsage(err)
 	}
 	cfg.Token = f.tls.Token()
 	return client.Dial(ctx, cfg)
@@ -167,7 +169,7 @@ func (f *runFlags) serve(ctx context.Context, r *sink.Runner, log *slog.Logger) 
 		}
 		log.Info("metrics and status are served", "address", l.Addr().String())
 		all.Go(func() {
-			if err := sink.Serve(ctx, l, r.Handler(reg)); err != nil {
+			if err := pages.Serve(ctx, l, r.Handler(reg)); err != nil {
 				failed = fmt.Errorf("--http %s: %w", f.http, err)
 				cancel()
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/fix/desk"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 )
 
@@ -60,7 +61,7 @@ func (f *flags) add(fl *pflag.FlagSet) {
 func (f *flags) run(ctx context.Context, errOut io.Writer) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return usageError{fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level)}
+		return command.BadUsage(fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level))
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
 	who, err := f.roster()
@@ -78,18 +79,18 @@ func (f *flags) run(ctx context.Context, errOut io.Writer) error {
 // roster reads the sessions, and refuses what would not protect them.
 func (f *flags) roster() (*roster.Roster, error) {
 	if f.sessions == "" {
-		return nil, usageError{fmt.Errorf(`--sessions: value "", allowed: a JSON file; it is required`)}
+		return nil, command.BadUsage(fmt.Errorf(`--sessions: value "", allowed: a JSON file; it is required`))
 	}
 	who, err := roster.Load(f.sessions)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--sessions: %w", err)}
+		return nil, command.BadUsage(fmt.Errorf("--sessions: %w", err))
 	}
 	tls := f.files != (secure.Files{})
 	switch {
 	case tls == f.plain:
-		return nil, usageError{fmt.Errorf("--fix-tls-cert, --fix-insecure-plain: both or none is given, allowed: one of them")}
+		return nil, command.BadUsage(fmt.Errorf("--fix-tls-cert, --fix-insecure-plain: both or none is given, allowed: one of them"))
 	case !tls && who.NeedsCertificate():
-		return nil, usageError{fmt.Errorf("--fix-insecure-plain: a session has a certificate, allowed: TLS (--fix-tls-cert, --fix-tls-key, --fix-tls-ca)")}
+		return nil, command.BadUsage(fmt.Errorf("--fix-insecure-plain: a session has a certificate, allowed: TLS (--fix-tls-cert, --fix-tls-key, --fix-tls-ca)"))
 	}
 	return who, nil
 }
@@ -116,7 +117,7 @@ func (g *gateway) open(ctx context.Context) (err error) {
 	if !g.plain {
 		id, err := secure.Load(g.files)
 		if err != nil {
-			return usageError{fmt.Errorf("--fix-tls-cert, --fix-tls-key, --fix-tls-ca, --fix-tls-client-auth: %w", err)}
+			return command.BadUsage(fmt.Errorf("--fix-tls-cert, --fix-tls-key, --fix-tls-ca, --fix-tls-client-auth: %w", err))
 		}
 		cfg.TLS = id.Server
 	}
@@ -150,7 +151,7 @@ func (g *gateway) connect(ctx context.Context) error {
 	}
 	var err error
 	if cfg.TLS, err = g.tls.Client(); err != nil {
-		return usageError{err}
+		return command.BadUsage(err)
 	}
 	cfg.Token = g.tls.Token()
 	g.grid, err = client.Dial(ctx, cfg)
