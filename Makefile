@@ -240,8 +240,13 @@ match-check: ## 5,000 seeds of the matching engine against a naive one, byte for
 	@ORDERGRID_MATCH_SEEDS=5000 $(GO) test -count 1 -timeout 60m -v -run OracleEveryByte ./grid-node/match
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/match
 
+.PHONY: limits-check
+limits-check: ## 5,000 seeds of the risk limits against naive ones, and broken limits (minutes)
+	@ORDERGRID_LIMITS_SEEDS=5000 $(GO) test -count 1 -timeout 60m -v -run 'TestOracle$$' ./grid-node/limits
+	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/limits
+
 .PHONY: check
-check: sim sim-mutants sinks-check fix-check clients-check queries-check match-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
+check: sim sim-mutants sinks-check fix-check clients-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
 
 ##@ Cluster
 
