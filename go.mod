@@ -45,6 +45,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/tetratelabs/wazero v1.12.0
+
 require (
 	github.com/andybalholm/brotli v1.1.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

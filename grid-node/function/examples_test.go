@@ -1,0 +1,180 @@
+package function
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/function/examples"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// with returns the order of 305 bytes with some values changed.
+func with(tb testing.TB, sets ...Set) *Order {
+	tb.Helper()
+	raw, err := Amend(nil, message(tb), sets)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var o order.Order
+	if err := order.Parse(raw, &o); err != nil {
+		tb.Fatalf("%q: %v", raw, err)
+	}
+	return &Order{Seq: 17, Time: 1_700_000_000_000_000_000, Raw: raw, Places: o.Places()}
+}
+
+func set(tag uint32, value string) Set { return Set{tag, []byte(value)} }
+
+func TestFatFinger(t *testing.T) {
+	i := load(t, examples.FatFinger, Pre, Options{Config: []byte("quantity=1000\nvalue=50000\n")})
+	for _, c := range []struct {
+		quantity, price string
+		want            string
+	}{
+		{"1000", "50", "accepted"},
+		{"1000", "50.00000001", "3 fat-finger: value above the limit"},
+		{"1001", "1", "3 fat-finger: quantity above the limit"},
+		{"1", "50000.01", "3 fat-finger: value above the limit"},
+		{"0.5", "50000", "accepted"},
+	} {
+		d := i.Decide(t.Context(), with(t, set(38, c.quantity), set(44, c.price)))
+		got := "accepted"
+		if d.Verdict == Refuse {
+			got = fmt.Sprint(d.Reason, " ", string(d.Text))
+		}
+		if got != c.want || d.Fault != None {
+			t.Errorf("%s at %s: %s, %v, want %s", c.quantity, c.price, got, i.Err(d.Fault), c.want)
+		}
+	}
+	for _, config := range []string{"quantity=1e3", "price=3", "quantity=99999999999"} {
+		if m, err := Load(t.Context(), examples.FatFinger, Pre, Options{Config: []byte(config)}); err == nil {
+			_ = m.Close(t.Context())
+			t.Errorf("configuration %q was accepted", config)
+		}
+	}
+}
+
+func TestRestrictedList(t *testing.T) {
+	var list strings.Builder
+	for n := range 2000 {
+		fmt.Fprintf(&list, "SYM%d\n", 2*n)
+	}
+	i := load(t, examples.RestrictedList, Pre, Options{Config: []byte(list.String()), Fuel: 5_000_000})
+	for n := range 200 {
+		d := i.Decide(t.Context(), with(t, set(55, fmt.Sprint("SYM", n))))
+		if d.Fault != None || (d.Verdict == Refuse) != (n%2 == 0) {
+			t.Errorf("SYM%d: %+v", n, d)
+		}
+	}
+}
+
+func TestEnrichClient(t *testing.T) {
+	opts := Options{Config: []byte("ACC1=delta one\nACC22=rates\n"), Tags: []uint32{10001}}
+	i := load(t, examples.EnrichClient, Pre, opts)
+	for account, want := range map[string]string{"ACC1": "delta one", "ACC22": "rates", "ACC": "", "ACC2": ""} {
+		o := with(t, set(1, account))
+		d := i.Decide(t.Context(), o)
+		raw, err := Amend(nil, o.Raw, d.Sets)
+		if err != nil || d.Fault != None || string(order.TagValue(raw, 10001)) != want {
+			t.Errorf("%s: %+v, %v, %q", account, d, err, raw)
+		}
+		var parsed order.Order
+		if err := order.Parse(raw, &parsed); err != nil {
+			t.Errorf("%s: %v", account, err)
+		}
+	}
+	opts.Tags = []uint32{10002}
+	if d := load(t, examples.EnrichClient, Pre, opts).Decide(t.Context(), with(t, set(1, "ACC1"))); d.Fault != BadResult {
+		t.Errorf("a tag that was not granted: %+v", d)
+	}
+}
+
+// TestAuditTrail makes records, on two copies of which one came in halfway by the other's
+// state, and replays them in Go.
+func TestAuditTrail(t *testing.T) {
+	a := load(t, examples.AuditTrail, Post, Options{Fuel: 1_000_000})
+	b := load(t, examples.AuditTrail, Post, Options{Fuel: 1_000_000, Interpret: true})
+	hash := make([]byte, 32)
+	for seq := range uint64(40) {
+		o := with(t, set(38, fmt.Sprint(100+seq)), set(58, strings.Repeat("x", int(1+seq*7))))
+		o.Seq, o.Time = seq, int64(seq*1000)
+		got, fault := a.Record(t.Context(), o)
+		if fault != None {
+			t.Fatal(a.Err(fault))
+		}
+		want := binary.LittleEndian.AppendUint64(nil, seq)
+		want = binary.LittleEndian.AppendUint64(want, seq*1000)
+		sum := sha256.Sum256(append(append(append([]byte{}, hash...), want...), o.Raw...))
+		hash = append(hash[:0], sum[:]...)
+		if want = append(want, hash...); !bytes.Equal(got, want) {
+			t.Fatalf("entry %d: record %x, want %x", seq, got, want)
+		}
+		if seq == 0 {
+			t.Logf("%d bytes take fuel %d", len(o.Raw), a.Used())
+		}
+		if seq == 20 {
+			if err := b.Restore(a.AppendState(nil)); err != nil {
+				t.Fatal(err)
+			}
+		} else if seq > 20 {
+			if other, fault := b.Record(t.Context(), o); fault != None || !bytes.Equal(other, want) || a.Digest() != b.Digest() || a.Used() != b.Used() {
+				t.Fatalf("entry %d: the other copy has %x, %v, fuel %d and %d", seq, other, fault, a.Used(), b.Used())
+			}
+		}
+	}
+}
+
+// TestExamplesAreBuiltFromTheirSource builds each module again and compares every byte.
+func TestExamplesAreBuiltFromTheirSource(t *testing.T) {
+	for _, program := range []string{"clang-14", "wasm-ld-14"} {
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("ORDERGRID_REQUIRE_CLANG") == "" {
+			t.Skipf("%s is not here (Debian: clang-14, lld-14)", program)
+		}
+	}
+	for source, want := range map[string][]byte{
+		"examples/c/fat-finger.c": examples.FatFinger, "examples/c/restricted-list.c": examples.RestrictedList,
+		"examples/c/enrich-client.c": examples.EnrichClient, "examples/c/audit-trail.c": examples.AuditTrail,
+		"testdata/compute.c": testdata(t, "compute.wasm"), "testdata/parse.c": testdata(t, "parse.wasm"),
+	} {
+		out := filepath.Join(t.TempDir(), "out.wasm")
+		if text, err := exec.CommandContext(t.Context(), "examples/c/build.sh", source, out).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", source, err, text)
+		}
+		if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, the module here has %d and others (%v)", source, len(got), len(want), err)
+		}
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1e8, "0.00000001": 1, "-2.5": -25e7, "12.340000000000": 1234e6, "007": 7e8, ".5": 5e7,
+		"92233720368": 92233720368e8} {
+		if got, ok := decimal([]byte(text)); !ok || got != want {
+			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "-", ".", "1.000000001", "92233720369", "1e3", "1.2.3", "99999999999999999999", "--1"} {
+		if got, ok := decimal([]byte(text)); ok {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+}
+
+func TestAmendRefusesTheEnvelope(t *testing.T) {
+	for _, tag := range []uint32{8, 9, 10, 11, 34, 35, 49, 52, 56} {
+		if _, err := Amend(nil, message(t), []Set{set(tag, "1")}); err == nil {
+			t.Errorf("tag %d was set", tag)
+		}
+	}
+	for _, raw := range []string{"", "8=FIX.4.4", "8=FIX.4.4\x019=", "8=FIX.4.4\x019=5\x0110=000\x01"} {
+		if out, err := Amend(nil, []byte(raw), []Set{set(1, "A")}); err == nil && len(raw) < 20 {
+			t.Errorf("%q became %q", raw, out)
+		}
+	}
+}
