@@ -109,6 +109,7 @@ func TestMonitorsFindPods(t *testing.T) {
 		{"PodMonitor/og-ordergrid-nodes", "podMetricsEndpoints", labels.GridNode, "http", []string{"job", "namespace", "pod", "grid", "shard"}},
 		{"PodMonitor/og-ordergrid-probes", "podMetricsEndpoints", labels.Probe, "metrics", []string{"job", "namespace", "pod", "orderprobe"}},
 		{"PodMonitor/og-ordergrid-sinks", "podMetricsEndpoints", labels.Sink, "http", []string{"job", "namespace", "pod", "grid"}},
+		{"PodMonitor/og-ordergrid-links", "podMetricsEndpoints", labels.Link, "http", []string{"job", "namespace", "pod", "gridlink"}},
 		{"PodMonitor/og-ordergrid-recorders", "podMetricsEndpoints", labels.Drill, "metrics", []string{"job", "namespace", "pod", "drill"}},
 		{"ServiceMonitor/og-ordergrid-operator", "endpoints", "", "metrics", []string{"job", "namespace", "pod"}},
 	} {

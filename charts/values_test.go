@@ -31,6 +31,7 @@ var switches = []struct {
 	{"image.gridNode", nil, []string{"image.gridNode=node@sha256:abc"}, operator, "--grid-node-image=ordergrid.dev/node@sha256:abc"},
 	{"image.orderProbe", nil, []string{"image.orderProbe=prober"}, operator, "--order-probe-image=ordergrid.dev/prober:dev"},
 	{"image.gridSink", nil, []string{"image.gridSink=writer"}, operator, "--grid-sink-image=ordergrid.dev/writer:dev"},
+	{"image.gridLink", nil, []string{"image.gridLink=carrier"}, operator, "--grid-link-image=ordergrid.dev/carrier:dev"},
 	{"replicas", nil, []string{"replicas=2"}, operator, "replicas: 2"},
 	{"watchNamespaces", nil, []string{"watchNamespaces={emea,apac}"}, operator, "--watch-namespaces=emea,apac"},
 	{"clusterWide", []string{"watchNamespaces={emea}"}, []string{"watchNamespaces=null", everywhere}, "ClusterRole/og-ordergrid", "statefulsets"},

@@ -5,7 +5,7 @@ const (
 	// ConditionAvailable is True while every partition has a primary that serves.
 	ConditionAvailable = "Available"
 	// ConditionAcceptingOrders is True while every partition takes new orders; False with reason Full while some are refused
-	// for lack of memory.
+	// for lack of memory, and with reason Standby where another site takes them.
 	ConditionAcceptingOrders = "AcceptingOrders"
 	// ConditionRedundant is True while every partition has all its copies in sync.
 	ConditionRedundant = "Redundant"
@@ -28,12 +28,23 @@ const (
 	// ConditionSinksReady is True while the pods that the operator runs for sinks of type Kafka and PostgreSQL are ready; absent
 	// without such sinks.
 	ConditionSinksReady = "SinksReady"
+	// ConditionStandby is True while the grid holds the log of another site and takes no orders; absent in a grid that was
+	// never in a pair of sites.
+	ConditionStandby = "Standby"
 	// ConditionRestored is True once every partition has begun with what spec.restoreFrom has; absent without it.
 	ConditionRestored = "Restored"
 	// ConditionDataLossSuspected is True while a partition has lost every process that held all its orders.
 	ConditionDataLossSuspected = "DataLossSuspected"
 	// ConditionConfigurationRegressed is True while a GridPartition shows an older configuration than was seen before.
 	ConditionConfigurationRegressed = "ConfigurationRegressed"
+)
+
+// Conditions of a GridLink. docs/spec/gridlink.md has the remedy for each.
+const (
+	// ConditionConnected is True while every partition is connected at both ends and none fails.
+	ConditionConnected = "Connected"
+	// ConditionLagging is True while the standby is further behind than spec.maxLag.
+	ConditionLagging = "Lagging"
 )
 
 // Conditions of an OrderProbe; a FailoverDrill has them too.

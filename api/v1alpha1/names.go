@@ -16,6 +16,9 @@ const MaxReplicas = 3
 // SinkHTTPPort serves /metrics, /healthz, /readyz and /status of the pod of a sink.
 const SinkHTTPPort = 9402
 
+// LinkHTTPPort serves /metrics, /healthz, /readyz and /status of the pod of a GridLink.
+const LinkHTTPPort = 9403
+
 // RecorderPort serves /metrics and the interface of the recorder of a FailoverDrill.
 const RecorderPort = 9401
 
@@ -25,6 +28,7 @@ const (
 	LabelShard = "ordergrid.dev/shard"
 	LabelProbe = "ordergrid.dev/probe"
 	LabelSink  = "ordergrid.dev/sink"
+	LabelLink  = "ordergrid.dev/link"
 )
 
 // Labels and finalizer of everything that belongs to a FailoverDrill, its faults included.
@@ -117,6 +121,9 @@ func SinkUser(sink string) string { return "ordergrid-sink:" + sink }
 
 // SinkName names the objects of such a sink: its Deployment, ServiceAccount and NetworkPolicy.
 func SinkName(grid, sink string) string { return grid + "-sink-" + sink }
+
+// LinkName names the objects of a GridLink: its Deployment, ServiceAccount and NetworkPolicy.
+func LinkName(link string) string { return link + "-link" }
 
 // AuthorizationConfigMap names the ConfigMap with the authorization rules of the grid nodes.
 func AuthorizationConfigMap(grid string) string { return grid + ".authorization" }

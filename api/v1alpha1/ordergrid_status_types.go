@@ -9,7 +9,7 @@ type OrderGridStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Available, AcceptingOrders, Redundant, Progressing, Stalled, Schedulable, DataLossSuspected, ConfigurationRegressed,
-	// Restored where spec.restoreFrom is set, FabricReady where spec.fabric is, TLSReady where spec.security.tls is, and ExternalAccessReady where
+	// Standby where the grid is in a pair of sites, Restored where spec.restoreFrom is set, FabricReady where spec.fabric is, TLSReady where spec.security.tls is, and ExternalAccessReady where
 	// spec.externalAccess is.
 	// +optional
 	// +listType=map
@@ -96,6 +96,10 @@ type OrderGridStatus struct {
 	// restore is how far the grid is restored, where spec.restoreFrom is or was set.
 	// +optional
 	Restore *RestoreStatus `json:"restore,omitempty"`
+
+	// site is what the grid is in a pair of sites; absent where it was never in one.
+	// +optional
+	Site *GridSiteStatus `json:"site,omitempty"`
 
 	// externalAddresses are where clients outside the cluster reach the pods, where spec.externalAccess is set; as far
 	// as known.

@@ -31,6 +31,8 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".shards",rule="self.shards <= self.partitions",messageExpression="'%d shards for %d partitions, so some would have none; give at most %d, or create a grid with more partitions'.format([self.shards, self.partitions, self.partitions])"
 // +kubebuilder:validation:XValidation:fieldPath=".restoreFrom",rule="!has(self.restoreFrom) || has(oldSelf.restoreFrom)",message="a grid is restored when it is created, and this one runs; create another OrderGrid with restoreFrom"
 // +kubebuilder:validation:XValidation:fieldPath=".restoreFrom",rule="!has(self.restoreFrom) || !has(self.restoreFrom.mode) || self.restoreFrom.mode != 'Copy' || !has(self.sinks) || !self.sinks.exists(s, has(s.archive) && (has(s.archive.claimName) && has(self.restoreFrom.claimName) && s.archive.claimName == self.restoreFrom.claimName || has(s.archive.bucket) && has(self.restoreFrom.bucket) && s.archive.bucket.name == self.restoreFrom.bucket.name && has(s.archive.bucket.prefix) == has(self.restoreFrom.bucket.prefix) && (!has(s.archive.bucket.prefix) || s.archive.bucket.prefix == self.restoreFrom.bucket.prefix)))",message="mode Copy leaves the archive to the grid that writes it, and a sink of this grid would write there too; give the sink another place, or set mode to TakeOver"
+// +kubebuilder:validation:XValidation:fieldPath=".site",rule="has(self.site) == has(oldSelf.site) || (has(self.site) ? self.site.role : oldSelf.site.role) == 'Active'",message="a grid is a standby from its creation, or never was one; put it back as it was, or create another OrderGrid. kubectl ordergrid promote and demote change the role of a running grid"
+// +kubebuilder:validation:XValidation:fieldPath=".site",rule="!has(self.site) || self.site.role != 'Standby' || !has(self.restoreFrom)",message="role is Standby, and restoreFrom is set: a standby gets its log from the other site, not from an archive; leave one of them out"
 // +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.?security.?tls.hasValue()",message="needs spec.security.tls: orders and who may send them would travel outside the cluster in plain text; set tls, or remove externalAccess"
 // +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.shards <= 64",messageExpression="'%d shards are too many: the addresses of all pods stand in the record of each shard; give at most 64, or remove externalAccess'.format([self.shards])"
 type OrderGridSpec struct {
@@ -111,6 +113,11 @@ type OrderGridSpec struct {
 	// status.restore.completionTime is set.
 	// +optional
 	RestoreFrom *RestoreSpec `json:"restoreFrom,omitempty"`
+
+	// site makes the grid one of a pair of sites: a standby, which holds the log of a grid in another cluster. It is set when
+	// the grid is created. Without it the grid makes its entries itself.
+	// +optional
+	Site *GridSiteSpec `json:"site,omitempty"`
 
 	// writeBehind is deprecated: use sinks. A grid that has it continues to work, and may change to sinks while it runs.
 	// +optional
@@ -266,6 +273,7 @@ type ReplicationSpec struct {
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=".status.endpoint"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=".spec.memory"
+// +kubebuilder:printcolumn:name="Site",type=string,priority=1,JSONPath=".status.site.role"
 // +kubebuilder:printcolumn:name="Sink",type=string,priority=1,JSONPath=".status.sinkNames"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=".status.conditions[?(@.type=='Available')].message"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the pods and Services of its shards; use at most 40 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"

@@ -24,6 +24,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&GridPartition{}, &GridPartitionList{},
 		&OrderProbe{}, &OrderProbeList{},
 		&FailoverDrill{}, &FailoverDrillList{},
+		&GridLink{}, &GridLinkList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

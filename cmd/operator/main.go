@@ -47,7 +47,7 @@ func command() *cobra.Command {
 				return err
 			}
 			o.Grid.ImagePullPolicy = corev1.PullPolicy(pullPolicy)
-			o.Probe.ImagePullPolicy = o.Grid.ImagePullPolicy
+			o.Probe.ImagePullPolicy, o.Link.ImagePullPolicy = o.Grid.ImagePullPolicy, o.Grid.ImagePullPolicy
 			if err := o.Check(); err != nil {
 				return err
 			}
@@ -85,6 +85,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.Workers, "workers", 4, "objects of one kind reconciled at the same time")
 	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
 	f.StringVar(&o.Grid.SinkImage, "grid-sink-image", "ordergrid.dev/grid-sink:dev", "image of the pods of sinks of type Kafka and PostgreSQL")
+	f.StringVar(&o.Link.Image, "grid-link-image", "ordergrid.dev/grid-link:dev", "image of the pods of GridLinks")
 	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")
 	f.Int32SliceVar(&o.Grid.APIServerPorts, "api-server-ports", []int32{443, 6443}, "ports at which pods reach the API server, for the NetworkPolicies of grids: that of its Service and that of the servers behind it")
 	f.StringVar(&pullPolicy, "image-pull-policy", "", "pull policy of pods without one: Always, IfNotPresent or Never (default: as Kubernetes does by tag)")

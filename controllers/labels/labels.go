@@ -15,6 +15,7 @@ const (
 	Probe    = "probe"
 	Drill    = "drill"
 	Sink     = "sink"
+	Link     = "link"
 	SinkJob  = "sink-job"
 	// RestoreJob reads the archive that a grid begins with.
 	RestoreJob = "restore-job"

@@ -29,6 +29,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
+	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
@@ -57,6 +58,8 @@ type Options struct {
 	// Grid and Probe are the defaults for OrderGrids and OrderProbes.
 	Grid  ordergrid.Defaults
 	Probe orderprobe.Defaults
+	// Link is the default for GridLinks.
+	Link gridlink.Defaults
 	// PodTemplateAllow, NAMESPACE=FEATURE each, is what spec.podTemplate of OrderGrids may have beyond a restricted
 	// pod.
 	PodTemplateAllow []string
@@ -158,6 +161,10 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
 		Clock: clock.RealClock{}, Defaults: o.Probe,
 	}
+	links := &gridlink.Reconciler{
+		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
+		Clock: clock.RealClock{}, Links: ordergrid.NewNodeClient(), Defaults: o.Link,
+	}
 	page, err := newMetricsServer(context.Background(), cfg, o)
 	if err != nil {
 		return nil, err
@@ -175,6 +182,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		drills.SetupWithManager(mgr, o.Workers),
 		grids.SetupWithManager(mgr, o.Workers),
 		probes.SetupWithManager(mgr, o.Workers),
+		links.SetupWithManager(mgr, o.Workers),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 	)

@@ -69,6 +69,7 @@ var gridConditions = []struct {
 	{api.ConditionAcceptingOrders, judgeAccepting},
 	{api.ConditionExternalAccessReady, judgeExternal},
 	{api.ConditionSinksReady, judgeSinks},
+	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
 	{api.ConditionConfigurationRegressed, judgeRegressed},
@@ -99,6 +100,10 @@ func judgeAvailable(o *observation) judgement {
 	case len(short) > 0:
 		return judgement{metav1.ConditionFalse, reasonInsufficientInSync, fmt.Sprintf("%d of %d partitions refuse orders, having fewer copies than spec.minInSync%s%s",
 			len(short), o.wantPartitions(), some(short), messages.First(o.pods, messages.PodTrouble))}
+	}
+	if n := len(o.standbys()); n > 0 {
+		return judgement{metav1.ConditionTrue, reasonStandby, fmt.Sprintf("%s a primary; %d of %d take no orders, as standbys of %s",
+			all(len(o.partitions), "partition has", "partitions have"), n, o.wantPartitions(), o.otherSite())}
 	}
 	return judgement{metav1.ConditionTrue, reasonServing, all(len(o.partitions), "partition has", "partitions have") + " a primary that serves"}
 }

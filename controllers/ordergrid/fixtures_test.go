@@ -119,6 +119,14 @@ func restoredGrid() *api.OrderGrid {
 	return g
 }
 
+// standbyGrid holds the log of another site, which a link brings.
+func standbyGrid() *api.OrderGrid {
+	grid := securedGrid()
+	grid.Spec.Site = &api.GridSiteSpec{Role: api.SiteStandby, Source: "site a, orders.a.example.com:7400"}
+	grid.Spec.Sinks = []api.SinkSpec{{Name: "link", Type: api.SinkExternal}}
+	return grid
+}
+
 // singleGrid is one server without replication, its sink on an EmptyDir.
 func singleGrid() *api.OrderGrid {
 	grid := pairGrid()

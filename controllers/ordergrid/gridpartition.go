@@ -21,6 +21,9 @@ func partition(grid *api.OrderGrid, copies *shardCopies, n int32, preferred stri
 			ReassertChangeID:    asked.reassertChangeID,
 		},
 	}
+	if s := grid.Spec.Site; s != nil {
+		p.Spec.Site = &api.PartitionSite{Role: s.Role, Source: s.Source}
+	}
 	for ordinal := range max(copies.takesIn, copies.wanted) {
 		p.Spec.Pods = append(p.Spec.Pods, api.PodName(grid.Name, copies.shard, ordinal))
 	}

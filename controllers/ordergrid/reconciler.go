@@ -250,6 +250,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	}
 	status.TLS = o.tlsStatus(before.Status.TLS)
 	o.sinkStatus(status)
+	status.Site = o.siteStatus()
 	status.Restore = o.restoreStatus(before.Status.Restore, r.Clock.Now())
 	if o.roomAsked {
 		status.Memory = o.room.status()

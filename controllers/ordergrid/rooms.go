@@ -253,6 +253,10 @@ func judgeAccepting(o *observation) judgement {
 	switch {
 	case available.status == metav1.ConditionFalse:
 		return judgement{metav1.ConditionFalse, available.reason, "see condition " + api.ConditionAvailable}
+	case len(o.standbys()) > 0:
+		waiting := o.standbys()
+		return judgement{metav1.ConditionFalse, reasonStandby, fmt.Sprintf("%d of %d partitions are standbys and refuse orders%s. Orders go to %s; see condition %s",
+			len(waiting), o.wantPartitions(), some(waiting), o.otherSite(), api.ConditionStandby)}
 	case len(o.room.refusing) > 0:
 		return judgement{metav1.ConditionFalse, reasonFull, fmt.Sprintf("orders are refused for lack of memory%s. No acknowledged order is lost. %s",
 			some(o.room.refusing), capacityAdvice(o.grid))}

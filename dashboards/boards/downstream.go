@@ -13,6 +13,7 @@ func downstreamBoard() (board, error) {
 		sections: []section{
 			{"Every sink, as the grid sees it", downstream()},
 			{"Sinks outside the grid", outside()},
+			{"Another site", links()},
 			{"Followers", followers()},
 		},
 	}, nil
@@ -72,6 +73,34 @@ func outside() []*panel {
 		lines(6, 7, "Read and not written", "Memory of entries that wait for the target; with a slow one it stands at what two batches may hold.").
 			ask("{{sink}} {{partition}}", maxBy("sink, partition", outsideSink("buffered_bytes"))).
 			unit("bytes").fromZero().empty(noOutside).docs("Sinks outside the grid", page),
+	}
+}
+
+// noLink is the text of panels about processes of grid-link.
+const noLink = "no process of grid-link is scraped"
+
+// linkSeries selects series of grid-link. It has the namespace of the GridLink, and no grid: its target may be elsewhere.
+func linkSeries(metric string) string {
+	return "ordergrid_link_" + metric + `{namespace=~"$namespace"}`
+}
+
+// links are how far the standbys of grids are behind.
+func links() []*panel {
+	const page = "metrics.md#another-site"
+	return []*panel{
+		lines(6, 7, "Behind, in time", "How long ago the oldest order was made that the standby has not committed: what a forced promotion would lose.").
+			ask("{{gridlink}} {{target}} {{partition}}", maxBy("gridlink, target, partition", linkSeries("lag_seconds"))).
+			unit("s").fromZero().empty(noLink).docs("Runbook: link falling behind", "runbooks/GridLinkFallingBehind.md"),
+		lines(6, 7, "Behind, in entries", "Entries committed at the source and not at the standby.").
+			ask("{{gridlink}} {{target}} {{partition}}", maxBy("gridlink, target, partition", linkSeries("lag_entries"))).
+			decimals(0).fromZero().empty(noLink).docs("Another site", page),
+		lines(6, 7, "Sent to standbys", "Bytes of entries, all partitions together.").
+			ask("{{gridlink}} {{target}}", sumBy("gridlink, target", rate(linkSeries("bytes_total")))).
+			unit("Bps").fromZero().empty(noLink).docs("Another site", page),
+		lines(6, 7, "Closed and failing", "Partitions that are not open, and those that fail; /status and condition Connected have the reason.").
+			ask("{{gridlink}} {{target}} closed", "sum by (gridlink, target) (1 - "+linkSeries("open")+")").
+			ask("{{gridlink}} {{target}} failing", sumBy("gridlink, target", linkSeries("failing"))).
+			decimals(0).fromZero().empty(noLink).docs("Another site", page),
 	}
 }
 

@@ -42,6 +42,7 @@ var examples = []struct{ file, kind string }{
 	{"pair/pair.yaml", "OrderGrid"},
 	{"probe-stac-pair/probe-stac-pair.yaml", "OrderProbe"},
 	{"drill-pull-the-plug/drill-pull-the-plug.yaml", "FailoverDrill"},
+	{"grid-link/grid-link.yaml", "GridLink"},
 }
 
 func readChart(root, helm string) (*chart, error) {

@@ -96,6 +96,7 @@ var made = map[string][]v1alpha1.APIResourceReference{
 	"OrderProbe":    {{Kind: "Job", Version: "batch/v1"}, {Kind: "ConfigMap", Version: "v1"}},
 	"FailoverDrill": {{Kind: "Job", Version: "batch/v1"}, {Kind: "Secret", Version: "v1"}},
 	"GridPartition": {},
+	"GridLink":      {{Kind: "Deployment", Version: "apps/v1"}},
 }
 
 // owned are the kinds, described by the first sentences of their CRDs.

@@ -103,7 +103,7 @@ func TestProductDockerfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"grid-node", "grid-sink", "operator", "order-probe"}; !slices.Equal(names, want) {
+	if want := []string{"grid-link", "grid-node", "grid-sink", "operator", "order-gateway", "order-probe"}; !slices.Equal(names, want) {
 		t.Errorf("images are %v, want %v", names, want)
 	}
 	for _, name := range names {

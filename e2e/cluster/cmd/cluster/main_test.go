@@ -19,7 +19,7 @@ func TestUsageErrors(t *testing.T) {
 		{"load", "requires at least 1 arg"},
 		{"exec xeon-1", "requires at least 2 arg"},
 		{"image build", "name an image or give --all"},
-		{"image build missing", `no image "missing"; there are grid-node, grid-sink, operator, order-probe, and for tests grid-node-faulty`},
+		{"image build missing", `no image "missing"; there are grid-link, grid-node, grid-sink, operator, order-gateway, order-probe, and for tests grid-node-faulty`},
 		{"executor serve --cluster current", "use CLUSTER=local"},
 		{"executor faults extra", "extra"},
 		{"supervise", "not by hand"},

@@ -1,0 +1,227 @@
+// Package gridlink reconciles GridLinks: it runs grid-link as a Deployment and reports in status how far the standby is
+// behind. It decides nothing about sites: promotions and demotions are in the records of the partitions.
+package gridlink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/runs"
+)
+
+const (
+	lookSoon = 5 * time.Second  // interval of a link that is not connected, or lags
+	lookLate = 15 * time.Second // of another one
+)
+
+// Defaults of GridLinks, set by the operator's flags.
+type Defaults struct {
+	// Image of the link: grid-link.
+	Image string
+	// ImagePullPolicy of it; empty leaves it to Kubernetes.
+	ImagePullPolicy corev1.PullPolicy
+}
+
+// Reconciler carries out GridLinks.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Clock for the times in conditions.
+	Clock clock.PassiveClock
+	// Links queries the pods of links.
+	Links *http.Client
+	// Defaults of all links.
+	Defaults Defaults
+}
+
+// SetupWithManager registers the controller and its watches.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("gridlink").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		For(&api.GridLink{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&appsv1.Deployment{}).
+		Owns(&corev1.ServiceAccount{}).
+		Owns(&networkingv1.NetworkPolicy{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelLink))).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.linksOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r)
+}
+
+// linksOf maps a grid to the links from and to it.
+func (r *Reconciler) linksOf(ctx context.Context, grid client.Object) (requests []reconcile.Request) {
+	var list api.GridLinkList
+	if err := r.Client.List(ctx, &list, client.InNamespace(grid.GetNamespace())); err != nil {
+		return nil // the cache is gone: the operator is stopping
+	}
+	for i := range list.Items {
+		l := &list.Items[i]
+		for _, e := range []*api.LinkEnd{&l.Spec.From, &l.Spec.To} {
+			if e.GridRef != nil && e.GridRef.Name == grid.GetName() {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l)})
+			}
+		}
+	}
+	return slices.Compact(requests)
+}
+
+// Reconcile makes the objects of a link, asks its pod, and writes status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	link := &api.GridLink{}
+	if err := r.Client.Get(ctx, req.NamespacedName, link); err != nil {
+		if apierrors.IsNotFound(err) {
+			forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if link.DeletionTimestamp != nil { // what it owns goes with it
+		forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	o := &observation{link: link}
+	applyErr := r.apply(ctx, o)
+	var foreign *apply.ForeignError
+	if errors.As(applyErr, &foreign) {
+		o.problem = problem{reasonNameTaken, foreign.Error()}
+	}
+	if err := r.observe(ctx, o); err != nil {
+		return ctrl.Result{}, errors.Join(applyErr, err)
+	}
+	before := link.DeepCopy()
+	changed := setStatus(o, metav1.NewTime(r.Clock.Now()))
+	record(link)
+	if !equality.Semantic.DeepEqual(before.Status, link.Status) {
+		if err := apply.Status(ctx, r.Client, before, link); err != nil {
+			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+				return ctrl.Result{RequeueAfter: time.Second}, nil // the cache was behind, or the link was deleted
+			}
+			return ctrl.Result{}, errors.Join(applyErr, err)
+		}
+		writesTotal.WithLabelValues("GridLink", "status").Inc()
+		r.tell(link, before.Status.Conditions, changed)
+	}
+	if applyErr != nil {
+		return ctrl.Result{}, applyErr
+	}
+	return ctrl.Result{RequeueAfter: again(link)}, nil
+}
+
+func again(link *api.GridLink) time.Duration {
+	if meta.IsStatusConditionTrue(link.Status.Conditions, api.ConditionConnected) && meta.IsStatusConditionFalse(link.Status.Conditions, api.ConditionLagging) {
+		return lookLate
+	}
+	return lookSoon
+}
+
+// apply makes the objects. A link that cannot run keeps the pod that it has.
+func (r *Reconciler) apply(ctx context.Context, o *observation) error {
+	from, bad, err := r.end(ctx, o.link, "source", &o.link.Spec.From)
+	if o.problem = bad; err != nil || bad.reason != "" {
+		return err
+	}
+	to, bad, err := r.end(ctx, o.link, "target", &o.link.Spec.To)
+	if o.problem = bad; err != nil || bad.reason != "" {
+		return err
+	}
+	if o.problem = agree(from, to); o.problem.reason != "" {
+		return nil
+	}
+	objects := []client.Object{serviceAccount(o.link)}
+	if o.link.Spec.NetworkPolicy != api.NetworkPolicyNone {
+		objects = append(objects, networkPolicy(o.link, from, to))
+	} else {
+		have := &networkingv1.NetworkPolicy{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.link.Namespace, Name: api.LinkName(o.link.Name)}, have)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read NetworkPolicy %s: %w", api.LinkName(o.link.Name), err)
+		}
+		if err == nil && metav1.IsControlledBy(have, o.link) {
+			objects = append(objects, unused(o.link))
+		}
+	}
+	applier := apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
+	for _, object := range append(objects, deployment(o.link, from, to, r.Defaults)) {
+		if _, err := applier.Apply(ctx, o.link, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) end(ctx context.Context, link *api.GridLink, role string, spec *api.LinkEnd) (*end, problem, error) {
+	var grid *api.OrderGrid
+	if spec.GridRef != nil {
+		var err error
+		if grid, err = runs.Find(ctx, r.Client, link.Namespace, spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+			return nil, problem{}, fmt.Errorf("read OrderGrid %s: %w", spec.GridRef.Name, err)
+		}
+	}
+	e, bad := resolve(link, role, spec, grid)
+	return e, bad, nil
+}
+
+// observe asks the pod. An older one may exist beside it for a moment.
+func (r *Reconciler) observe(ctx context.Context, o *observation) error {
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(o.link.Namespace), client.MatchingLabels(selector(o.link))); err != nil {
+		return fmt.Errorf("list Pods: %w", err)
+	}
+	o.pods = pods.Items
+	for i := range o.pods {
+		p := &o.pods[i]
+		if p.DeletionTimestamp != nil || p.Status.PodIP == "" || p.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		if o.answer, o.silent = ask(ctx, r.Links, p, o.link); o.answer != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// tell sends an event for each condition that became bad, or good again.
+func (r *Reconciler) tell(link *api.GridLink, before, changed []metav1.Condition) {
+	for _, c := range changed {
+		good := metav1.ConditionTrue
+		if c.Type == api.ConditionLagging {
+			good = metav1.ConditionFalse
+		}
+		was := meta.FindStatusCondition(before, c.Type)
+		switch {
+		case c.Status == metav1.ConditionUnknown, c.Reason == reasonConnecting:
+		case c.Status != good:
+			r.Recorder.Eventf(link, nil, corev1.EventTypeWarning, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
+		case c.Type == api.ConditionConnected || was != nil && was.Status == metav1.ConditionTrue:
+			r.Recorder.Eventf(link, nil, corev1.EventTypeNormal, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
+		}
+	}
+}
