@@ -27,7 +27,8 @@ type caller struct {
 // call is one request without an answer.
 type call struct {
 	w     waiter
-	frame []byte // the answer, a copy
+	frame []byte   // the answer, a copy
+	parts [][]byte // of a Query, before its end
 	done  bool
 	err   error
 }
@@ -113,16 +114,23 @@ func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint
 }
 
 func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []byte) ([]byte, error) {
+	frame, _, err := k.exchange(ctx, encode, nil)
+	return frame, err
+}
+
+// exchange is roundTrip for an answer of several frames. giveUp appends what is sent when no
+// answer is waited for any more; nil: nothing.
+func (k *caller) exchange(ctx context.Context, encode, giveUp func([]byte, uint64) []byte) ([]byte, [][]byte, error) {
 	now := nanotime()
 	until := k.client.deadline(ctx, now)
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
 	c := k.p.conn
 	if c == nil {
-		return nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, k.broken)
+		return nil, nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, k.broken)
 	}
 	if len(k.calls) >= maxCalls {
-		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
+		return nil, nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
 	}
 	k.next++
 	id := k.next
@@ -138,6 +146,10 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	}
 	k.p.leave(&q.w)
 	delete(k.calls, id)
+	if !q.done && giveUp != nil && k.p.conn == c {
+		c.out = giveUp(c.out, id)
+		k.p.flush(c, false)
+	}
 	if owed := nanotime() - now; !q.done && c.reads == reads && owed >= int64(k.client.cfg.SuspectAfter) {
 		// Nothing arrived: a middlebox may have dropped the connection. The next request dials
 		// again.
@@ -145,11 +157,11 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 	}
 	switch {
 	case q.done:
-		return q.frame, q.err
+		return q.frame, q.parts, q.err
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s: no answer: %w", k.addr, ctx.Err())
+		return nil, nil, fmt.Errorf("%s: no answer: %w", k.addr, ctx.Err())
 	}
-	return nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: time.Duration(until - now).Round(time.Millisecond)})
+	return nil, nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: time.Duration(until - now).Round(time.Millisecond)})
 }
 
 // refusal turns the frames that any request may be answered with into errors.
@@ -175,7 +187,7 @@ func (k *caller) refusal(frame []byte) error {
 // id first.
 func (k *caller) onFrame(c *conn, frame []byte) error {
 	switch t := wire.FrameType(frame); t {
-	case wire.TypeTable, wire.TypeGetReply, wire.TypeLogChunk, wire.TypePong, wire.TypeNotPrimary, wire.TypeReject, wire.TypeSinkFiles, wire.TypeSinkChunk, wire.TypeAdvanced:
+	case wire.TypeTable, wire.TypeGetReply, wire.TypeLogChunk, wire.TypePong, wire.TypeNotPrimary, wire.TypeReject, wire.TypeSinkFiles, wire.TypeSinkChunk, wire.TypeAdvanced, wire.TypeQueryRows, wire.TypeQueryEnd:
 		if len(frame) < wire.HeaderSize+8 {
 			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("a %s frame of %d bytes", t, len(frame))}
 		}
@@ -184,6 +196,10 @@ func (k *caller) onFrame(c *conn, frame []byte) error {
 			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("%s has reqID %d, allowed: 1..%d", t, id, k.next)}
 		}
 		if q := k.calls[id]; q != nil && !q.done {
+			if t == wire.TypeQueryRows {
+				q.parts = append(q.parts, append([]byte(nil), frame...))
+				return nil
+			}
 			q.frame, q.done = append([]byte(nil), frame...), true
 			q.w.signal()
 		}

@@ -218,7 +218,7 @@ func (c *Client) retry(ctx context.Context, p wire.PartitionID, backup bool, req
 		switch {
 		case last == nil:
 			return addr, nil
-		case errors.Is(last, ErrClosed) || permanent(last) || errors.As(last, &reject) && !passing(reject.Code):
+		case errors.Is(last, ErrClosed) || permanent(last) || finalAnswer(last) || errors.As(last, &reject) && !passing(reject.Code):
 			return "", last
 		case errors.As(last, &not) && not.hint != "" && not.hint != addr:
 			if hint = not.hint; not.epoch > known {

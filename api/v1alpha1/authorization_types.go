@@ -64,7 +64,7 @@ type AuthorizationRule struct {
 
 // AuthorizationPermission is what a client may do.
 //
-// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link
+// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query
 type AuthorizationPermission string
 
 const (
@@ -80,6 +80,8 @@ const (
 	PermissionSink AuthorizationPermission = "Sink"
 	// PermissionLink is to send a standby the log of another site.
 	PermissionLink AuthorizationPermission = "Link"
+	// PermissionQuery is to ask questions about all orders.
+	PermissionQuery AuthorizationPermission = "Query"
 )
 
 // AuthorizationSubject is one client or a group of clients, as in a RoleBinding.

@@ -18,6 +18,7 @@ import (
 type devFlags struct {
 	sink, dir, memory, io, logLevel string
 	restore                         restoreFlags
+	views                           viewFlags
 	external                        []string
 	asJSON, pprof, leased           bool
 }
@@ -82,6 +83,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
 	f.restore.addDev(fl)
+	f.views.add(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
 	return cmd
 }
@@ -105,6 +107,7 @@ func (f *devFlags) apply(o *dev.Options) error {
 	if len(f.external) > 0 {
 		o.Args = append(o.Args, "--external-sink", strings.Join(f.external, ","))
 	}
+	o.Args = append(o.Args, f.views.args()...)
 	if f.leased {
 		o.Args = append(o.Args, "--leased-reads")
 	}

@@ -31,6 +31,7 @@ type serveFlags struct {
 	fabric                                                                              fabricFlags
 	access                                                                              accessFlags
 	restore                                                                             restoreFlags
+	views                                                                               viewFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -113,6 +114,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.BoolVar(&cfg.InsecurePeers, "insecure-peers", false, "for measuring the cost of --peer-key-file: accept every connection that claims to be a node's, without authentication; any client of the data port can then erase orders")
 	f.access.add(fl)
 	f.restore.add(fl)
+	f.views.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -184,6 +186,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, err
 	}
 	if err := f.restore.apply(&cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Views, err = f.views.options(); err != nil {
 		return nil, err
 	}
 	tuneRuntime(cfg.MemoryLimit)

@@ -18,13 +18,14 @@ const (
 	Watch  = Permissions(wire.MayWatch)  // follow the log as it grows
 	Sink   = Permissions(wire.MaySink)   // be a reader of the configuration, for which the log is held
 	Link   = Permissions(wire.MayLink)   // send the log of another site, in the name of all its clients
-	All    = Submit | Read | Admin | Watch | Sink | Link
+	Query  = Permissions(wire.MayQuery)  // ask questions about all orders
+	All    = Submit | Read | Admin | Watch | Sink | Link | Query
 )
 
 var permissionNames = [...]struct {
 	p    Permissions
 	name string
-}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}}
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}}
 
 // String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {

@@ -119,6 +119,13 @@ var (
 	followBytes    = desc("follow_sent_bytes_total", "Bytes of frames sent to followers.")
 	followEnds     = desc("follow_ends_total", "Streams that ended, by reason: those of FollowEnd, or connection_lost.", "reason")
 	followRejected = desc("follow_rejected_total", "Streams rejected by a bound on streams or on windows, of the connection, the client or the node.")
+	viewLag        = desc("view_lag_entries", "Committed entries that the view of the partition's orders lacks; absent without --views.", "partition")
+	viewMemory     = desc("view_bytes", "Memory in use by the view of the partition's orders, without sorted runs; absent without --views.", "partition")
+	viewEnded      = desc("view_incomplete", "1 while the partition has no view, or one that ends before its log does: /status has the reason; absent without --views.", "partition")
+	questionsOpen  = desc("questions", "Questions about orders that wait, run, or have an answer that the client has not read.")
+	questionEnds   = desc("questions_total", "Questions about orders that ended, by result: those of QueryEnd.", "result")
+	questionsTurn  = desc("questions_rejected_total", "Questions rejected by a bound on how many may be open, of a client or of the node.")
+	questionRows   = desc("question_rows_scanned_total", "Rows that questions looked at.")
 	paused         = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames      = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
 	helloTimeouts  = desc("hello_timeouts_total", "Connections closed because no Hello came, or because too many connections without one, or without a proof, were open.")
@@ -149,7 +156,7 @@ var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
 	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, toRestore, restoreFailed, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
-	followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
+	viewLag, viewMemory, viewEnded, questionsOpen, questionEnds, questionsTurn, questionRows, followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -251,6 +258,11 @@ func (e emitter) partitionGauges(p *Partition) {
 	e.gauge(ordersHeld, float64(p.Orders), p.Name)
 	e.gauge(freedSeq, float64(p.Status.FreedSeq), p.Name)
 	e.gauge(inspected, float64(p.Inspected), p.Name)
+	if v := p.View; v != nil {
+		e.gauge(viewLag, float64(v.Lag), p.Name)
+		e.gauge(viewMemory, float64(v.Bytes), p.Name)
+		e.gauge(viewEnded, b2f(v.Error != ""), p.Name)
+	}
 	e.gauge(toRestore, float64(p.Unloaded), p.Name)
 	for i := range p.Sinks {
 		o := &p.Sinks[i]
@@ -322,6 +334,16 @@ func (e emitter) node(s *Snapshot) {
 	e.counter(arbiterErrors, s.Node.ArbiterErrors)
 	e.counter(restarts, s.Node.Restarts)
 	e.follow(&s.Follow)
+	e.questions(&s.Questions)
+}
+
+func (e emitter) questions(q *Questions) {
+	e.gauge(questionsOpen, float64(q.Open))
+	for code, n := range q.Ends {
+		e.counter(questionEnds, n, snake(wire.QueryEndCode(code).String()))
+	}
+	e.counter(questionsTurn, q.Rejected)
+	e.counter(questionRows, q.Scanned)
 }
 
 func (e emitter) follow(f *Follow) {

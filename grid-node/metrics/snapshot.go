@@ -92,13 +92,14 @@ type Partition struct {
 	Name      string // "p1"
 	Status    replica.Status
 	Counters  replica.Counters
-	Orders    uint64 // orders in the store
-	Sinks     []Sink // in the order of their names
-	Inspected uint64 // the last entry that was reread and checked
-	Broken    uint64 // corrupted entries found since the process began
-	Unloaded  uint64 // entries of the archive that are to be loaded before the partition can be claimed
-	Unread    uint64 // attempts to load it that failed
-	LagNs     int64  // age of the oldest entry that is not known to be committed, ns; 0 if all are
+	Orders    uint64           // orders in the store
+	Sinks     []Sink           // in the order of their names
+	Inspected uint64           // the last entry that was reread and checked
+	Broken    uint64           // corrupted entries found since the process began
+	Unloaded  uint64           // entries of the archive that are to be loaded before the partition can be claimed
+	Unread    uint64           // attempts to load it that failed
+	View      *nodestatus.View // nil without views
+	LagNs     int64            // age of the oldest entry that is not known to be committed, ns; 0 if all are
 }
 
 // Sink is the progress of a sink in a partition's log.
@@ -137,6 +138,7 @@ type Snapshot struct {
 	Transport   transport.Stats
 	Liveness    Liveness
 	Follow      Follow
+	Questions   Questions
 	Clients     int
 	Peers       int // connected nodes
 	PeerLinks   []PeerLink
@@ -152,4 +154,12 @@ type Snapshot struct {
 	Replicas    int       // copies of each partition that the grid is to have
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
 	Access      *Access   // nil: clients are not authenticated
+}
+
+// Questions are those that clients asked about orders.
+type Questions struct {
+	Open     int // waiting, running, or with an answer that is not read
+	Ends     [wire.QueryEndCodes]uint64
+	Rejected uint64 // by a bound on how many are open
+	Scanned  uint64 // rows that were looked at
 }

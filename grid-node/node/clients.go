@@ -17,6 +17,7 @@ type clients struct {
 	directory *directory
 	sinkFiles *sinkFiles
 	follows   follows
+	questions questions
 
 	byID     map[uint64]*link // those that may do something, by connection id
 	connsOf  map[string]int   // how many of them by Identity.Key, see takeIn
@@ -52,6 +53,8 @@ var clientFrames = [256]func(*clients, *link, []byte) error{
 	wire.TypeReadSink:     (*clients).askSink,
 	wire.TypeFollow:       (*clients).follow,
 	wire.TypeFollowCredit: (*clients).followCredit,
+	wire.TypeQuery:        (*clients).query,
+	wire.TypeQueryCancel:  (*clients).cancelQuery,
 	wire.TypeTableRequest: func(c *clients, l *link, frame []byte) error { return c.directory.answerTable(l, frame) },
 	wire.TypePing:         func(_ *clients, l *link, frame []byte) error { return l.pong(frame) },
 	wire.TypeAuthenticate: (*clients).authenticate,
@@ -72,6 +75,9 @@ func (c *clients) closed(l *link) {
 	delete(c.byID, l.conn.ID())
 	for _, w := range slices.Clone(l.streams) {
 		w.end(wire.EndLeaving, "")
+	}
+	for _, q := range l.questions {
+		q.stop(wire.QueryCancelled)
 	}
 	c.letGo(l)
 }

@@ -85,6 +85,9 @@ type Config struct {
 	// RemovedSinks are names of former sinks of the grid. Entries they lack may be freed.
 	RemovedSinks []string
 
+	// Views makes the node keep a view of the orders of each of its partitions; nil: none.
+	Views *Views
+
 	// TLS makes the data port TLS 1.3, for clients, peers and heartbeats; nil is plain
 	// TCP.
 	TLS *secure.Identity
@@ -166,7 +169,7 @@ func (c *Config) fill() error {
 	if c.MemoryLimit < minMemory {
 		bad("memory-limit", c.MemoryLimit, "at least 64Mi")
 	}
-	if orders := planMemory(c.MemoryLimit, 1).orders; c.Prefault < 0 || c.Prefault > orders {
+	if orders := planMemory(c.MemoryLimit, 1).orders - c.viewMemory(); c.Prefault < 0 || c.Prefault > orders {
 		bad("prefault", c.Prefault, fmt.Sprintf("0..%d, what --memory-limit leaves to orders", orders))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
@@ -203,7 +206,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews())...)
 }
 
 func (c *Config) checkRetention() error {

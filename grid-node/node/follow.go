@@ -167,6 +167,11 @@ func (c *clients) followCredit(l *link, frame []byte) error {
 
 // stillMay ends the streams of a client that it may not have any more.
 func (c *clients) stillMay(l *link) {
+	for _, q := range l.questions {
+		if l.may&access.Query == 0 {
+			q.stop(wire.QueryCancelled)
+		}
+	}
 	for _, w := range slices.Clone(l.streams) {
 		if l.may&access.Watch == 0 || w.name != "" && l.may&access.Sink == 0 {
 			w.end(wire.EndNotPermitted, fmt.Sprintf("%s may %s on grid %q now", l.who, l.may, c.cfg.Grid))

@@ -160,6 +160,7 @@ func (d *dataLoop) OnTick() {
 	}
 	d.listeners.tick(now)
 	d.clients.lookAgain(now)
+	d.clients.questions.give()
 	d.peers.tick(now)
 	d.room.tick(now)
 	d.parts.tick(now)
@@ -168,3 +169,6 @@ func (d *dataLoop) OnTick() {
 // OnWakeEnd implements transport.Handler: the results of the wake-up are sent in one batch
 // per partition and one write per connection.
 func (d *dataLoop) OnWakeEnd() { d.parts.flush() }
+
+// OnWritten implements transport.Afterwards: what the wake-up committed becomes visible to questions.
+func (d *dataLoop) OnWritten() (again bool) { return d.parts.views != nil && d.parts.views.step() }

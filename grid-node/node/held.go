@@ -244,7 +244,7 @@ func (p *partition) giveUp() {
 		e.broken += p.inc.inspector.Broken()
 	}
 	p.all.held.ended[p.id] = e
-	p.wg.Go(p.inc.close) // its readers may be in the middle of a write
+	p.wg.Go(func() { p.inc.close(p.all.views) }) // its readers may be in the middle of a write
 }
 
 // share divides the node's limits among the partitions.

@@ -28,6 +28,7 @@ type link struct {
 	vain      int       // Submits of a client since one was stored
 	streams   []*follower
 	windows   int64 // of streams, bytes
+	questions []*question
 }
 
 type linkState uint8
@@ -55,7 +56,7 @@ const (
 	// long (a loopback's are 64 KiB): `go test -bench SendBuffer ./grid-node/transport`.
 	clientSendBuffer = 128 << 10
 	// maxClientFrame is the longest frame that a client has to send: a Submit, or a link's.
-	maxClientFrame = max(wire.SubmitFixed+wire.MaxPayload, wire.LinkEntriesFixed+wire.MaxLinkEntries)
+	maxClientFrame = max(wire.QueryFixed+wire.MaxQuestion, wire.SubmitFixed+wire.MaxPayload, wire.LinkEntriesFixed+wire.MaxLinkEntries)
 	// Reading from a peer never stops: its acknowledgements drain us. Output in flight to
 	// a peer is bounded by memoryPlan.inFlight, and once more for a resend, so the hard
 	// limit is a backstop.

@@ -46,6 +46,7 @@ func New(cfg Config) (*Node, error) {
 	n.identity = newIdentity(cfg)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	plan := planMemory(cfg.MemoryLimit, 1)
+	plan.orders -= n.cfg.viewMemory()
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
@@ -66,10 +67,10 @@ func New(cfg Config) (*Node, error) {
 func (n *Node) wire(plan memoryPlan) {
 	p, d := &n.process, &n.data
 	d.process, d.dog = p, newWatchdog(metrics.ThreadNames[0], &n.cfg)
-	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, inspections: inspect.NewTurns(), plan: plan, budget: store.NewBudget(plan.orders),
+	d.parts = partitions{process: p, peers: &d.peers, clients: &d.clients, live: n.live, arbiter: &arbiterContact{}, inspections: inspect.NewTurns(), plan: plan, budget: store.NewBudget(plan.orders), views: newViews(&n.cfg),
 		held: held{due: map[wire.PartitionID]arbiter.Record{}, ended: map[wire.PartitionID]ended{}}}
 	d.listeners = listeners{process: p, parts: &d.parts, clients: &d.clients, peers: &d.peers, live: n.live}
-	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, follows: newFollows(plan), byID: map[uint64]*link{}, connsOf: map[string]int{}}
+	d.clients = clients{process: p, listeners: &d.listeners, parts: &d.parts, directory: &d.directory, sinkFiles: &n.sinks, follows: newFollows(plan), questions: newQuestions(plan), byID: map[uint64]*link{}, connsOf: map[string]int{}}
 	d.peers = peers{process: p, listeners: &d.listeners, parts: &d.parts, live: n.live, byAddr: map[string]*peer{},
 		names: peerNames{peers: &d.peers, led: map[string]string{}, unknown: map[string]*unknownPeer{}}}
 	d.directory = directory{process: p, parts: &d.parts}
@@ -157,6 +158,6 @@ func (n *Node) close() {
 	n.data.dog.meter.close()
 	n.live.dog.meter.close()
 	for _, p := range n.data.parts.list {
-		p.inc.close()
+		p.inc.close(n.data.parts.views)
 	}
 }

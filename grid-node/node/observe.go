@@ -105,6 +105,8 @@ func (h *pages) snapshot() (*metrics.Snapshot, error) {
 		s.Threads[0] = d.dog.stats
 		s.Clients = len(d.clients.byID)
 		s.Follow = d.clients.follows.snapshot()
+		s.Questions = d.clients.questions.stats
+		s.Questions.Open = d.clients.questions.n
 		for _, p := range d.peers.byAddr {
 			if p.out != nil {
 				s.Peers++
@@ -152,6 +154,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 		m.Unloaded = point.Seq - min(point.Seq, m.Status.LastSeq)
 	}
 	m.Unread = p.loadFailures
+	m.View = p.inc.view.status(m.Status.CommitSeq)
 	m.Sinks = p.sinks(&m.Status, wall)
 	return m
 }

@@ -63,6 +63,7 @@ type incarnation struct {
 	self      replica.Member
 	store     *store.Store
 	feed      *feed.Feed // of store
+	view      *partView  // nil without views
 	outlets   []*outlet  // none with the sink "hold"
 	followers []*follower
 	ctx       context.Context
@@ -74,9 +75,10 @@ type incarnation struct {
 }
 
 // close waits for the readers and releases the memory.
-func (i *incarnation) close() {
+func (i *incarnation) close(vs *views) {
 	i.cancel()
 	i.wg.Wait()
+	i.view.close(vs)
 	i.store.Close()
 }
 
@@ -118,6 +120,9 @@ func (p *partition) incarnate(boot uint64) error {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	inc := &incarnation{self: self, store: st, feed: feed.New(st), ctx: ctx, cancel: cancel, warm: make(chan struct{})}
+	if inc.view, err = p.all.views.newPartView(inc.feed); err != nil {
+		return err
+	}
 	p.inc, p.store, p.replica = inc, st, r
 	p.all.live.hold(p.id, opt.Vitals)
 	p.status, p.committed, p.drained = replica.Status{}, 0, false
@@ -167,7 +172,7 @@ func (p *partition) remake(now int64) {
 	}
 	p.remakeAt, p.remadeAt = 0, now
 	p.broken += old.inspector.Broken()
-	p.wg.Go(old.close) // its readers may be in the middle of a write
+	p.wg.Go(func() { old.close(p.all.views) }) // its readers may be in the middle of a write
 	p.record.read()
 	p.drainOne()
 }

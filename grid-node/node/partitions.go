@@ -20,6 +20,7 @@ type partitions struct {
 	budget      *store.Budget // of the memory for orders
 	plan        memoryPlan
 	inspections *inspect.Turns
+	views       *views       // nil: none are kept
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none
@@ -61,6 +62,9 @@ func (p *partition) flush() {
 	p.replica.Step(p.now(), &p.all.ev, &p.out)
 	p.carryOut()
 	p.inc.feed.Wake()
+	if p.all.views != nil {
+		p.all.views.touch(p)
+	}
 }
 
 // tick checks every partition once: a node may have a thousand, most of them at rest.

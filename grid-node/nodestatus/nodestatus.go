@@ -106,6 +106,17 @@ type Partition struct {
 	// Restore is how far an archive is loaded that the partition begins with; absent once
 	// the partition is claimed, and without an archive. LastSeq is the last entry loaded.
 	Restore *Restore `json:"restore,omitempty"`
+
+	View *View `json:"view,omitempty"` // absent without --views
+}
+
+// View is the view of a partition's orders on this node, which questions are asked of.
+type View struct {
+	AppliedSeq uint64 `json:"appliedSeq"`           // questions see entries up to here
+	DroppedSeq uint64 `json:"droppedSeq,omitempty"` // and none up to here: those are freed, or about to be
+	Lag        uint64 `json:"lag"`                  // committed entries that it lacks
+	Bytes      int64  `json:"bytes"`                // memory in use, without sorted runs
+	Error      string `json:"error,omitempty"`      // why there is none, or why it ends before the log does
 }
 
 // Restore is the loading of an archive.

@@ -49,9 +49,7 @@ func (q *Query) Append(b []byte) []byte {
 		b = q.Where.append(b)
 	}
 	if c := q.After; c != nil {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, c.At), c.Base)
-		b = binary.AppendUvarint(le.AppendUint64(b, c.Asked), c.Seq)
-		b = appendValues(b, c.Keys)
+		b = c.append(b)
 	}
 	return b
 }
@@ -204,7 +202,7 @@ func (r *reader) query() *Query {
 		q.Where = &e
 	}
 	if flags&hasAfter != 0 {
-		q.After = &Cursor{At: r.uint(maxUint), Base: r.uint(maxUint), Asked: r.u64(), Seq: r.uint(maxUint), Keys: r.values()}
+		q.After = r.cursor()
 	}
 	return q
 }

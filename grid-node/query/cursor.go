@@ -18,8 +18,8 @@ type Cursor struct {
 	Keys  []view.Value // rows: what they are sorted by; groups: that, and their fields
 }
 
-// asked is a hash of the question without its page.
-func (q *Query) asked() uint64 {
+// Asked is a hash of the question without its page.
+func (q *Query) Asked() uint64 {
 	p := *q
 	p.At, p.After, p.Limit = 0, nil, 0
 	return xxhash.Sum64(p.Append(nil))
@@ -35,7 +35,7 @@ func (q *Query) checkCursor() error {
 		keys += len(q.GroupBy)
 	}
 	switch {
-	case c.Asked != q.asked():
+	case c.Asked != q.Asked():
 		return &Error{Where: "cursor", Value: "of another question", Allowed: "the question that it was returned for; page and limit may differ"}
 	case c.At == 0 || q.At != 0 && q.At != c.At:
 		return &Error{Where: "cursor", Value: fmt.Sprintf("at entry %d of a question at %d", c.At, q.At), Allowed: "the same entry"}
@@ -45,8 +45,8 @@ func (q *Query) checkCursor() error {
 	return nil
 }
 
-// position is the entry that a question is about, 0 for the last one.
-func (q *Query) position() uint64 {
+// Position is the entry that a question is about, 0 for the last one.
+func (q *Query) Position() uint64 {
 	if q.After != nil {
 		return q.After.At
 	}

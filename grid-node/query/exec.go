@@ -38,7 +38,7 @@ func Open(v *view.View, q *Query, l Limits) (*Exec, *view.Snapshot, error) {
 	if err := q.Check(v, l); err != nil {
 		return nil, nil, err
 	}
-	s, err := v.Snapshot(q.position())
+	s, err := v.Snapshot(q.Position())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,6 +48,14 @@ func Open(v *view.View, q *Query, l Limits) (*Exec, *view.Snapshot, error) {
 		return nil, nil, err
 	}
 	return x, s, nil
+}
+
+// OpenAt is Open on a snapshot that the caller has taken, at the position that Position returns, and releases.
+func OpenAt(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {
+	if err := q.Check(s.View(), l); err != nil {
+		return nil, err
+	}
+	return newExec(s, q, l.with())
 }
 
 func newExec(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {

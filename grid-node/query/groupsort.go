@@ -46,9 +46,10 @@ func (g *groupSink) finish() error {
 		}
 	}
 	slices.SortFunc(rows, func(a, b groupRow) int { return compareKeys(order, a.keys, b.keys) })
+	page := int64(0)
 	for i, r := range rows {
-		if i == x.limit {
-			x.answer.Next = &Cursor{At: x.s.At(), Base: x.answer.Base, Asked: x.q.asked(), Keys: rows[i-1].keys}
+		if page += encodedSize(r.out); i == x.limit || page > x.limits.Page && i > 0 {
+			x.answer.Next = &Cursor{At: x.s.At(), Base: x.answer.Base, Asked: x.q.Asked(), Keys: rows[i-1].keys}
 			break
 		}
 		x.answer.Rows = append(x.answer.Rows, r.out)

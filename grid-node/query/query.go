@@ -105,6 +105,7 @@ type Limits struct {
 	Groups int   // that are kept while it runs
 	Memory int64 // of rows or groups that are kept, in bytes
 	Scan   int64 // rows that are looked at
+	Page   int64 // bytes of an encoded answer, but one row: what is beyond is on the next page
 }
 
 // with fills in the defaults.
@@ -122,6 +123,9 @@ func (l Limits) with() Limits {
 	def(&l.Groups, 100_000)
 	if l.Memory == 0 {
 		l.Memory = 64 << 20
+	}
+	if l.Page == 0 {
+		l.Page = l.Memory
 	}
 	if l.Scan == 0 {
 		l.Scan = 1 << 40

@@ -2,6 +2,7 @@ package query
 
 import (
 	"container/heap"
+	"encoding/binary"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/view"
@@ -13,6 +14,22 @@ const valueBytes = 56
 func sizeOf(values []view.Value) (n int64) {
 	for _, v := range values {
 		n += valueBytes + int64(len(v.Text))
+	}
+	return n
+}
+
+// encodedSize is how long AppendRow is at most.
+func encodedSize(values []view.Value) (n int64) {
+	n = binary.MaxVarintLen16
+	for _, v := range values {
+		switch v.Kind {
+		case view.Text:
+			n += 1 + binary.MaxVarintLen32 + int64(len(v.Text))
+		case view.Decimal:
+			n += 18
+		default:
+			n += 1 + binary.MaxVarintLen64
+		}
 	}
 	return n
 }
@@ -122,13 +139,18 @@ func (k *rowSink) finish() error {
 		})
 	}
 	values := make([]view.Value, 0, len(rows)*len(k.defs))
-	for _, r := range rows {
+	page := int64(0)
+	for i, r := range rows {
 		from := len(values)
 		p := x.s.PartOf(r.row)
 		for _, d := range k.defs {
 			values = append(values, x.s.ValueAt(&p, d, uint32(r.row-p.First)))
 		}
 		out := values[from:len(values):len(values)]
+		if page += encodedSize(out); page > x.limits.Page && i > 0 {
+			k.more, rows = true, rows[:i]
+			break
+		}
 		x.answer.Rows = append(x.answer.Rows, out)
 		k.used += sizeOf(out)
 		if err := k.bound(k.used); err != nil {
@@ -137,7 +159,7 @@ func (k *rowSink) finish() error {
 	}
 	if k.more {
 		last := rows[len(rows)-1]
-		x.answer.Next = &Cursor{At: x.s.At(), Base: x.answer.Base, Asked: x.q.asked(), Seq: last.row, Keys: last.keys}
+		x.answer.Next = &Cursor{At: x.s.At(), Base: x.answer.Base, Asked: x.q.Asked(), Seq: last.row, Keys: last.keys}
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ func (r *Replica) makesEntries() bool { return !r.cfg.Standby }
 // term returns the highest term of the pair of sites that this replica knows.
 func (r *Replica) term() uint64 { return max(r.cfg.Term, r.link.term) }
 
+// MayFree returns the last entry that the log lets go of: freed already, or when its readers allow it.
+func (r *Replica) MayFree() uint64 { return r.mayFree }
+
 // Lineage returns the lineage of what is stored, for followers.
 func (r *Replica) Lineage() uint64 { return r.lineage() }
 

@@ -35,6 +35,7 @@ type connSocket interface {
 type core struct {
 	cfg   Config
 	h     Handler
+	after Afterwards // h, if it is one
 	clock *Clock
 
 	conns    map[uint64]*Conn
@@ -54,7 +55,8 @@ type core struct {
 }
 
 func newCore(cfg Config, h Handler) core {
-	return core{cfg: cfg, h: h, clock: newClock(), conns: map[uint64]*Conn{}, turns: turns{left: cfg.Work, outLeft: cfg.Work}}
+	after, _ := h.(Afterwards)
+	return core{cfg: cfg, h: h, after: after, clock: newClock(), conns: map[uint64]*Conn{}, turns: turns{left: cfg.Work, outLeft: cfg.Work}}
 }
 
 func (l *core) Clock() *Clock { return l.clock }
@@ -168,6 +170,9 @@ func (l *core) settle() {
 		}
 	}
 	l.turns.next(l.cfg.Work, l.share.resting)
+	if l.after != nil && l.after.OnWritten() {
+		l.turns.again = true
+	}
 }
 
 // wokeUp reports the duration of the wake-up that ends now.

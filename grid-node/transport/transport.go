@@ -58,6 +58,14 @@ type Handler interface {
 	OnWakeEnd()
 }
 
+// Afterwards is a Handler with work that may come after the output of a wake-up.
+type Afterwards interface {
+	// OnWritten is called after the output of a wake-up was written, or is as far as the
+	// kernel takes it. What it does delays the next input, and it must not write. It
+	// reports whether it is to be called again without waiting for input.
+	OnWritten() (again bool)
+}
+
 // Loop runs a Handler. Listen may be called before Run from any goroutine;
 // Dial only on the loop (from a Handler method or a posted function); Post, Stop
 // and Stats from anywhere.

@@ -146,6 +146,11 @@ func (n Number) Big() *big.Int {
 // large or exact.
 func NumberOf(m *big.Int) (Number, bool) { return numberOf(new(big.Int).Set(m), MaxScale) }
 
+// Add returns the sum, false if it has more digits than a Number can have.
+func (n Number) Add(m Number) (Number, bool) {
+	return NumberOf(new(big.Int).Add(n.Big(), m.Big()))
+}
+
 // Compare returns the sign of n-m.
 func (n Number) Compare(m Number) int {
 	if n.Scale == m.Scale {

@@ -109,14 +109,24 @@ type limboItem struct {
 
 func (l *limbo) put(x limboItem) { l.items = append(l.items, x) }
 
-// reclaim takes back what no snapshot can see.
-func (v *View) reclaim() {
+// Needed returns the first entry that a snapshot may read, now or later: the log must keep it and those behind it.
+// Writer only.
+func (v *View) Needed() uint64 { return v.seen() + 1 }
+
+// seen is the lowest base of all snapshots in use.
+func (v *View) seen() uint64 {
 	seen := v.base.Load()
 	for i := range v.pins {
 		if p := v.pins[i].Load(); p != 0 {
 			seen = min(seen, p-1)
 		}
 	}
+	return seen
+}
+
+// reclaim takes back what no snapshot can see.
+func (v *View) reclaim() {
+	seen := v.seen()
 	l := &v.limbo
 	for l.done < len(l.items) && l.items[l.done].base <= seen {
 		x := l.items[l.done]

@@ -77,18 +77,12 @@ const (
 
 // New makes an empty view. Its fixed parts are allocated at once.
 func New(o Options) (*View, error) {
-	if o.Values == 0 {
-		o.Values = 1 << 16
-	}
-	switch {
-	case o.Log == nil:
+	o.fill()
+	if o.Log == nil {
 		return nil, fmt.Errorf("view: Log is nil, allowed: the log that the entries are in")
-	case o.Rows < 1 || o.Rows > MaxRows:
-		return nil, fmt.Errorf("view: Rows is %d, allowed: 1 to %d", o.Rows, MaxRows)
-	case o.Values < 1 || o.Values > MaxValues:
-		return nil, fmt.Errorf("view: Values is %d, allowed: 1 to %d", o.Values, MaxValues)
-	case len(o.Extra) > MaxExtra:
-		return nil, fmt.Errorf("view: %d further tags, allowed: %d", len(o.Extra), MaxExtra)
+	}
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	v := &View{log: o.Log, mem: budget{limit: o.Memory}, first: o.Base + 1, next: o.Base + 1, maxRows: uint64(o.Rows)}
 	v.applied.Store(o.Base)

@@ -60,6 +60,7 @@ const (
 	MayWatch  uint16 = 8  // Follow: the committed log as it grows
 	MaySink   uint16 = 16 // Advance, and Follow as a reader of the configuration: it holds the log
 	MayLink   uint16 = 32 // LinkOpen, LinkEntries: the log of another site, in the name of all its clients
+	MayQuery  uint16 = 64 // Query: questions about the orders of a partition
 )
 
 // Authenticated answers an Authenticate that was accepted.

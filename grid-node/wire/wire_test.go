@@ -45,7 +45,7 @@ func TestEveryCut(t *testing.T) {
 			cut := bytes.Clone(frame[:n])
 			le.PutUint32(cut, uint32(n))
 			_, err := c.Decode(cut)
-			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries || c.Type == TypeLinkEntries
+			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries || c.Type == TypeLinkEntries || c.Type == TypeQuery || c.Type == TypeQueryRows || c.Type == TypeQueryEnd
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.Type, len(frame), n)
 			}
@@ -146,6 +146,12 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeFollow, func(f []byte) []byte { f[40] = 0; return f }, "frame Follow: valueLen is 3, allowed: 0 without a filter, 1..64 with one"},
 		{TypeFollow, func(f []byte) []byte { f[16] = 1; return f }, "frame Follow: fromHash is 1234605616436508552, allowed: 0 where no entry is before fromSeq"},
 		{TypeFollow, func(f []byte) []byte { return grow(f, 1) }, "frame Follow: tail is 1, allowed: no bytes after the last field"},
+		{TypeQuery, func(f []byte) []byte { clear(f[32:36]); return f }, "frame Query: timeout is 0, allowed: 1 or more milliseconds"},
+		{TypeQuery, func(f []byte) []byte { clear(f[36:40]); return f }, "frame Query: maxBytes is 0, allowed: 1 or more bytes"},
+		{TypeQuery, func(f []byte) []byte { f[40] = 2; return f }, "frame Query: explain is 2, allowed: 0 no, 1 yes"},
+		{TypeQuery, func(f []byte) []byte { clear(f[16:24]); return f }, "frame Query: minHash is 1234605616436508552, allowed: 0 without minSeq"},
+		{TypeQuery, func(f []byte) []byte { return shrink(f, QueryFixed) }, "frame Query: question is 0, allowed: 1..65536 bytes"},
+		{TypeQueryRows, func(f []byte) []byte { clear(f[16:20]); return f }, "frame QueryRows: rows is 0, allowed: 1 to the number of bytes that follow"},
 		{TypeFollowEntries, func(f []byte) []byte { clear(f[16:24]); return f }, "frame FollowEntries: from is 0, allowed: 1 or more"},
 		{TypeFollowEntries, func(f []byte) []byte { f[24] = 6; return f }, "frame FollowEntries: through is 6, allowed: from-1 or more, at most commitSeq"},
 		{TypeFollowEntries, func(f []byte) []byte { f[24] = 4; return f }, "frame FollowEntries: entries is 80, allowed: none where none was examined"},

@@ -166,6 +166,10 @@ var edges = map[wire.Type][]edge{
 	wire.TypeFollowCredit: {{"end of the stream", &wire.FollowCredit{ReqID: most, Through: most}}},
 	wire.TypeFollowEnd:    ends(),
 	wire.TypeAdvance:      {{"longest name", &wire.Advance{ReqID: most, Seq: most, Hash: most, Name: long}}},
+	wire.TypeQuery:        {{"longest question", &wire.Query{ReqID: most, MinSeq: most, MinHash: most, TimeoutMs: math.MaxUint32, MaxBytes: math.MaxUint32, Explain: true, Question: bytes.Repeat([]byte{7}, 300)}}},
+	wire.TypeQueryRows:    {{"two rows", &wire.QueryRows{ReqID: most, Rows: 2, Values: []byte{1, 0, 1, 1, 2}}}},
+	wire.TypeQueryEnd:     queryEnds(),
+	wire.TypeQueryCancel:  {{"largest", &wire.QueryCancel{ReqID: most}}},
 	wire.TypeAdvanced:     {{"largest", &wire.Advanced{ReqID: most, Seq: most}}},
 }
 
@@ -186,6 +190,14 @@ func rejects() (out []edge) {
 		out = append(out, edge{code.String(), &wire.Reject{RequestID: 7, Slot: 4, Code: code, ForType: wire.TypeSubmit, Tag: 0, Detail: 1 << 40, Limit: 1 << 41, Text: []byte(code.String() + ": allowed: …")}})
 	}
 	return append(out, edge{"largest", &wire.Reject{RequestID: most, Slot: math.MaxUint32, Code: math.MaxUint16, ForType: 255, Tag: math.MaxUint32, Detail: most, Limit: most, Text: long}})
+}
+
+func queryEnds() (out []edge) {
+	for code := range wire.QueryEndCodes {
+		c := wire.QueryEndCode(code)
+		out = append(out, edge{c.String(), &wire.QueryEnd{ReqID: 1, At: 9, Hash: most, Epoch: 3, Lineage: 1, Code: c, Base: 4, Scanned: 5, Matched: 1, Body: []byte(c.String())}})
+	}
+	return out
 }
 
 func ends() (out []edge) {

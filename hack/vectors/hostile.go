@@ -154,5 +154,10 @@ var changes = map[wire.Type][]change{
 		{"entries where none was examined", set(24, 4)},
 	},
 	wire.TypeFollowEnd: {{"textLen more than the bytes", set(34, 17)}, {"textLen less than the bytes", set(34, 15)}},
+	wire.TypeQuery: {
+		{"timeout 0", set(32, 0, 0, 0, 0)}, {"maxBytes 0", set(36, 0, 0, 0, 0)}, {"explain 2", set(40, 2)},
+		{"hash without an entry", set(16, make([]byte, 8)...)},
+	},
+	wire.TypeQueryRows: {{"no rows", set(16, 0, 0, 0, 0)}, {"more rows than bytes", set(16, 0xff, 0xff)}},
 	wire.TypeAdvance:   {{"seq 0", set(16, make([]byte, 8)...)}, {"name beyond the frame", set(32, 255)}},
 }

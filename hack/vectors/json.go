@@ -95,7 +95,7 @@ func writeValue(b *bytes.Buffer, v any) error {
 }
 
 // raw are the fields of messages that are bytes and no text; their names in the vectors end with Hex.
-var raw = map[string]bool{"Payload": true, "Entry": true, "Entries": true, "Bytes": true, "Token": true}
+var raw = map[string]bool{"Payload": true, "Entry": true, "Entries": true, "Bytes": true, "Token": true, "Question": true, "Values": true, "Body": true}
 
 // fieldsOf lists the fields of a message by their names on the protocol page.
 func fieldsOf(message any) object {
@@ -111,7 +111,7 @@ func fieldsOf(message any) object {
 			} else {
 				out = append(out, member{name, string(value)})
 			}
-		case uint8, uint16, uint32, wire.Type, wire.Code, wire.Role, wire.PartitionID, wire.EndReason:
+		case uint8, uint16, uint32, wire.Type, wire.Code, wire.Role, wire.PartitionID, wire.EndReason, wire.QueryEndCode:
 			out = append(out, member{name, small(v.Field(i).Uint())})
 		case uint64, int64, bool:
 			out = append(out, member{name, value})

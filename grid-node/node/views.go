@@ -1,0 +1,212 @@
+package node
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/grid-node/feed"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/view"
+)
+
+// A node may keep a view of the orders of each partition that it holds, which questions are asked of. The loop fills it
+// from the committed log, some entries at a time, after the output of a wake-up was written: an acknowledgement never
+// waits for a view, the next order waits for one step of it at most. Rows are dropped before their entries are freed.
+
+const (
+	// viewStep entries are applied after a wake-up, viewStepMost while a view is far behind.
+	viewStep     = 64
+	viewStepMost = 1024
+	// viewDrop rows are dropped at a time; dropping viewDropWork of them counts as applying one.
+	viewDrop     = 1024
+	viewDropWork = 8
+	// sortBits of a sequence number count the rows of a part of the view that is sorted at once.
+	sortBits = 16
+)
+
+// views are the views of all partitions. Of the data loop, but for granted.
+type views struct {
+	options view.Options // of each, without Log and Base
+	each    int64        // bytes that each is given
+	limit   int64        // for all of them
+	granted atomic.Int64 // also given back on other goroutines
+	pending []*partition // with work for their view, in turn
+}
+
+// newViews returns nil where none are configured. The options were checked.
+func newViews(cfg *Config) *views {
+	if cfg.Views == nil {
+		return nil
+	}
+	each, _ := view.Bytes(cfg.Views.options())
+	o := cfg.Views.options()
+	o.Memory = each
+	return &views{options: o, each: each, limit: cfg.Views.Memory}
+}
+
+// partView is the view of one incarnation.
+type partView struct {
+	v      *view.View   // nil until there is an entry for it, and while there is no memory
+	log    *feed.Reader // holds the entries that v has rows for
+	held   uint64
+	queued bool        // in views.pending
+	asked  []*question // that wait for an entry
+	users  int         // goroutines that read v
+	why    string      // there is none, or it ends before the log does; "" if it follows
+}
+
+// newPartView is called when an incarnation begins; nil without views.
+func (vs *views) newPartView(f *feed.Feed) (*partView, error) {
+	if vs == nil {
+		return nil, nil
+	}
+	log, err := f.Reader("view")
+	if err != nil {
+		return nil, err
+	}
+	return &partView{log: log}, nil
+}
+
+// touch has the partition's view looked at after this wake-up.
+func (vs *views) touch(p *partition) {
+	if w := p.inc.view; !w.queued {
+		w.queued = true
+		vs.pending = append(vs.pending, p)
+	}
+}
+
+// step does a bounded part of what is to be done, and reports whether some is left.
+func (vs *views) step() (again bool) {
+	n := len(vs.pending)
+	for i, left := 0, viewStep; i < n && left > 0; i++ {
+		p := vs.pending[i]
+		vs.pending[i] = nil
+		again = true
+		if w := p.inc.view; !p.closed && w.queued {
+			work, more := vs.follow(p, w)
+			if w.queued = more; more {
+				vs.pending = append(vs.pending, p)
+			}
+			left -= work
+		}
+		if i == n-1 || left <= 0 {
+			vs.pending = vs.pending[:copy(vs.pending, vs.pending[i+1:])]
+		}
+	}
+	return again && len(vs.pending) > 0
+}
+
+// follow lets one view go on, and returns what that was in entries applied.
+func (vs *views) follow(p *partition, w *partView) (work int, more bool) {
+	if base, _ := p.store.Base(); w.v == nil && (p.store.Committed() <= base || !vs.open(p, w)) {
+		return 1, false
+	}
+	work, more = vs.drop(p, w)
+	if w.v == nil || w.v.Incomplete() != nil {
+		return work, more
+	}
+	next, committed := w.v.Applied()+1, p.store.Committed()
+	if next > committed {
+		return work, more
+	}
+	step := min(max(viewStep, (committed-next)/8), viewStepMost)
+	last := min(committed, next+step-1)
+	for seq := next; seq <= last; seq++ {
+		if err := w.v.Apply(p.store.Get(seq)); err != nil {
+			w.why = err.Error()
+			p.log.Warn("a view ends before the log does: questions about later orders are refused", "partition", p.id.String(), "reason", err)
+			break
+		}
+	}
+	w.v.Publish()
+	if next>>sortBits != (w.v.Applied()+1)>>sortBits {
+		p.sortRuns(w)
+	}
+	w.answer()
+	w.hold()
+	return work + int(last+1-next), more || last < committed
+}
+
+// sortRuns makes the sorted runs of what is complete, on another goroutine.
+func (p *partition) sortRuns(w *partView) {
+	w.users++
+	ctx, v := p.inc.ctx, w.v
+	p.inc.wg.Go(func() {
+		for ctx.Err() == nil && v.Sort() {
+		}
+		p.loop.Post(func() { w.users-- })
+	})
+}
+
+// open makes the view, from the first entry that the log has.
+func (vs *views) open(p *partition, w *partView) bool {
+	base, _ := p.store.Base()
+	if vs.granted.Add(vs.each) > vs.limit {
+		vs.granted.Add(-vs.each)
+		w.why = fmt.Sprintf("a view takes %d bytes, and those of other partitions have all but %d of the %d of --views", vs.each, vs.limit-vs.granted.Load(), vs.limit)
+		return false
+	}
+	o := vs.options
+	o.Log, o.Base = p.store, base
+	v, err := view.New(o)
+	if err != nil {
+		vs.granted.Add(-vs.each)
+		w.why = err.Error()
+		return false
+	}
+	w.v, w.why = v, ""
+	w.hold()
+	return true
+}
+
+// drop drops rows whose entries are to be freed. A view that was full begins anew when all its rows are gone.
+func (vs *views) drop(p *partition, w *partView) (work int, more bool) {
+	base, to := w.v.Base(), min(p.replica.MayFree(), w.v.Applied())
+	if to > base {
+		to = min(to, base+viewDrop)
+		w.v.Drop(to)
+		work, more = int(to-base)/viewDropWork+1, to < min(p.replica.MayFree(), w.v.Applied())
+	}
+	if w.v.Incomplete() != nil && w.users == 0 && w.v.Needed() > w.v.Applied() {
+		w.close(vs)
+		return work, true
+	}
+	w.hold()
+	return work, more
+}
+
+// hold keeps the entries that the view, or a question to it, may read.
+func (w *partView) hold() {
+	first := w.v.Needed()
+	if w.v.Incomplete() != nil && first > w.v.Applied() {
+		first = 0
+	}
+	if first != w.held {
+		w.held = first
+		w.log.Hold(first)
+	}
+}
+
+// close gives the memory back. No question is being answered.
+func (w *partView) close(vs *views) {
+	if w == nil || w.v == nil {
+		return
+	}
+	w.v.Close()
+	w.v, w.held = nil, 0
+	w.log.Hold(0)
+	vs.granted.Add(-vs.each)
+}
+
+// status is what /status says of the view; nil without one.
+func (w *partView) status(committed uint64) *nodestatus.View {
+	if w == nil {
+		return nil
+	}
+	s := &nodestatus.View{Lag: committed, Error: w.why}
+	if w.v != nil {
+		s.AppliedSeq, s.DroppedSeq, s.Bytes = w.v.Applied(), w.v.Base(), w.v.Used()
+		s.Lag = committed - min(committed, s.AppliedSeq)
+	}
+	return s
+}
