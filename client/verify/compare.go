@@ -129,7 +129,12 @@ func (c *comparison) account(e *client.LogEntry) {
 	switch e.Kind {
 	case order.KindOrder:
 		c.p.Kinds.Orders++
-		c.ids = append(c.ids, idSeq{order.HashClOrdID(order.ClOrdID(e.Bytes)), e.Seq})
+		id := order.HashClOrdID(order.ClOrdID(e.Bytes))
+		if order.IsFix(e.Bytes) { // its ClOrdID is unique within its session, whose numbers may begin anew
+			c.ids = append(c.ids, idSeq{id ^ (uint64(e.Session)+1)*0x9e3779b97f4a7c15, e.Seq})
+			break
+		}
+		c.ids = append(c.ids, idSeq{id, e.Seq})
 		s := c.sessions[e.Session]
 		if s == nil {
 			s = &sessionSeqs{}

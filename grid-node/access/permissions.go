@@ -8,7 +8,7 @@ import (
 )
 
 // Permissions is a set of permissions. The bits are those of wire.Authenticated.
-type Permissions uint8
+type Permissions uint16
 
 // The permissions. None implies another.
 const (
@@ -19,13 +19,15 @@ const (
 	Sink   = Permissions(wire.MaySink)   // be a reader of the configuration, for which the log is held
 	Link   = Permissions(wire.MayLink)   // send the log of another site, in the name of all its clients
 	Query  = Permissions(wire.MayQuery)  // ask questions about all orders
-	All    = Submit | Read | Admin | Watch | Sink | Link | Query
+	// Gateway: speak for every FIX session.
+	Gateway = Permissions(wire.MayGateway)
+	All     = Submit | Read | Admin | Watch | Sink | Link | Query | Gateway
 )
 
 var permissionNames = [...]struct {
 	p    Permissions
 	name string
-}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}}
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}, {Gateway, "Gateway"}}
 
 // String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {

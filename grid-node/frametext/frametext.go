@@ -131,7 +131,7 @@ func Request(frame []byte) string {
 		mode := [...]string{"?", "confirmed", "leased", "backup"}[m.Mode&3]
 		return fmt.Sprintf("Get %d %s: %s", m.ReqID, mode, m.Key)
 	default:
-		return t.String()
+		return fixRequest(frame)
 	}
 }
 
@@ -194,6 +194,6 @@ func Reply(frame []byte) string {
 		_ = wire.DecodeLinkState(frame, &m)
 		return fmt.Sprintf("LinkState %d: stored %d commit %d term %d lineage %d", m.ReqID, m.Seq, m.CommitSeq, m.Term, m.Lineage)
 	default:
-		return t.String()
+		return fixReply(frame)
 	}
 }

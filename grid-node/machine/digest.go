@@ -16,7 +16,12 @@ const DigestForm = 1
 //
 // It covers what a snapshot carries. The rest follows from entries after the snapshot's
 // base: which entries set the positions, and what may be freed.
-func (m *Machine) Digest() uint64 { return m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) }
+//
+// FIX sessions are added, so a partition without one has the digest that releases without
+// them compute.
+func (m *Machine) Digest() uint64 {
+	return m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) + m.Fix.sum
+}
 
 // Recount computes Digest from the whole state, for tests of the sums.
 func (m *Machine) Recount() uint64 {
@@ -30,7 +35,24 @@ func (m *Machine) Recount() uint64 {
 	for i := range m.Cursors.Readers {
 		readers += m.Cursors.Readers[i].sum()
 	}
-	return m.digest(sessions, orders, readers)
+	return m.digest(sessions, orders, readers) + m.Fix.recount()
+}
+
+func (x *Fix) recount() (sum uint64) {
+	for slot := range x.slots {
+		sum += x.slots[slot].hash(uint32(slot))
+	}
+	return sum
+}
+
+// hash hashes a FIX session, or a slot without one.
+func (s *FixSession) hash(slot uint32) uint64 {
+	open := uint64(0)
+	if s.Open {
+		open = 1
+	}
+	return mix(mix(s.In, s.Out, s.Touched), mix(s.ID[0], s.ID[1], uint64(s.Generation)<<32|uint64(s.Attempt)),
+		uint64(s.Day)<<32^uint64(s.Form)<<24^open<<23^uint64(slot))
 }
 
 func (m *Machine) digest(sessions, orders, readers uint64) uint64 {

@@ -26,6 +26,7 @@ type Machine struct {
 	Sessions Sessions
 	Cursors  Cursors
 	Orders   Orders
+	Fix      Fix
 }
 
 // Begin sets the state before the first entry after base, without anything from before.
@@ -38,7 +39,12 @@ func (m *Machine) Begin(window int, base uint64) {
 func (m *Machine) Check(e *order.Entry, payload []byte) error {
 	switch e.Kind {
 	case order.KindOrder:
+		if e.Flags&order.FlagFix != 0 {
+			return m.Fix.check(e, payload)
+		}
 		return m.Sessions.check(e)
+	case order.KindFix:
+		return m.Fix.check(e, payload)
 	case order.KindSessionOpen:
 		if e.Session >= MaxSessions {
 			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, MaxSessions)
@@ -50,12 +56,17 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 // Apply applies the next entry, which must pass Check. It is the same for the primary that
 // made the entry, a replica that received it, and the base.
 func (m *Machine) Apply(e *order.Entry, payload []byte) {
+	lineage := m.Orders.Lineage
 	m.Orders.apply(e, payload)
 	m.Cursors.apply(e, payload)
+	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
+		m.Fix.apply(e, payload, lineage)
+		return
+	}
 	m.Sessions.apply(e, payload)
 }
 
 // Clone returns a deep copy.
 func (m *Machine) Clone() Machine {
-	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone()}
+	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone()}
 }

@@ -15,6 +15,7 @@ type entries struct {
 	epoch uint32
 	last  map[uint32]uint64 // by session
 	gen   map[uint32]uint64
+	fix   bool // with FIX sessions
 }
 
 func newEntries(seed uint64) *entries {
@@ -26,6 +27,9 @@ func (g *entries) next(m *Machine) (*order.Entry, []byte) {
 	g.seq++
 	e := &order.Entry{Seq: g.seq, Epoch: g.epoch, Session: uint32(g.rnd.IntN(5))}
 	payload := make([]byte, 16)
+	if g.fix && g.rnd.IntN(3) == 0 {
+		return g.nextFix(m, e)
+	}
 	switch n := g.rnd.IntN(100); {
 	case n < 3:
 		g.epoch += uint32(1 + g.rnd.IntN(2))
@@ -56,11 +60,48 @@ func (g *entries) next(m *Machine) (*order.Entry, []byte) {
 	return e, payload
 }
 
+// nextFix makes an entry of FIX sessions: openings, on later days too, steps of several,
+// refusals, removals, orders.
+func (g *entries) nextFix(m *Machine, e *order.Entry) (*order.Entry, []byte) {
+	x := &m.Fix
+	e.Kind, e.Session = order.KindFix, 0
+	slot := uint32(g.rnd.IntN(6))
+	if int(slot) >= x.Slots() || !x.At(slot).Open || g.rnd.IntN(20) == 0 {
+		slot = min(slot, uint32(x.Slots()))
+		o := order.FixOpening{ID: [2]uint64{g.seq, 1}, Day: uint32(g.seq / 500), Form: uint8(g.rnd.IntN(3)), Flags: uint8(g.rnd.IntN(2))}
+		if int(slot) < x.Slots() && x.At(slot).Open {
+			o.ID = x.At(slot).ID
+		}
+		r, o, _ := x.Opening(o, slot, 1)
+		r.Body = o.Append(nil)
+		return e, order.AppendFixRecord(nil, &r)
+	}
+	if g.rnd.IntN(3) == 0 {
+		e.Kind, e.Flags, e.Session, e.ClientSeq = order.KindOrder, order.FlagFix, slot, x.At(slot).In+uint64(g.rnd.IntN(3))
+		return e, make([]byte, 16)
+	}
+	var payload []byte
+	for ; int(slot) < x.Slots(); slot++ {
+		s := x.At(slot)
+		r := order.FixRecord{Slot: slot, Attempt: s.Attempt, Generation: s.Generation, In: s.In + 1, Op: order.FixStep, Outs: uint8(1 + g.rnd.IntN(255))}
+		if n := g.rnd.IntN(8); n == 0 {
+			r.Op, r.Outs, r.In = order.FixRemove, 0, s.In
+		} else if n == 1 {
+			r.Op, r.Outs, r.Body = order.FixRefusal, 1, []byte("why")
+		}
+		if s.Open {
+			payload = order.AppendFixRecord(payload, &r)
+		}
+	}
+	return e, payload
+}
+
 // TestDigest compares the digest with a walk over the state, and with machines that
 // reached the state by a snapshot at any earlier entry.
 func TestDigest(t *testing.T) {
 	for seed := range uint64(20) {
 		g := newEntries(seed)
+		g.fix = seed%2 == 1
 		var live, restored Machine
 		live.Begin(8, 0)
 		restored.Begin(8, 0)
@@ -76,7 +117,7 @@ func TestDigest(t *testing.T) {
 			}
 			if g.rnd.IntN(40) == 0 {
 				var err error
-				base, err := decode(encode(&live), uint32(live.Sessions.Slots()), e.Seq)
+				base, err := decode(encode(&live), uint32(live.SnapshotSlots()), e.Seq)
 				if err != nil {
 					t.Fatalf("seed %d, entry %d: %v", seed, e.Seq, err)
 				}

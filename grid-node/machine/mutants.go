@@ -12,5 +12,11 @@ const (
 	mutRestoreLastReply
 	mutRestoreReaderless
 	mutCloneShares
+	mutFixInOfLast
+	mutFixAttemptForgotten
+	mutFixResetKeeps
+	mutFixDayBackwards
+	mutFixNoJump
+	mutFixRestoreless
 	mutants
 )

@@ -8,24 +8,33 @@ import (
 )
 
 // The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
-// a record per session slot.
+// a record per slot of a FIX session, then one per session slot. Without FIX sessions it has
+// the bytes that releases without them write.
 
 // snapshotPart is the approximate size of a part in bytes: one session may exceed it.
 const snapshotPart = 64 << 10
 
-// AppendSnapshot appends the part of the state that begins with session slot from: 0 first,
-// then next of the part before, until that is the number of slots.
+// SnapshotSlots is how many slots a snapshot has.
+func (m *Machine) SnapshotSlots() int { return len(m.Fix.slots) + len(m.Sessions.slots) }
+
+// AppendSnapshot appends the part of the state that begins with slot from: 0 first, then
+// next of the part before, until that is SnapshotSlots.
 func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uint32) {
 	if from == 0 {
 		dst = m.appendHead(dst)
 	}
-	for next = from; int(next) < len(m.Sessions.slots) && (next == from || len(dst) < snapshotPart); next++ {
-		dst = m.Sessions.slots[next].appendTo(dst, m.Sessions.window)
+	fix := uint32(len(m.Fix.slots))
+	for next = from; int(next) < m.SnapshotSlots() && (next == from || len(dst) < snapshotPart); next++ {
+		if next < fix {
+			dst = m.Fix.slots[next].appendTo(dst)
+		} else {
+			dst = m.Sessions.slots[next-fix].appendTo(dst, m.Sessions.window)
+		}
 	}
 	return dst, next
 }
 
-// Restore adds the part with session slots from..next of the state up to base: first the
+// Restore adds the part with slots from..next of the state up to base: first the
 // one from 0, to a machine after Begin, then those that follow. After an error the machine
 // is unusable. Parts are untrusted input.
 func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *SnapshotError {
@@ -34,7 +43,11 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 		d.head(m)
 	}
 	for slot := from; slot < next && d.err == nil; slot++ {
-		d.session(&m.Sessions, slot)
+		if slot < m.Fix.expected {
+			d.fix(&m.Fix, slot)
+		} else {
+			d.session(&m.Sessions, slot-m.Fix.expected)
+		}
 	}
 	if len(d.b) != 0 {
 		d.fail("tail", uint64(len(d.b)), "no bytes behind the last session")
@@ -42,10 +55,22 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 	return d.err
 }
 
+// Restored ends a restore, after the last part.
+func (m *Machine) Restored() *SnapshotError {
+	if n := uint32(len(m.Fix.slots)); n != m.Fix.expected {
+		return &SnapshotError{Field: "nFix", Value: uint64(n), Allowed: fmt.Sprint(m.Fix.expected, ", as the head has")}
+	}
+	m.Fix.expected = 0
+	if mutant(mutFixRestoreless) {
+		m.Fix = Fix{}
+	}
+	return nil
+}
+
 func (m *Machine) appendHead(dst []byte) []byte {
 	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
 	dst = le.AppendUint64(dst, m.Orders.Lineage)
-	dst = le.AppendUint64(dst, uint64(len(m.Orders.epochs))|uint64(len(m.Cursors.Readers))<<32)
+	dst = le.AppendUint64(dst, uint64(len(m.Orders.epochs))|uint64(len(m.Cursors.Readers))<<32|uint64(len(m.Fix.slots))<<40)
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
 		dst = le.AppendUint64(dst, uint64(e.epoch))
@@ -133,7 +158,7 @@ func (d *decoder) head(m *Machine) {
 	}
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
-	readers := n >> 32
+	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")
 		return
@@ -151,7 +176,10 @@ func (d *decoder) head(m *Machine) {
 			m.Orders.add(e)
 		}
 	}
-	d.readers(m, readers)
+	if d.readers(m, readers); fix > MaxFix {
+		d.fail("nFix", fix, "0..131072")
+	}
+	m.Fix.expected = uint32(fix)
 }
 
 func (d *decoder) readers(m *Machine, n uint64) {

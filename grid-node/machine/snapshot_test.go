@@ -28,7 +28,7 @@ func aState() *Machine {
 
 func encode(m *Machine) (state []byte) {
 	for from := uint32(0); ; {
-		if state, from = m.AppendSnapshot(state, from); int(from) == m.Sessions.Slots() {
+		if state, from = m.AppendSnapshot(state, from); int(from) == m.SnapshotSlots() {
 			return state
 		}
 	}
@@ -38,6 +38,9 @@ func decode(state []byte, slots uint32, base uint64) (*Machine, error) {
 	m := &Machine{}
 	m.Begin(8, base)
 	if err := m.Restore(state, base, 0, slots); err != nil {
+		return m, err
+	}
+	if err := m.Restored(); err != nil {
 		return m, err
 	}
 	return m, nil
@@ -115,6 +118,7 @@ func TestSnapshotRefuses(t *testing.T) {
 
 func FuzzSnapshot(f *testing.F) {
 	f.Add(encode(aState()), uint32(3))
+	f.Add(encode(fixState(nil)), uint32(4))
 	f.Fuzz(func(t *testing.T, state []byte, slots uint32) {
 		b, err := decode(state, min(slots, 1<<16), 100)
 		if err == nil && string(encode(b)) != string(state) {

@@ -20,6 +20,7 @@ const (
 	KindCursor      Kind = 4 // payload: seq u64 up to which the unnamed sink holds everything
 	KindTruncate    Kind = 5 // payload: seq u64 up to which entries may be freed
 	KindReader      Kind = 6 // payload: seq u64 up to which a reader holds everything, or ReaderGone; its name
+	KindFix         Kind = 7 // payload: records of FIX sessions, see FixRecord
 )
 
 // String returns the word that the file sink prints.
@@ -37,6 +38,8 @@ func (k Kind) String() string {
 		return "truncate"
 	case KindReader:
 		return "reader"
+	case KindFix:
+		return "fix"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -86,7 +89,7 @@ func Reader(payload []byte) (seq uint64, name []byte) { return le.Uint64(payload
 //	 5  u8   side             50  u16  symbolOff
 //	 6  u16  clOrdIDOff       52  u16  accountOff
 //	 8  u64  seq              54  u8   accountLen
-//	16  u64  prevHash         55  u8   0
+//	16  u64  prevHash         55  u8   flags
 //	24  u32  epoch            56  u16  qtyOff
 //	28  u32  session          58  u16  priceOff
 //	32  u64  clientSeq        60  u32  0
@@ -97,11 +100,21 @@ type Entry struct {
 	Seq       uint64
 	PrevHash  uint64 // hash of the entry before, 0 for the first of a log
 	Epoch     uint32
-	Session   uint32 // session slot, 0 if none
-	ClientSeq uint64
-	TimeNs    int64 // primary's receive time, unix nanoseconds
+	Session   uint32 // session slot, 0 if none; of an order with FlagFix a slot of the FIX sessions
+	ClientSeq uint64 // of an order with FlagFix its MsgSeqNum
+	TimeNs    int64  // primary's receive time, unix nanoseconds
 	Fields    Fields
+	Flags     uint8 // FlagFix of an order, otherwise 0
 }
+
+// FlagFix marks an order of a FIX session, whose numbers are state of the machine.
+const FlagFix uint8 = 1
+
+// IsFix reports whether an entry, as returned by DecodeEntry, is an order of a FIX session.
+func IsFix(entry []byte) bool { return entry[55]&FlagFix != 0 }
+
+// SlotOf returns the session slot of an entry, without decoding the rest.
+func SlotOf(entry []byte) uint32 { return le.Uint32(entry[28:]) }
 
 // Fields are the positions of the indexed fields in the payload. Offset 0 means that the
 // field is absent (a FIX message never begins with a value). Quantity and price end at the
@@ -128,7 +141,7 @@ func (e *Entry) Put(b []byte) {
 	b[48], b[49] = f.ClOrdIDLen, f.SymbolLen
 	le.PutUint16(b[50:], f.SymbolOff)
 	le.PutUint16(b[52:], f.AccountOff)
-	b[54], b[55] = f.AccountLen, 0
+	b[54], b[55] = f.AccountLen, e.Flags
 	le.PutUint16(b[56:], f.QtyOff)
 	le.PutUint16(b[58:], f.PriceOff)
 	le.PutUint32(b[60:], 0)
@@ -163,6 +176,7 @@ func DecodeEntry(b []byte, e *Entry) (entry []byte, err error) {
 	e.Session = le.Uint32(b[28:])
 	e.ClientSeq = le.Uint64(b[32:])
 	e.TimeNs = int64(le.Uint64(b[40:]))
+	e.Flags = b[55]
 	e.Fields = Fields{
 		Side: b[5], ClOrdIDOff: le.Uint16(b[6:]), ClOrdIDLen: b[48],
 		SymbolOff: le.Uint16(b[50:]), SymbolLen: b[49],
@@ -180,8 +194,8 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && e.Kind != KindFix {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix"}
 	}
 	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
@@ -189,8 +203,16 @@ func (e *Entry) check(b []byte) error {
 	if e.Seq == 0 {
 		return &EntryError{Field: "seq", Value: 0, Allowed: "1 or more"}
 	}
-	if b[55] != 0 || le.Uint32(b[60:]) != 0 {
+	if e.Flags&^FlagFix != 0 || e.Flags != 0 && e.Kind != KindOrder {
+		return &EntryError{Seq: e.Seq, Field: "flags", Value: uint64(e.Flags), Allowed: "0, and 1 for an order"}
+	}
+	if le.Uint32(b[60:]) != 0 {
 		return &EntryError{Seq: e.Seq, Field: "reserved", Value: uint64(le.Uint32(b[60:])), Allowed: "0"}
+	}
+	if e.Kind == KindFix {
+		if err := checkFix(e.Seq, b[HeaderSize:e.Size]); err != nil {
+			return err
+		}
 	}
 	f := &e.Fields
 	if e.Kind == KindOrder && (f.ClOrdIDOff == 0 || f.ClOrdIDLen == 0) {

@@ -24,6 +24,9 @@ func (r *Replica) append(e *order.Entry, payload []byte, hint uint32, p pending)
 // apply applies an entry that this replica has just stored, whichever replica made it.
 func (r *Replica) apply(e *order.Entry, payload []byte) {
 	r.count.EntriesStored++
+	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
+		r.noteFix(e, payload)
+	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
 		r.live.Apply(e, payload)
 	}

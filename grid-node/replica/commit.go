@@ -34,6 +34,8 @@ func (r *Replica) advance() {
 		case pendingOpen:
 			s := r.live.Sessions.At(p.slot)
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
+		case pendingFixOpen, pendingFixSubmit, pendingFixRefusal, pendingFixStep:
+			r.fixCommitted(&p, seq)
 		}
 	}
 	r.answerWaits()
@@ -71,6 +73,12 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeSubmit, p.requestID, p.slot)
 		case pendingOpen:
 			r.notPrimary(p.conn, wire.TypeOpenSession, p.requestID, 0)
+		case pendingFixOpen:
+			r.notPrimary(p.conn, wire.TypeFixOpen, p.requestID, 0)
+		case pendingFixSubmit, pendingFixRefusal:
+			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
+		case pendingFixStep:
+			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
 		}
 	}
 	r.primary.pend.clear()

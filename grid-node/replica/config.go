@@ -180,6 +180,7 @@ func (r *Replica) becomePrimary(before Role) {
 		p.peers = p.peers[:0]
 		p.pend.clear()
 		r.seats.forget()
+		r.fix.forget()
 		if mutant(mutDedupeForgotten) {
 			r.live.Sessions.ForgetReplies()
 		}

@@ -125,5 +125,12 @@ const (
 	mutPromoteKeepsEpoch
 	mutForcedKeepsLineage
 	mutFenceForgotten
+	mutFixUnasked
+	mutFixOpenUncommitted
+	mutFixFenceIgnored
+	mutFixPrevUnchecked
+	mutFixRefusalUnlogged
+	mutFixStepUncommitted
+	mutFixPagesKept
 	mutants
 )

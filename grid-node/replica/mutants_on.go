@@ -139,7 +139,16 @@ var mutantList = [mutants]Mutant{
 	mutPromoteKeepsEpoch:     {"promote-keeps-epoch", "a promoted site begins with an epoch below those of its log"},
 	mutForcedKeepsLineage:    {"forced-keeps-lineage", "a forced promotion stays in the lineage of the lost site"},
 	mutFenceForgotten:        {"fence-forgotten", "a site that hears of another one's later term goes on taking orders"},
-	mutAttemptEqual:          {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
+
+	mutFixUnasked:         {"fix-unasked", "a FIX session is opened although a member does not know its entries"},
+	mutFixOpenUncommitted: {"fix-open-uncommitted", "a FIX session is said to be open before its opening is committed"},
+	mutFixFenceIgnored:    {"fix-fence-ignored", "a gateway that was replaced goes on with its FIX session"},
+	mutFixPrevUnchecked:   {"fix-prev-unchecked", "an order of a FIX session is taken although one before it was not"},
+	mutFixRefusalUnlogged: {"fix-refusal-unlogged", "the refusal of an order of a FIX session has no entry"},
+	mutFixStepUncommitted: {"fix-step-uncommitted", "a heartbeat of a FIX session gets its number before that is committed"},
+	mutFixPagesKept:       {"fix-pages-kept", "after a reset of a FIX session reports of before are sent again"},
+
+	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 
 // Mutants lists all variants, those of the machine last; the first is the correct

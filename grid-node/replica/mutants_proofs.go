@@ -68,7 +68,16 @@ var proofs = [mutants]string{
 	mutFenceForgotten:        "^TestScripts$/^standby_fenced$",
 	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",
 	mutConnectionsKept:       "^TestScripts$/^old_connection$",
-	mutAttemptEqual:          "^TestScripts$/^fence$",
+
+	mutFixUnasked:         "^TestScripts$/^fix_versions$",
+	mutFixOpenUncommitted: "^TestScripts$/^fix_open$",
+	mutFixFenceIgnored:    "^TestScripts$/^fix_take$",
+	mutFixPrevUnchecked:   "^TestScripts$/^fix_chain$",
+	mutFixRefusalUnlogged: "^TestScripts$/^fix_refusals$",
+	mutFixStepUncommitted: "^TestScripts$/^fix_steps$",
+	mutFixPagesKept:       "^TestScripts$/^fix_resend$",
+
+	mutAttemptEqual: "^TestScripts$/^fence$",
 }
 
 // Proof of a mutant: the package below grid-node and the test in it; "" the simulator's.

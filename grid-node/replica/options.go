@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -39,6 +40,7 @@ type Limits struct {
 	// PendingReadBytes bounds their answers: 16 MiB. They are sent at once, and must not
 	// exceed a connection's output limit.
 	PendingReadBytes int
+	FixSessions      int // FIX sessions, of all clients; 16384
 	Sessions         int // open sessions; 4096
 	ClientSessions   int // open sessions of one client; a quarter of Sessions
 	Window           int // replies kept per session, submits a session may have in flight; 512, a power of two
@@ -118,6 +120,7 @@ func (l *Limits) fill() error {
 	l.InFlightBytes = or(l.InFlightBytes, 16<<20)
 	l.PendingReads = powerOfTwo(or(l.PendingReads, 16384))
 	l.PendingReadBytes = or(l.PendingReadBytes, 16<<20)
+	l.FixSessions = min(or(l.FixSessions, 16384), machine.MaxFix)
 	l.Sessions = or(l.Sessions, 4096)
 	l.ClientSessions = or(l.ClientSessions, max(1, l.Sessions/4))
 	l.Window = or(l.Window, 512)

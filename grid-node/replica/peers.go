@@ -22,6 +22,7 @@ type peer struct {
 	draining   bool   // it announced that it is about to stop
 	differs    bool   // its state differs, and it is removed for that
 	digested   uint64 // entry of the last one sent to it
+	knowsFix   bool   // it announced that it knows entries of FIX sessions
 	full       bool   // it announced that only its memory reserve is left
 	fullAt     int64  // when
 	inSyncAt   int64  // when this primary had it in sync first
@@ -136,6 +137,7 @@ func (r *Replica) prepareAck(frame []byte) error {
 	p.heardAt, p.knowsEpoch = r.now.Mono, true
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
+	p.knowsFix = p.knowsFix || m.Flags&wire.FlagFix != 0
 	r.arbiterProved(p, m.Flags)
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono

@@ -17,6 +17,11 @@ const (
 	pendingNone   pendingKind = iota // no request: a noop, a cursor, an entry of the previous primary
 	pendingSubmit                    // answered by Ack
 	pendingOpen                      // answered by SessionOpened
+
+	pendingFixOpen    // answered by FixOpened
+	pendingFixSubmit  // answered by FixAck
+	pendingFixRefusal // answered by FixAck
+	pendingFixStep    // answered by FixStepped
 )
 
 // pendings is a ring over the entries that are prepared and not committed: entry seq has

@@ -67,6 +67,9 @@ func (r *Replica) prepare(frame []byte) error {
 // hintOf returns the hint of the ClOrdID of the entry that b may begin with.
 func (r *Replica) hintOf(b []byte) uint32 {
 	if id := order.PeekClOrdID(b); id != nil {
+		if order.IsFix(b) {
+			return r.store.HintFix(id, order.SlotOf(b))
+		}
 		return r.store.Hint(id)
 	}
 	return 0
@@ -177,7 +180,7 @@ func (r *Replica) flushAck() {
 
 func (r *Replica) sendAck() {
 	last, hash := r.store.Last()
-	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags()}
+	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags() | wire.FlagFix}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendPrepareAck(r.out.buf, r.part, &m)
 	r.out.send(r.cfg.Primary.Address, off, nil)

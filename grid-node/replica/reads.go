@@ -28,6 +28,7 @@ type readKind uint8
 const (
 	readOrder readKind = iota
 	readSession
+	readFixSession
 	readDuplicate // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
 )
 
@@ -35,6 +36,8 @@ func (rd *read) frameType() wire.Type {
 	switch rd.kind {
 	case readSession:
 		return wire.TypeOpenSession
+	case readFixSession:
+		return wire.TypeFixOpen
 	case readDuplicate:
 		return wire.TypeSubmit
 	}
@@ -189,6 +192,13 @@ func (r *Replica) answer(rd *read) {
 	switch rd.kind {
 	case readDuplicate:
 		r.rejectDuplicate(rd.conn, rd.reqID, rd.slot, rd.seq)
+		return
+	case readFixSession:
+		if s := r.live.Fix.Find(rd.slot, uint32(rd.seq)); s == nil || s.Attempt != uint32(rd.commit) {
+			r.notPrimary(rd.conn, wire.TypeFixOpen, rd.reqID, 0) // opened anew in the meantime
+			return
+		}
+		r.fixOpened(rd.conn, rd.reqID, rd.slot, 0)
 		return
 	case readSession:
 		if s := r.live.Sessions.Find(rd.slot, uint32(rd.commit)); s == nil {

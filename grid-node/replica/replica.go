@@ -44,6 +44,7 @@ type Replica struct {
 	live    machine.Machine // state after all entries
 	base    machine.Machine // state after the freed entries
 	seats   seats
+	fix     fixSessions
 	readers []reader
 	marks   marks
 	mayFree uint64 // highest position to free up to in a committed entry; see freeSome
@@ -216,6 +217,14 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.linkOpen(ev.Conn, ev.Frame)
 	case wire.TypeLinkEntries:
 		err = r.linkEntries(ev.Conn, ev.Frame)
+	case wire.TypeFixOpen:
+		err = r.fixOpen(ev.Conn, ev.Frame)
+	case wire.TypeFixSubmit:
+		err = r.fixSubmit(ev.Conn, ev.Frame)
+	case wire.TypeFixStep:
+		err = r.fixStep(ev.Conn, ev.Frame)
+	case wire.TypeFixResend:
+		err = r.fixResend(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return

@@ -32,6 +32,7 @@ type script struct {
 	w        *world
 	source   *source               // of a standby
 	sessions map[uint64]sessionKey // by client
+	fixes    map[uint64]fixKey     // by client
 	owner    uint64                // of the sessions opened now
 	attempts map[int]int           // by session id
 	reqID    uint64
@@ -51,7 +52,7 @@ func (s *script) run(d *datadriven.TestData) string {
 	} else if s.w == nil {
 		d.Fatalf(s.t, "the first command has to be cluster")
 	}
-	if d.Cmd != "cluster" && !s.traffic(d) && !s.link(d) && !s.fault(d) && !s.look(d) {
+	if d.Cmd != "cluster" && !s.traffic(d) && !s.link(d) && !s.fix(d) && !s.fault(d) && !s.look(d) {
 		d.Fatalf(s.t, "unknown command %q; testdata/README.md lists them", d.Cmd)
 	}
 	s.checkStandby()
@@ -95,6 +96,9 @@ func (s *script) cluster(d *datadriven.TestData) {
 	}
 	s.w = newWorld(s.t, opt)
 	s.sessions, s.attempts = map[uint64]sessionKey{}, map[int]int{}
+	s.fixes = map[uint64]fixKey{}
+	s.w.older = ""
+	arg(d, "older", &s.w.older)
 	s.w.faults.cut = map[[2]string]bool{}
 	s.w.quiet = !d.HasArg("trace")
 	if !d.HasArg("unclaimed") {
@@ -188,6 +192,7 @@ func (s *script) send(n *node, client uint64, frame []byte) {
 			s.refused++
 			s.lastReject = replyText(f)
 		}
+		s.fixAnswer(conn, f)
 		if wire.FrameType(f) == wire.TypeSessionOpened {
 			var m wire.SessionOpened
 			_ = wire.DecodeSessionOpened(f, &m)

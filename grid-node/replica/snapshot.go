@@ -16,7 +16,7 @@ import (
 type installState struct {
 	base    uint64 // its last entry, 0: no transfer
 	state   machine.Machine
-	next    uint32 // session slot to request
+	next    uint32 // slot to request
 	askedAt int64
 }
 
@@ -77,7 +77,7 @@ func (r *Replica) snapshotRequest(frame []byte) error {
 	p.heardAt, p.wantedAt = r.now.Mono, r.now.Mono
 	p.reached()
 	base, hash := r.store.Base()
-	slots := uint32(r.base.Sessions.Slots())
+	slots := uint32(r.base.SnapshotSlots())
 	if m.Base != base || m.From > slots {
 		if p.stage == stageInstalling {
 			r.joinReplyTo(&p.Member, wire.JoinAccepted, base+1, "")
@@ -107,7 +107,11 @@ func (r *Replica) snapshot(frame []byte) error {
 		return nil
 	}
 	r.backup.heardAt = r.now.Mono
-	if err := in.state.Restore(m.State, m.Base, m.From, m.Next); err != nil {
+	err := in.state.Restore(m.State, m.Base, m.From, m.Next)
+	if err == nil && m.Next >= m.Slots {
+		err = in.state.Restored()
+	}
+	if err != nil {
 		*in = installState{}
 		r.backup.accepted = false // and restart from the beginning
 		return &wire.FrameError{Type: wire.TypeSnapshot, Field: err.Field, Value: err.Value, Allowed: err.Allowed}
@@ -137,6 +141,7 @@ func (r *Replica) install(base, hash uint64) {
 	}
 	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}
+	r.fix = fixSessions{}
 	r.mayFree = base
 	r.readersBehind(&state)
 	r.logged.begin(r)

@@ -94,6 +94,9 @@ func (r *Replica) freeSome() {
 		if !mutant(mutFreeUnapplied) || e.Kind != order.KindOrder {
 			r.base.Apply(&e, order.Payload(entry))
 		}
+		if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
+			r.fix.freedFix(&e, order.Payload(entry))
+		}
 		r.store.FreeFirst(&e)
 	}
 	if r.role == RolePrimary && to > base {

@@ -36,6 +36,7 @@ type world struct {
 	// committed is the hash of every entry that any replica ever committed.
 	committed map[uint64]uint64
 	lineage   uint64 // of committed
+	older     string // a pod whose release does not know FIX sessions
 }
 
 type worldOptions struct {
@@ -288,6 +289,9 @@ func (w *world) short(s string) string {
 func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 	if w.opt.proved && wire.FrameType(frame) == wire.TypePrepareAck {
 		frame[5] |= wire.FlagReachesArbiter
+	}
+	if wire.FrameType(frame) == wire.TypePrepareAck && from.pod == w.older {
+		frame[5] &^= wire.FlagFix
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

@@ -59,7 +59,7 @@ func (s *Store) FreeFirst(e *order.Entry) {
 	pos := s.seqs.get(seq)
 	entry := s.entry(seq)
 	if e.Kind == order.KindOrder {
-		s.keys.remove(s.keys.hash(order.ClOrdID(entry)), pos)
+		s.keys.remove(s.hintOf(e, order.Payload(entry)), pos)
 		s.orders--
 	}
 	s.baseHash = s.HashAt(seq)

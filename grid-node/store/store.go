@@ -144,7 +144,11 @@ func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 	if e.Kind != order.KindOrder {
 		return 0
 	}
-	return s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
+	hint := s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
+	if e.Flags&order.FlagFix != 0 {
+		return ofFix(hint, e.Session)
+	}
+	return hint
 }
 
 // headroom is the part of the limit (one in 32) that Append leaves to AppendEntry: a

@@ -11,6 +11,8 @@ const (
 	// FlagLeased on Prepare, Beacon and Heartbeat: the sender answers leased reads, so its
 	// successor has to wait out the lease first.
 	FlagLeased uint8 = 2
+	// FlagFix on PrepareAck: the sender knows entries of FIX sessions.
+	FlagFix uint8 = 4
 	// FlagDraining on PrepareAck, HeartbeatAck and Join: the sender is about to stop. It
 	// is not a hand-over target, and its primary retires it.
 	FlagDraining uint8 = 8

@@ -45,7 +45,8 @@ func TestEveryCut(t *testing.T) {
 			cut := bytes.Clone(frame[:n])
 			le.PutUint32(cut, uint32(n))
 			_, err := c.Decode(cut)
-			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries || c.Type == TypeLinkEntries || c.Type == TypeQuery || c.Type == TypeQueryRows || c.Type == TypeQueryEnd
+			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries || c.Type == TypeLinkEntries || c.Type == TypeQuery || c.Type == TypeQueryRows || c.Type == TypeQueryEnd ||
+				c.Type == TypeFixSubmit || c.Type == TypeFixAck || c.Type == TypeFixResent
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.Type, len(frame), n)
 			}
@@ -127,6 +128,29 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeLinkOpen, func(f []byte) []byte { f[19] = 0x80; return f }, "frame LinkOpen: term is 2147483649, allowed: at most 2147483647"},
 		{TypeLinkState, func(f []byte) []byte { f[32] = 6; return f }, "frame LinkState: commitSeq is 6, allowed: at most seq"},
 		{TypeLinkState, func(f []byte) []byte { return grow(f, 1) }, "frame LinkState: length is 73, allowed: exactly 72 bytes"},
+		{TypeFixOpen, func(f []byte) []byte { clear(f[24:40]); return f }, "frame FixOpen: id is 0, allowed: the hash of the session's names, not all 0"},
+		{TypeFixOpen, func(f []byte) []byte { f[55] = 0x40; return f }, "frame FixOpen: seq is 4611686018427387905, allowed: below 2^62"},
+		{TypeFixOpened, func(f []byte) []byte { return grow(f, 1) }, "frame FixOpened: length is 73, allowed: exactly 72 bytes"},
+		{TypeFixSubmit, func(f []byte) []byte { f[8] = 1; return f }, "frame FixSubmit: seq is 1, allowed: above prev, and below 2^62"},
+		{TypeFixSubmit, func(f []byte) []byte { f[15] = 0x40; return f }, "frame FixSubmit: seq is 4611686018427387913, allowed: above prev, and below 2^62"},
+		{TypeFixSubmit, func(f []byte) []byte { return grow(f, MaxPayload) }, "frame FixSubmit: payload is 65482, allowed: at most 65472 bytes"},
+		{TypeFixAck, func(f []byte) []byte { return grow(f, MaxFixBody) }, "frame FixAck: body is 4099, allowed: at most 4096 bytes"},
+		{TypeFixStep, func(f []byte) []byte { f[24] = 0; return f }, "frame FixStep: nRecords is 0, allowed: 1..1024, in a frame of at most 61440 bytes"},
+		{TypeFixStep, func(f []byte) []byte { f[25] = 5; return f }, "frame FixStep: nRecords is 1282, allowed: 1..1024, in a frame of at most 61440 bytes"},
+		{TypeFixStep, func(f []byte) []byte { return grow(f, MaxFixStep) }, "frame FixStep: nRecords is 2, allowed: 1..1024, in a frame of at most 61440 bytes"},
+		{TypeFixStep, func(f []byte) []byte { f[24] = 3; return f }, "frame FixStep: records is 0, allowed: 32 bytes and the body"},
+		{TypeFixStep, func(f []byte) []byte { f[fixStepFixed+32+14] = 9; return f }, "frame FixStep: bodySize is 9, allowed: 0..4096, and no more than the bytes that follow"},
+		{TypeFixStep, func(f []byte) []byte { f[fixStepFixed+12] = 1; return f }, "frame FixStep: op is 1, allowed: 2 step, 3 refusal"},
+		{TypeFixStep, func(f []byte) []byte { f[fixStepFixed+13] = 0; return f }, "frame FixStep: outs is 0, allowed: 1..255 and no body for a step, 1 for a refusal"},
+		{TypeFixStep, func(f []byte) []byte { f[fixStepFixed+32+12] = 2; return f }, "frame FixStep: outs is 1, allowed: 1..255 and no body for a step, 1 for a refusal"},
+		{TypeFixStep, func(f []byte) []byte { f[fixStepFixed+16] = 0; return f }, "frame FixStep: in is 0, allowed: 1..2^62"},
+		{TypeFixStep, func(f []byte) []byte { f[fixStepFixed+32] = 5; return f }, "frame FixStep: slot is 5, allowed: rising slots"},
+		{TypeFixStep, func(f []byte) []byte { return grow(f, 8) }, "frame FixStep: tail is 8, allowed: no bytes after the last field"},
+		{TypeFixStepped, func(f []byte) []byte { f[32] = 3; return f }, "frame FixStepped: nRecords is 3, allowed: 0..1024, and all of them in the frame"},
+		{TypeFixResend, func(f []byte) []byte { f[32] = 0; return f }, "frame FixResend: first is 0, allowed: 1 to through, which is below 2^62"},
+		{TypeFixResend, func(f []byte) []byte { f[40] = 1; return f }, "frame FixResend: first is 2, allowed: 1 to through, which is below 2^62"},
+		{TypeFixResent, func(f []byte) []byte { return shrink(f, len(f)-8) }, "frame FixResent: entries is 80, allowed: numbers, each with an entry padded to 8 bytes"},
+		{TypeFixResent, func(f []byte) []byte { clear(f[fixResentFixed+8 : fixResentFixed+12]); return f }, "frame FixResent: entries is 88, allowed: numbers, each with an entry padded to 8 bytes"},
 		{TypeReject, func(f []byte) []byte { f[36] = 0; return f }, "frame Reject: textLen is 0, allowed: the bytes that follow, at most 1024"},
 		{TypeNotPrimary, func(f []byte) []byte { f[32] = 250; return f }, "frame NotPrimary: addressLen is 250, allowed: no more than the bytes that follow"},
 		{TypeGet, func(f []byte) []byte { f[24] = 3; return f }, "frame Get: by is 3, allowed: 1 id, 2 clOrdID"},
@@ -139,7 +163,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeSnapshot, func(f []byte) []byte { clear(f[32:40]); return f }, "frame Snapshot: base is 0, allowed: 1 or more"},
 		{TypeSnapshot, func(f []byte) []byte { f[52] = 3; return f }, "frame Snapshot: next is 3, allowed: more than from, at most slots"},
 		{TypeSnapshot, func(f []byte) []byte { f[52] = 0; return f }, "frame Snapshot: next is 0, allowed: more than from, at most slots"},
-		{TypeSnapshot, func(f []byte) []byte { f[58] = 2; return f }, "frame Snapshot: slots is 131074, allowed: 0..65536"},
+		{TypeSnapshot, func(f []byte) []byte { f[58] = 3; return f }, "frame Snapshot: slots is 196610, allowed: 0..196608"},
 		{TypeGetReply, func(f []byte) []byte { f[32] = 1; return f }, "frame GetReply: entry is 80, allowed: an entry when found, none otherwise"},
 		{TypeFollow, func(f []byte) []byte { clear(f[36:40]); return f }, "frame Follow: window is 0, allowed: 1 or more bytes"},
 		{TypeFollow, func(f []byte) []byte { f[40] = 2; return f }, "frame Follow: filter is 2, allowed: 0 none, 1 account"},

@@ -95,6 +95,17 @@ func log() (out [][]byte) {
 	return out
 }
 
+// fixSteps is a step of one FIX session and a refusal of another.
+func fixSteps() []byte {
+	b := order.AppendFixRecord(nil, &order.FixRecord{Slot: 4, Attempt: 7, Generation: 2, In: 9, Op: order.FixStep, Outs: 3})
+	return order.AppendFixRecord(b, &order.FixRecord{Slot: 5, Attempt: 1, Generation: 1, In: 3, Op: order.FixRefusal, Outs: 1, Body: []byte("why")})
+}
+
+func fixOpening() []byte {
+	o := order.FixOpening{ID: [2]uint64{0x0123456789abcdef, 0xfedcba9876543210}, Day: 20780, Form: 1, Flags: order.FixReset}
+	return order.AppendFixRecord(nil, &order.FixRecord{Slot: 4, Attempt: 7, Generation: 2, In: 2, Op: order.FixOpen, Outs: 1, Body: o.Append(nil)})
+}
+
 func orderEntry() []byte { return log()[2] }
 
 // padded is entry as it is sent among others.
@@ -125,6 +136,9 @@ func entries() (out []frame) {
 		{"truncate", order.Entry{Kind: order.KindTruncate, Seq: most, PrevHash: 1}, seq},
 		{"reader", order.Entry{Kind: order.KindReader, Seq: 9}, order.AppendReader(nil, 7, "kafka")},
 		{"reader removed, longest name", order.Entry{Kind: order.KindReader, Seq: 9}, order.AppendReader(nil, order.ReaderGone, "abcdefghijklmnopqrstuvwxyz-01234")},
+		{"fix, two records", order.Entry{Kind: order.KindFix, Seq: 9}, fixSteps()},
+		{"fix, an opening", order.Entry{Kind: order.KindFix, Seq: 9}, fixOpening()},
+		{"order of a FIX session", order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Seq: 10, Epoch: 1, Session: 5, ClientSeq: 1<<62 - 1}, cancel},
 		{"order without account and price", order.Entry{Kind: order.KindOrder, Seq: 10, Epoch: 1, Session: 1<<32 - 1, ClientSeq: most, TimeNs: 1<<63 - 1}, cancel},
 	} {
 		out = append(out, frame{name: e.name, bytes: put(e.e, e.payload)})
@@ -144,9 +158,12 @@ func hostileEntries() (out []frame) {
 	add("padding cut", orderEntry())
 	add("padding not zero", set(len(good)-1, 1))
 	add("kind 0", set(4, 0))
-	add("kind 7", set(4, 7))
+	add("kind 8", set(4, 8))
 	add("seq 0", set(8, 0))
-	add("reserved byte 55", set(55, 1))
+	add("unknown flag in byte 55", set(55, 2))
+	add("noop with the flag of a FIX session", with(noop, func(b []byte) { b[55] = 1 }))
+	add("fix without a record", put(order.Entry{Kind: order.KindFix, Seq: 9}, nil))
+	add("fix with slots that fall", put(order.Entry{Kind: order.KindFix, Seq: 9}, append(fixSteps()[24:], fixSteps()[:24]...)))
 	add("reserved bytes at 60", set(60, 1))
 	add("order without ClOrdID", set(6, 0, 0))
 	add("ClOrdID of no bytes", set(48, 0))

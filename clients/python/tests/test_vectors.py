@@ -15,7 +15,10 @@ from ordergrid.errors import FrameError, InvalidArgument
 VECTORS = pathlib.Path(__file__).parents[3] / "docs" / "protocol" / "vectors"
 
 # Frames of the node's file sinks, which this client does not read.
-NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "LinkEntries", "LinkState", "Query", "QueryRows", "QueryEnd", "QueryCancel"}
+NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "LinkEntries", "LinkState"} | {
+    "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixStep", "FixStepped", "FixResend", "FixResent",
+    "Query", "QueryRows", "QueryEnd", "QueryCancel",
+}  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {
     x.name: x for module in (wire, _frames) for x in vars(module).values() if isinstance(x, wire.Layout)

@@ -12,7 +12,7 @@ from ._xxh64 import xxh64
 from .errors import FrameError, InvalidArgument
 from .wire import MAX_PARTITIONS
 
-KINDS = {1: "noop", 2: "order", 3: "session", 4: "cursor", 5: "truncate", 6: "reader"}
+KINDS = {1: "noop", 2: "order", 3: "session", 4: "cursor", 5: "truncate", 6: "reader", 7: "fix"}
 ORDER = 2
 _FIXED_PAYLOAD = {1: 16, 3: 16, 4: 8, 5: 8}
 _header = struct.Struct("<IBBHQQIIQqBBHHBBHHI")
@@ -89,13 +89,12 @@ def read_entry(data: bytes) -> LogEntry:
     size, seq = fields[0], fields[4]
     if not 64 <= size <= 65536 or size > len(data):
         raise _wrong(seq, "size", size, "64..65536 and no more than the bytes there")
-    reserved = fields[15] or fields[18]
     e = LogEntry._make((*fields[:15], fields[16], fields[17], data[:size]))
-    _check(e, reserved)
+    _check(e, fields[15], fields[18])
     return e
 
 
-def _check(e: LogEntry, reserved: int) -> None:
+def _check(e: LogEntry, flags: int, reserved: int) -> None:
     payload = e.size - 64
     if e.kind not in KINDS:
         raise _wrong(e.seq, "kind", e.kind, ", ".join(f"{k} {v}" for k, v in KINDS.items()))
@@ -105,8 +104,12 @@ def _check(e: LogEntry, reserved: int) -> None:
         raise _wrong(e.seq, "size", e.size, "72 and a name of 1 to 32 lowercase letters, digits and hyphens")
     if not e.seq:
         raise _wrong(0, "seq", 0, "1 or more")
+    if flags > 1 or flags and e.kind != ORDER:
+        raise _wrong(e.seq, "flags", flags, "0, and 1 for an order")
     if reserved:
         raise _wrong(e.seq, "reserved", reserved, "0")
+    if e.kind == 7:
+        _check_fix(e.seq, e.raw[64:])
     if e.kind == ORDER and not (e.cl_ord_id_off and e.cl_ord_id_len):
         raise _wrong(e.seq, "clOrdIDOff", e.cl_ord_id_off, "1 or more: an order has a ClOrdID")
     if e.kind != ORDER and (e.side or e.cl_ord_id_off or any(e[10:17])):
@@ -118,6 +121,23 @@ def _check(e: LogEntry, reserved: int) -> None:
     ):  # fmt: skip
         if off + n > payload:
             raise _wrong(e.seq, name, off, "an offset inside the payload")
+
+
+def _check_fix(seq: int, records: bytes) -> None:
+    """The form of the records of FIX sessions, as far as a reader needs it."""
+    if not records:
+        raise _wrong(seq, "size", 64, "64 and one record or more for a fix entry")
+    last, at = -1, 0
+    while at < len(records):
+        if len(records) - at < 24:
+            raise _wrong(seq, "record", len(records) - at, "24 bytes and the body")
+        slot, body = struct.unpack_from("<I14xH", records, at)
+        end = at + 24 + (body + 7 & ~7)
+        if body > 4096 or end > len(records):
+            raise _wrong(seq, "bodySize", body, "0..4096, and no more than the bytes there")
+        if slot <= last:
+            raise _wrong(seq, "slot", slot, "rising slots")
+        last, at = slot, end
 
 
 def read_entries(data: bytes) -> Iterator[LogEntry]:

@@ -25,7 +25,9 @@ public final class LogEntry {
         /** Entries before may be freed. */
         TRUNCATE,
         /** What a named sink holds. */
-        READER;
+        READER,
+        /** Numbers of FIX sessions. */
+        FIX;
 
         private static final Kind[] ALL = values();
     }
@@ -82,7 +84,7 @@ public final class LogEntry {
         int kind = b[at + 4] & 0xFF;
         int payload = size - Wire.ENTRY_HEADER;
         if (kind < 1 || kind > Kind.ALL.length) {
-            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader");
+            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix");
         }
         int want = switch (kind()) {
             case NOOP, SESSION -> 16;
@@ -98,8 +100,14 @@ public final class LogEntry {
         if (seq() == 0) {
             throw bad("seq", 0, "1 or more");
         }
-        if (b[at + 55] != 0 || (int) INT.get(b, at + 60) != 0) {
+        if ((b[at + 55] & 0xFE) != 0 || b[at + 55] != 0 && kind() != Kind.ORDER) {
+            throw bad("flags", b[at + 55] & 0xFF, "0, and 1 for an order");
+        }
+        if ((int) INT.get(b, at + 60) != 0) {
             throw bad("reserved", (int) INT.get(b, at + 60) & 0xFFFFFFFFL, "0");
+        }
+        if (kind() == Kind.FIX) {
+            checkFix(at + Wire.ENTRY_HEADER, at + size);
         }
         boolean order = kind() == Kind.ORDER;
         if (order && (off(6) == 0 || b[at + 48] == 0)) {
@@ -113,6 +121,29 @@ public final class LogEntry {
         inside("accountOff", off(52), b[at + 54] & 0xFF, payload);
         inside("qtyOff", off(56), off(56) == 0 ? 0 : 1, payload);
         inside("priceOff", off(58), off(58) == 0 ? 0 : 1, payload);
+    }
+
+    /** The form of the records of FIX sessions, as far as a reader needs it. */
+    private void checkFix(int from, int to) throws FrameException {
+        if (from == to) {
+            throw bad("size", size, "64 and one record or more for a fix entry");
+        }
+        for (long last = -1; from < to; ) {
+            if (to - from < 24) {
+                throw bad("record", to - from, "24 bytes and the body");
+            }
+            long slot = (int) INT.get(b, from) & 0xFFFFFFFFL;
+            int body = (b[from + 18] & 0xFF) | (b[from + 19] & 0xFF) << 8;
+            int end = from + 24 + (body + 7 & ~7);
+            if (body > 4096 || end > to) {
+                throw bad("bodySize", body, "0..4096, and no more than the bytes there");
+            }
+            if (slot <= last) {
+                throw bad("slot", slot, "rising slots");
+            }
+            last = slot;
+            from = end;
+        }
     }
 
     private boolean readerName(int from, int to) {

@@ -1,0 +1,79 @@
+package frametext
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fixRequest is a gateway's frame about FIX sessions, or one without details.
+func fixRequest(frame []byte) string {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeFixOpen:
+		var m wire.FixOpen
+		_ = wire.DecodeFixOpen(frame, &m)
+		return fmt.Sprintf("FixOpen %d: id %x-%x held %d day %d logon %d flags %d", m.ReqID, m.IDHi, m.IDLo, m.Held, m.Day, m.Seq, m.Flags)
+	case wire.TypeFixSubmit:
+		var m wire.FixSubmit
+		_ = wire.DecodeFixSubmit(frame, &m)
+		return fmt.Sprintf("FixSubmit slot %d attempt %d number %d after %d: %s", m.Slot, m.Attempt, m.Seq, m.Prev, clOrdID(m.Payload))
+	case wire.TypeFixStep:
+		var m wire.FixStep
+		_ = wire.DecodeFixStep(frame, &m)
+		var b strings.Builder
+		for _, r := range m.Records {
+			fmt.Fprintf(&b, ", slot %d op %d in %d outs %d", r.Slot, r.Op, r.In, r.Outs)
+		}
+		return fmt.Sprintf("FixStep %d%s", m.ReqID, b.String())
+	case wire.TypeFixResend:
+		var m wire.FixResend
+		_ = wire.DecodeFixResend(frame, &m)
+		return fmt.Sprintf("FixResend %d: slot %d numbers %d..%d", m.ReqID, m.Slot, m.First, m.Through)
+	default:
+		return t.String()
+	}
+}
+
+// fixReply is a node's frame about FIX sessions, or one without details.
+func fixReply(frame []byte) string {
+	switch t := wire.FrameType(frame); t {
+	case wire.TypeFixOpened:
+		var m wire.FixOpened
+		_ = wire.DecodeFixOpened(frame, &m)
+		return fmt.Sprintf("FixOpened slot %d generation %d attempt %d day %d form %d: in %d out %d, Logon %d", m.Slot, m.Generation, m.Attempt, m.Day, m.Form, m.In, m.Out, m.Number)
+	case wire.TypeFixAck:
+		var m wire.FixAck
+		_ = wire.DecodeFixAck(frame, &m)
+		if m.Code != 0 {
+			return fmt.Sprintf("FixAck %d: refused (%s) as entry %d, report %d, body of %d bytes", m.Seq, m.Code, m.Entry, m.Number, len(m.Body))
+		}
+		return fmt.Sprintf("FixAck %d: entry %d, report %d", m.Seq, m.Entry, m.Number)
+	case wire.TypeFixStepped:
+		var m wire.FixStepped
+		_ = wire.DecodeFixStepped(frame, &m)
+		var b strings.Builder
+		for _, r := range m.Records {
+			if r.Code != 0 {
+				fmt.Fprintf(&b, ", slot %d refused: %s %d", r.Slot, r.Code, r.First)
+			} else {
+				fmt.Fprintf(&b, ", slot %d from number %d", r.Slot, r.First)
+			}
+		}
+		return fmt.Sprintf("FixStepped %d: entry %d%s", m.ReqID, m.Entry, b.String())
+	case wire.TypeFixResent:
+		var m wire.FixResent
+		_ = wire.DecodeFixResent(frame, &m)
+		var b strings.Builder
+		for rest := m.Entries; len(rest) > 0; {
+			var number uint64
+			var entry []byte
+			number, entry, rest = wire.NextResent(rest)
+			fmt.Fprintf(&b, ", %d is entry %d", number, order.Seq(entry))
+		}
+		return fmt.Sprintf("FixResent %d%s, next %d", m.ReqID, b.String(), m.Next)
+	default:
+		return t.String()
+	}
+}

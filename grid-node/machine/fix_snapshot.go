@@ -1,0 +1,56 @@
+package machine
+
+// appendTo appends the record of a slot in a snapshot, 64 bytes.
+func (s *FixSession) appendTo(dst []byte) []byte {
+	open := uint64(0)
+	if s.Open {
+		open = 1
+	}
+	for _, v := range [...]uint64{
+		s.ID[0], s.ID[1], s.In, s.Out, s.Touched, uint64(s.Generation)<<32 | uint64(s.Attempt), uint64(s.Day)<<32 | uint64(s.Form)<<8 | open, 0,
+	} {
+		dst = le.AppendUint64(dst, v)
+	}
+	return dst
+}
+
+// fix reads the record of a slot.
+func (d *decoder) fix(x *Fix, slot uint32) {
+	s := FixSession{ID: [2]uint64{d.u64("fixIDHi"), d.u64("fixIDLo")}, In: d.u64("fixIn"), Out: d.u64("fixOut"), Touched: d.seq("fixTouched")}
+	attempts, rest := d.u64("fixGeneration"), d.u64("fixDay")
+	if zero := d.u64("fixReserved"); zero != 0 {
+		d.fail("fixReserved", zero, "0")
+	}
+	s.Generation, s.Attempt = uint32(attempts>>32), uint32(attempts)
+	s.Day, s.Form, s.Open = uint32(rest>>32), uint8(rest>>8), rest&1 != 0
+	_, twice := x.byID[s.ID]
+	switch {
+	case d.err != nil:
+		return
+	case rest&0xffff00fe != 0:
+		d.fail("fixOpen", rest&0xffff00fe, "0 or 1, and bits of no other meaning 0")
+	case !s.Open && s != FixSession{Generation: s.Generation, Attempt: s.Attempt}:
+		d.fail("fixOpen", 0, "1 for a session that has a state")
+	case s.Open && (s.In == 0 || s.In > maxFixSeq):
+		d.fail("fixIn", s.In, "1..2^62")
+	case s.Open && (s.Out == 0 || s.Generation == 0):
+		d.fail("fixOut", s.Out, "1 or more, and the generation too")
+	case s.Open && twice:
+		d.fail("fixIDLo", s.ID[1], "an id that no other FIX session has")
+	default:
+		x.put(slot, s)
+	}
+}
+
+// put adds the session of a slot, after those of the slots before it.
+func (x *Fix) put(slot uint32, s FixSession) {
+	x.slots = append(x.slots, s)
+	x.sum += s.hash(slot)
+	if !s.Open {
+		return
+	}
+	if x.byID == nil {
+		x.byID = map[[2]uint64]uint32{}
+	}
+	x.byID[s.ID] = slot
+}

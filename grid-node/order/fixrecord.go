@@ -1,0 +1,126 @@
+package order
+
+// FixOp is what a record of an entry of kind fix does to its session.
+type FixOp uint8
+
+// Operations on FIX sessions.
+const (
+	FixOpen    FixOp = 1 // a gateway opens the session; body: FixOpening
+	FixStep    FixOp = 2 // numbers for administrative messages
+	FixRefusal FixOp = 3 // a message is refused for good; body: what the report of that is made of
+	FixRemove  FixOp = 4 // the session is forgotten
+)
+
+// FixRecordSize is the fixed part of a record, in bytes.
+const FixRecordSize = 24
+
+// FixOpeningSize is the body of an opening, in bytes.
+const FixOpeningSize = 24
+
+// MaxFixBody is the maximum size of the body of a record, in bytes.
+const MaxFixBody = 4096
+
+// FixReset in FixOpening.Flags begins a new generation of the same day (ResetSeqNumFlag=Y).
+const FixReset uint8 = 1
+
+// FixRecord is one record of an entry of kind fix. Records of one entry have rising slots,
+// and an opening is the only one of its entry.
+//
+//	off size field            off size field
+//	 0  u32  slot             17  u8   outs
+//	 4  u32  attempt          18  u16  size of the body
+//	 8  u64  in               20  u32  generation
+//	16  u8   op               24  body, then 0..7 zero bytes
+type FixRecord struct {
+	Slot       uint32
+	Attempt    uint32 // of the gateway; of an opening: the new one
+	Generation uint32 // of the session; of an opening: the one that it begins or continues
+	In         uint64 // the MsgSeqNum expected next
+	Op         FixOp
+	Outs       uint8 // numbers that it takes: of an opening and a refusal 1, of a step 1..255, of a removal 0
+	Body       []byte
+}
+
+// FixOpening is the body of an opening.
+type FixOpening struct {
+	ID    [2]uint64 // of the session
+	Day   uint32    // of its calendar, days since 1970
+	Form  uint8     // of the reports of its generation
+	Flags uint8     // FixReset
+}
+
+// AppendFixRecord appends a record to the payload of an entry of kind fix.
+func AppendFixRecord(dst []byte, r *FixRecord) []byte {
+	dst = le.AppendUint32(dst, r.Slot)
+	dst = le.AppendUint32(dst, r.Attempt)
+	dst = le.AppendUint64(dst, r.In)
+	dst = append(dst, byte(r.Op), r.Outs)
+	dst = le.AppendUint16(dst, uint16(len(r.Body)))
+	dst = le.AppendUint32(dst, r.Generation)
+	dst = append(dst, r.Body...)
+	var zero [8]byte
+	return append(dst, zero[:Padded(len(r.Body))-len(r.Body)]...)
+}
+
+// Append appends the body of an opening.
+func (o *FixOpening) Append(dst []byte) []byte {
+	dst = le.AppendUint64(le.AppendUint64(dst, o.ID[0]), o.ID[1])
+	return append(le.AppendUint32(dst, o.Day), o.Form, o.Flags, 0, 0)
+}
+
+// Opening returns the body of an opening.
+func (r *FixRecord) Opening() FixOpening {
+	b := r.Body
+	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21]}
+}
+
+// NextFix decodes the first record of the payload of an entry that DecodeEntry accepted,
+// and returns the bytes after it.
+func NextFix(payload []byte, r *FixRecord) (rest []byte) {
+	n := int(le.Uint16(payload[18:]))
+	*r = FixRecord{
+		Slot: le.Uint32(payload), Attempt: le.Uint32(payload[4:]), In: le.Uint64(payload[8:]), Generation: le.Uint32(payload[20:]),
+		Op: FixOp(payload[16]), Outs: payload[17], Body: payload[FixRecordSize:][:n:n],
+	}
+	return payload[FixRecordSize+Padded(n):]
+}
+
+// checkFix checks the form of the records of an entry.
+func checkFix(seq uint64, b []byte) error {
+	if len(b) == 0 {
+		return &EntryError{Seq: seq, Field: "size", Value: HeaderSize, Allowed: "64 and one record or more for a fix entry"}
+	}
+	all := len(b)
+	for last := int64(-1); len(b) > 0; {
+		if len(b) < FixRecordSize {
+			return &EntryError{Seq: seq, Field: "record", Value: uint64(len(b)), Allowed: "24 bytes and the body"}
+		}
+		slot, n, outs := int64(le.Uint32(b)), int(le.Uint16(b[18:])), b[17]
+		end := FixRecordSize + Padded(n)
+		if n > MaxFixBody || end > len(b) {
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "0..4096, and no more than the bytes there"}
+		}
+		for _, c := range b[FixRecordSize+n : end] {
+			if c != 0 {
+				return &EntryError{Seq: seq, Field: "padding", Value: uint64(c), Allowed: "zero bytes"}
+			}
+		}
+		if slot <= last {
+			return &EntryError{Seq: seq, Field: "slot", Value: uint64(slot), Allowed: "rising slots"}
+		}
+		switch op := FixOp(b[16]); {
+		case op < FixOpen || op > FixRemove:
+			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove"}
+		case op == FixOpen && (n != FixOpeningSize || b[FixRecordSize+21]&^FixReset != 0 || le.Uint16(b[FixRecordSize+22:]) != 0):
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "24 for an opening, its flags 0 or 1 and its last bytes 0"}
+		case op == FixOpen && end != all:
+			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 only as the one record of its entry"}
+		case (op == FixStep || op == FixRemove) && n != 0:
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "0 for a step and a removal"}
+		case (op == FixOpen || op == FixRefusal) && outs != 1, op == FixStep && outs == 0, op == FixRemove && outs != 0:
+			return &EntryError{Seq: seq, Field: "outs", Value: uint64(outs), Allowed: "1 for an opening and a refusal, 1..255 for a step, 0 for a removal"}
+		}
+		last, b = slot, b[end:]
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fixSubmit handles an order of a FIX session. It becomes an entry, or its refusal for good
+// does; what can only be refused for now is not admitted, nor anything behind it.
+func (r *Replica) fixSubmit(conn uint64, frame []byte) error {
+	var m wire.FixSubmit
+	if err := wire.DecodeFixSubmit(frame, &m); err != nil {
+		return err
+	}
+	r.count.Submits++
+	if !r.admitsFix(conn, wire.TypeFixSubmit, m.Seq, m.Slot, m.Epoch) {
+		return nil
+	}
+	s, seat, code := r.seated(conn, m.Slot, m.Generation, m.Attempt)
+	switch {
+	case code == wire.CodeSessionUnknown:
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, code, 0, 0, "no such FIX session, or its generation is over; open it")
+		return nil
+	case code != 0:
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, code, 0, uint64(s.Attempt), "the FIX session is not open on this connection, or the attempt is not the last")
+		return nil
+	case m.Prev != seat.admitted && !mutant(mutFixPrevUnchecked) || m.Seq < s.In:
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeSequenceGap, 34, seat.admitted, fmt.Sprintf("prev is %d and MsgSeqNum %d, allowed: prev %d, the last that was admitted, and %d or more", m.Prev, m.Seq, seat.admitted, s.In))
+		return nil
+	}
+	if r.holdsFix(conn, wire.TypeFixSubmit, m.Seq, m.Slot) || !r.admitMemory(conn, &wire.Submit{ClientSeq: m.Seq, Slot: m.Slot}) {
+		return nil
+	}
+	r.acceptFix(conn, &m, seat)
+	return nil
+}
+
+func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
+	if limit := r.opt.Limits.MaxPayload; len(m.Payload) > limit {
+		r.refuseFix(conn, m, seat, wire.CodeTooLarge, 0, uint64(limit), "the order is longer than the limit")
+		return
+	}
+	if err := r.layouts.Parse(m.Payload, &r.order); err != nil {
+		r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, err.Error())
+		return
+	}
+	f := &r.order.Fields
+	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
+	hint := r.store.HintFix(id, m.Slot)
+	if at, dup := r.store.FindHinted(hint, id); dup {
+		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, order.Seq(r.store.At(at)), "an order of the session has this ClOrdID")
+		return
+	}
+	e := order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}
+	if err := r.append(&e, m.Payload, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixSubmit}); err != nil {
+		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)
+		return
+	}
+	seat.admitted = m.Seq
+}
+
+// fixRefusalHead is the fixed part of the body of a refusal that the primary makes: u16 1,
+// u16 code, u32 tag, u64 detail, u16 length of the text; then the text and the beginning
+// of the message, which names the order.
+const fixRefusalHead = 18
+
+// maxFixText bounds the text in a refusal.
+const maxFixText = 512
+
+// refuseFix refuses an order for good: by an entry, since its report has a number.
+func (r *Replica) refuseFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, code wire.Code, tag uint32, detail uint64, text string) {
+	if mutant(mutFixRefusalUnlogged) {
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, code, tag, detail, text)
+		seat.admitted = m.Seq
+		return
+	}
+	text = text[:min(len(text), maxFixText)]
+	b := le.AppendUint16(le.AppendUint16(r.text[:0], 1), uint16(code))
+	b = le.AppendUint16(le.AppendUint64(le.AppendUint32(b, tag), detail), uint16(len(text)))
+	b = append(b, text...)
+	b = append(b, m.Payload[:min(len(m.Payload), order.MaxFixBody-len(b))]...)
+	r.text = b
+	s := r.live.Fix.At(m.Slot)
+	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &order.FixRecord{
+		Slot: m.Slot, Attempt: s.Attempt, Generation: s.Generation, In: m.Seq + 1, Op: order.FixRefusal, Outs: 1, Body: b,
+	})
+	if err := r.append(&order.Entry{Kind: order.KindFix}, r.fix.taken, 0, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixRefusal}); err != nil {
+		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)
+		return
+	}
+	r.count.Rejects[min(int(code), len(r.count.Rejects)-1)]++
+	seat.admitted = m.Seq
+}
+
+// fixCommitted answers the request of an entry that is committed now.
+func (r *Replica) fixCommitted(p *pending, seq uint64) {
+	entry := r.store.Get(seq)
+	switch p.kind {
+	case pendingFixOpen:
+		if !mutant(mutFixOpenUncommitted) {
+			r.fixOpened(p.conn, p.requestID, p.slot, r.live.Fix.At(p.slot).Out-1)
+		}
+	case pendingFixStep:
+		r.fixStepped(p, entry)
+	default:
+		m := wire.FixAck{Seq: p.requestID, Slot: p.slot, Entry: seq, TimeNs: order.Received(entry)}
+		if p.kind == pendingFixRefusal {
+			var rec order.FixRecord
+			order.NextFix(order.Payload(entry), &rec)
+			m.Code, m.Body = wire.Code(le.Uint16(rec.Body[2:])), rec.Body
+		}
+		seat := r.fix.at(p.slot)
+		m.Number = seat.next
+		seat.next++
+		off := len(r.out.buf)
+		r.out.buf = wire.AppendFixAck(r.out.buf, r.part, &m)
+		r.out.reply(p.conn, off, nil)
+	}
+}

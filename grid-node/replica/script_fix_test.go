@@ -1,0 +1,117 @@
+package replica_test
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fixKey is a gateway's FIX session from the last FixOpened on its connection.
+type fixKey struct{ slot, generation, attempt uint32 }
+
+// fixDay is the day of the scripts' clock.
+const fixDay = uint32(wallStart / (24 * 3600 * 1e9))
+
+// fix runs the commands of gateways; a client is a connection.
+func (s *script) fix(d *datadriven.TestData) bool {
+	client, on := uint64(1), "a"
+	arg(d, "client", &client)
+	arg(d, "on", &on)
+	var frame []byte
+	switch d.Cmd {
+	case "fixopen":
+		frame = s.fixOpen(d, client)
+	case "fixsubmit":
+		frame = s.fixSubmit(d, client)
+	case "fixstep":
+		frame = s.fixStep(d, client)
+	case "fixresend":
+		var from, to uint64
+		arg(d, "from", &from)
+		arg(d, "to", &to)
+		s.reqID++
+		k := s.fixes[client]
+		frame = wire.AppendFixResend(nil, partition, &wire.FixResend{ReqID: s.reqID, Slot: k.slot, Generation: k.generation, Attempt: k.attempt, First: from, Through: to})
+	default:
+		return false
+	}
+	s.send(s.w.node(on), client, frame)
+	if !d.HasArg("hold") {
+		s.w.deliver()
+	}
+	return true
+}
+
+func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
+	id, day, form, logon, held := client, 0, 1, uint64(1), 0
+	arg(d, "id", &id)
+	arg(d, "day", &day)
+	arg(d, "form", &form)
+	arg(d, "logon", &logon)
+	arg(d, "held", &held)
+	s.reqID++
+	m := wire.FixOpen{ReqID: s.reqID, IDHi: id, IDLo: 7, Held: uint32(held), Day: uint32(int(fixDay) + day), Seq: logon, Form: uint8(form)}
+	if d.HasArg("reset") {
+		m.Flags |= wire.FixOpenReset
+	}
+	if d.HasArg("take") {
+		m.Flags |= wire.FixOpenTake
+	}
+	return wire.AppendFixOpen(nil, partition, &m)
+}
+
+func (s *script) fixSubmit(d *datadriven.TestData, client uint64) []byte {
+	var seq, prev uint64
+	var size int
+	id := ""
+	arg(d, "seq", &seq)
+	prev = seq - 1
+	arg(d, "prev", &prev)
+	arg(d, "clordid", &id)
+	arg(d, "size", &size)
+	if id == "" {
+		id = fmt.Sprintf("f%d-%d", client, seq)
+	}
+	payload := fixOrder(id, size)
+	if more := size - len(payload); more > 0 {
+		payload = append(payload, make([]byte, more)...)
+	}
+	if d.HasArg("bad") {
+		payload[len(payload)-2] ^= 1
+	}
+	k := s.fixes[client]
+	return wire.AppendFixSubmit(nil, partition, &wire.FixSubmit{Seq: seq, Slot: k.slot, Generation: k.generation, Attempt: k.attempt, Prev: prev, Payload: payload})
+}
+
+// fixStep asks for numbers of the client's session, and of another client's with and=.
+func (s *script) fixStep(d *datadriven.TestData, client uint64) []byte {
+	var in, prev, and uint64
+	outs := 1
+	body := ""
+	arg(d, "in", &in)
+	arg(d, "prev", &prev)
+	arg(d, "outs", &outs)
+	arg(d, "refuse", &body)
+	s.reqID++
+	k := s.fixes[client]
+	m := wire.FixStep{ReqID: s.reqID, Records: []wire.FixStepRecord{{Slot: k.slot, Generation: k.generation, Attempt: k.attempt, Op: 2, Outs: uint8(outs), In: in, Prev: prev}}}
+	if body != "" {
+		m.Records[0].Op, m.Records[0].Body = 3, []byte(body)
+	}
+	if arg(d, "and", &and); and != 0 {
+		k := s.fixes[and]
+		m.Records = append(m.Records, wire.FixStepRecord{Slot: k.slot, Generation: k.generation, Attempt: k.attempt, Op: 2, Outs: 1, In: 2, Prev: 1})
+	}
+	return wire.AppendFixStep(nil, partition, &m)
+}
+
+// fixAnswer remembers what a FixOpened gives.
+func (s *script) fixAnswer(conn uint64, f []byte) {
+	if wire.FrameType(f) == wire.TypeFixOpened {
+		var m wire.FixOpened
+		_ = wire.DecodeFixOpened(f, &m)
+		s.fixes[conn] = fixKey{m.Slot, m.Generation, m.Attempt}
+	}
+}
