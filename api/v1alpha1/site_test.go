@@ -24,7 +24,7 @@ func TestSiteOfGridStays(t *testing.T) {
 	}{
 		{"late", nil, standby, never},
 		{"removed", standby, nil, never},
-		{"begun", active, standby, "spec.site.role: Invalid value: Standby differs from Active, which the partitions began as; keep it. kubectl ordergrid promote and demote"},
+		{"begun", active, standby, "spec.site.role: Invalid value: \"Standby\": Standby differs from Active, which the partitions began as; keep it. kubectl ordergrid promote and demote"},
 		{"ended", standby, active, "Active differs from Standby"},
 		{"renamed", standby, &api.GridSiteSpec{Role: api.SiteStandby, Source: "site b"}, ""},
 		{"named", nil, active, ""},

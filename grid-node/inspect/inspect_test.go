@@ -63,7 +63,7 @@ func TestBrokenEntriesAreFound(t *testing.T) {
 		"payload":   {flip(80), 1, "seq=9 reason=\"it follows an entry of hash"}, // found at the next entry
 		"number":    {flip(8), 2, "seq=8 reason=\"entry 12 stands at place 8"},
 		"chain":     {flip(16), 2, "seq=8 reason=\"it follows an entry of hash"},
-		"reserved":  {flip(55), 2, "seq=8 reason=\"entry 8: reserved"},
+		"flags":     {flip(55), 2, "seq=8 reason=\"entry 8: flags is 4"},
 		"cut short": {func(b []byte) []byte { return b[:63] }, 2, "seq=8 reason=\"entry 0: bytes"},
 		"not there": {func([]byte) []byte { return nil }, 2, "seq=8 reason=\"entry 0: bytes"},
 	} {
