@@ -64,10 +64,10 @@ func (f *gridFlags) connect(ctx context.Context, limit time.Duration, log *slog.
 
 // pairFlags are both grids and what every command has.
 type pairFlags struct {
-	source, target  gridFlags
-	partitions      []string
-	dial            time.Duration
-	level, encoding string
+	source, target gridFlags
+	partitions     []string
+	dial           time.Duration
+	logs           command.LogFlags
 }
 
 func (f *pairFlags) add(fl *pflag.FlagSet) {
@@ -75,8 +75,7 @@ func (f *pairFlags) add(fl *pflag.FlagSet) {
 	f.target.add(fl, "target")
 	fl.StringSliceVar(&f.partitions, "partition", nil, "only these, for example p0,p1; default all")
 	fl.DurationVar(&f.dial, "dial-timeout", 30*time.Second, "for finding the grids at the start, and for each connection")
-	fl.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
-	fl.StringVar(&f.encoding, "log-format", "text", "text or json")
+	f.logs.Register(fl, "text")
 }
 
 // pair is two grids.
@@ -100,23 +99,8 @@ func (f *pairFlags) check() (parts []wire.PartitionID, log *slog.Logger, err err
 		}
 		parts = append(parts, id)
 	}
-	log, err = f.logger()
+	log, err = f.logs.Logger(os.Stderr)
 	return parts, log, err
-}
-
-func (f *pairFlags) logger() (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return nil, command.BadUsage(fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level))
-	}
-	o := &slog.HandlerOptions{Level: level}
-	switch f.encoding {
-	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, o)), nil
-	}
-	return nil, command.BadUsage(fmt.Errorf("--log-format: value %q, allowed: text, json", f.encoding))
 }
 
 // connect finds both grids.

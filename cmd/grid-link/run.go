@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/gateway/link"
 	"github.com/ordergrid/ordergrid/gateway/pages"
 	"github.com/ordergrid/ordergrid/internal/command"
-	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 type runFlags struct {
@@ -71,27 +66,5 @@ func (f *runFlags) run(ctx context.Context) error {
 	if err != nil {
 		return command.BadUsage(err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failed error
-	var all sync.WaitGroup
-	if f.http != "" {
-		reg := prometheus.NewRegistry()
-		reg.MustRegister(r.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		l, err := webguard.Listen(ctx, f.http, webguard.Limits{})
-		if err != nil {
-			return fmt.Errorf("--http %s: %w", f.http, err)
-		}
-		p.log.Info("metrics and status are served", "address", l.Addr().String())
-		all.Go(func() {
-			if err := pages.Serve(ctx, l, r.Handler(reg)); err != nil {
-				failed = fmt.Errorf("--http %s: %w", f.http, err)
-				cancel()
-			}
-		})
-	}
-	r.Run(ctx)
-	cancel()
-	all.Wait()
-	return failed
+	return pages.Run(ctx, f.http, r, p.log)
 }

@@ -98,7 +98,7 @@ func dash(cmd *cobra.Command, args []string) int {
 
 // apply turns flags into arguments of the nodes.
 func (f *devFlags) apply(o *dev.Options) error {
-	log, err := newLogger(os.Stderr, f.logLevel, "text")
+	log, err := command.Logger(os.Stderr, f.logLevel, "text")
 	if err != nil {
 		return err
 	}

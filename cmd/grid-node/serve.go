@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -26,12 +24,13 @@ import (
 
 // serveFlags are the flags that are not fields of node.Config.
 type serveFlags struct {
-	arbiter, namespace, memory, prefault, learnerRate, logLevel, logFormat, io, peerKey string
-	tls                                                                                 tlsflag.Flags
-	fabric                                                                              fabricFlags
-	access                                                                              accessFlags
-	restore                                                                             restoreFlags
-	views                                                                               viewFlags
+	arbiter, namespace, memory, prefault, learnerRate, io, peerKey string
+	tls                                                            tlsflag.Flags
+	fabric                                                         fabricFlags
+	access                                                         accessFlags
+	restore                                                        restoreFlags
+	views                                                          viewFlags
+	log                                                            command.LogFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -116,8 +115,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.restore.add(fl)
 	f.views.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
-	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	f.log.Register(fl, "json")
 	addFaults(fl)
 	return cmd
 }
@@ -152,7 +150,7 @@ func defaultAdvertise() string {
 
 func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, error) {
 	var err error
-	if cfg.Log, err = newLogger(os.Stderr, f.logLevel, f.logFormat); err != nil {
+	if cfg.Log, err = f.log.Logger(os.Stderr); err != nil {
 		return nil, err
 	}
 	q, err := resource.ParseQuantity(f.memory)
@@ -233,19 +231,4 @@ func tuneRuntime(limit int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(node.HeapLimit(limit)) // the heap's share; orders are elsewhere
 	}
-}
-
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", level)
-	}
-	opts := &slog.HandlerOptions{Level: l}
-	switch format {
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
-	case "text":
-		return slog.New(slog.NewTextHandler(w, opts)), nil
-	}
-	return nil, fmt.Errorf("--log-format: value %q, allowed: json, text", format)
 }

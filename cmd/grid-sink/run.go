@@ -6,11 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -21,7 +18,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
-	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // source is what a target is told of the grid that it is for.
@@ -63,9 +59,10 @@ type runFlags struct {
 	tls        tlsflag.Flags
 	dial       time.Duration
 
-	entries, bytes        int
-	linger, write         time.Duration
-	http, level, encoding string
+	entries, bytes int
+	linger, write  time.Duration
+	http           string
+	log            command.LogFlags
 }
 
 func (f *runFlags) add(fl *pflag.FlagSet, u usual) {
@@ -81,14 +78,13 @@ func (f *runFlags) add(fl *pflag.FlagSet, u usual) {
 	fl.DurationVar(&f.linger, "linger", u.linger, "how long a batch waits for more entries while nothing is being written")
 	fl.DurationVar(&f.write, "write-timeout", time.Minute, "for writing a batch, and for opening the target")
 	fl.StringVar(&f.http, "http", "127.0.0.1:9402", "address for /metrics, /healthz, /readyz and /status; empty for none")
-	fl.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
-	fl.StringVar(&f.encoding, "log-format", "text", "text or json")
+	f.log.Register(fl, "text")
 }
 
 func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.Context, source) (sink.Target, error)) error {
-	log, err := f.logger(errOut)
+	log, err := f.log.Logger(errOut)
 	if err != nil {
-		return command.BadUsage(err)
+		return err
 	}
 	for _, r := range []struct{ flag, value string }{{"grid", f.grid}, {"sink", f.sink}} {
 		if r.value == "" {
@@ -123,22 +119,7 @@ func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.
 	if err != nil {
 		return command.BadUsage(err)
 	}
-	return f.serve(ctx, r, log)
-}
-
-func (f *runFlags) logger(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return nil, fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level)
-	}
-	o := &slog.HandlerOptions{Level: level}
-	switch f.encoding {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, o)), nil
-	}
-	return nil, fmt.Errorf("--log-format: value %q, allowed: text, json", f.encoding)
+	return pages.Run(ctx, f.http, r, log)
 }
 
 func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*client.Client, error) {
@@ -155,28 +136,3 @@ func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*client.Clien
 }
 
 // serve runs until ctx ends.
-func (f *runFlags) serve(ctx context.Context, r *sink.Runner, log *slog.Logger) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failed error
-	var all sync.WaitGroup
-	if f.http != "" {
-		reg := prometheus.NewRegistry()
-		reg.MustRegister(r.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		l, err := webguard.Listen(ctx, f.http, webguard.Limits{})
-		if err != nil {
-			return fmt.Errorf("--http %s: %w", f.http, err)
-		}
-		log.Info("metrics and status are served", "address", l.Addr().String())
-		all.Go(func() {
-			if err := pages.Serve(ctx, l, r.Handler(reg)); err != nil {
-				failed = fmt.Errorf("--http %s: %w", f.http, err)
-				cancel()
-			}
-		})
-	}
-	r.Run(ctx)
-	cancel()
-	all.Wait()
-	return failed
-}
