@@ -16,7 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/e2e/maven"
 	"github.com/ordergrid/ordergrid/internal/pki"
 	"github.com/ordergrid/ordergrid/internal/ports"
 )
@@ -38,19 +38,15 @@ type Kafka struct {
 }
 
 const (
-	kafkaMaven  = 15 * time.Minute // the first time, 43 MB are fetched
 	kafkaFormat = time.Minute
 	kafkaReady  = 90 * time.Second
 )
-
-// ErrUnavailable means that Kafka cannot be had here.
-var ErrUnavailable = errors.New("kafka needs java 17 or newer, and mvn with its repository; Debian has them in default-jre-headless and maven")
 
 // StartKafka starts a broker with its data below dir.
 func StartKafka(ctx context.Context, dir string) (*Kafka, error) {
 	k := &Kafka{dir: dir, User: "ordergrid", Password: "downstream-secret"}
 	var err error
-	if k.classpath, err = kafkaClasspath(ctx); err != nil {
+	if k.classpath, err = maven.Classpath(ctx, "e2e/downstream/java/pom.xml", "43 MB"); err != nil {
 		return nil, err
 	}
 	var controller string
@@ -79,7 +75,7 @@ func StartKafka(ctx context.Context, dir string) (*Kafka, error) {
 func RunKafka(t testing.TB) *Kafka {
 	t.Helper()
 	k, err := StartKafka(context.Background(), t.TempDir())
-	if errors.Is(err, ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
+	if errors.Is(err, maven.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -87,48 +83,6 @@ func RunKafka(t testing.TB) *Kafka {
 	}
 	t.Cleanup(k.Stop)
 	return k
-}
-
-// kafkaClasspath fetches the broker with Maven, the first time.
-func kafkaClasspath(ctx context.Context) (string, error) {
-	for _, program := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-	}
-	root, err := checkout.Root()
-	if err != nil {
-		return "", err
-	}
-	pom, list := filepath.Join(root, "e2e", "downstream", "java", "pom.xml"), filepath.Join(root, "out", "downstream", "kafka.classpath")
-	if path, ok := fetched(pom, list); ok {
-		return path, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, kafkaMaven)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-f", pom, "dependency:build-classpath", "-Dmdep.outputFile="+list)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: mvn dependency:build-classpath of %s (the first time it fetches 43 MB): %w\n%s", ErrUnavailable, pom, err, said)
-	}
-	text, err := os.ReadFile(list)
-	return strings.TrimSpace(string(text)), err
-}
-
-// fetched reports whether the list of an earlier time is newer than the pom, and all of it still there.
-func fetched(pom, list string) (string, bool) {
-	of, err1 := os.Stat(pom)
-	is, err2 := os.Stat(list)
-	text, err3 := os.ReadFile(list)
-	if errors.Join(err1, err2, err3) != nil || is.ModTime().Before(of.ModTime()) {
-		return "", false
-	}
-	path := strings.TrimSpace(string(text))
-	for _, jar := range filepath.SplitList(path) {
-		if _, err := os.Stat(jar); err != nil {
-			return "", false
-		}
-	}
-	return path, path != ""
 }
 
 func (k *Kafka) properties() string { return filepath.Join(k.dir, "server.properties") }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -17,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/maven"
 	"github.com/ordergrid/ordergrid/internal/tail"
 )
 
@@ -29,47 +29,13 @@ func here() string {
 	return filepath.Dir(file)
 }
 
-// fetchTime bounds fetching the class path, the first time.
-const fetchTime = 5 * time.Minute
-
 // Classpath fetches QuickFIX/J with Maven.
 func Classpath(ctx context.Context) (string, error) {
-	for _, program := range []string{"javac", "mvn"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
+	path, err := maven.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
+	if errors.Is(err, maven.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	pom, list := filepath.Join(here(), "pom.xml"), filepath.Join(here(), "..", "..", "..", "out", "fix", "quickfixj.classpath")
-	if path, ok := fetched(pom, list); ok {
-		return path, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-f", pom, "dependency:build-classpath", "-Dmdep.outputFile="+list)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: mvn dependency:build-classpath of %s (the first time it fetches 3 MB): %w\n%s", ErrUnavailable, pom, err, said)
-	}
-	if path, ok := fetched(pom, list); ok {
-		return path, nil
-	}
-	return "", fmt.Errorf("%w: %s has no class path", ErrUnavailable, list)
-}
-
-// fetched reports whether the list of an earlier time is newer than the pom, and all of it still there.
-func fetched(pom, list string) (string, bool) {
-	of, err1 := os.Stat(pom)
-	is, err2 := os.Stat(list)
-	text, err3 := os.ReadFile(list)
-	if errors.Join(err1, err2, err3) != nil || is.ModTime().Before(of.ModTime()) {
-		return "", false
-	}
-	path := strings.TrimSpace(string(text))
-	for _, jar := range filepath.SplitList(path) {
-		if _, err := os.Stat(jar); err != nil {
-			return "", false
-		}
-	}
-	return path, path != ""
+	return path, err
 }
 
 // Process is a counterparty.
