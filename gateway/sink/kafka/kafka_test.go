@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,13 @@ func TestWrongTopics(t *testing.T) {
 	remove := func(topics ...string) {
 		if _, err := adm.DeleteTopics(t.Context(), topics...); err != nil {
 			t.Fatal(err)
+		}
+		for there := true; there; { // the broker answers before its metadata knows
+			d, err := adm.ListTopics(t.Context(), topics...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there = slices.ContainsFunc(topics, d.Has)
 		}
 	}
 	for name, c := range map[string]struct {
