@@ -112,7 +112,7 @@ Exit codes: 0 valid and correct, 1 orders lost, duplicated or out of sequence,
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(fmt.Errorf("command %q: there are run, list, report, ledger, selftest, drill, certify, node-features and pod; see order-probe --help", args[0]))
+				return usage(fmt.Errorf("command %q: there are run, suite, list, report, ledger, selftest, drill, certify, node-features and pod; see order-probe --help", args[0]))
 			}
 			return nil
 		},
@@ -120,7 +120,7 @@ Exit codes: 0 valid and correct, 1 orders lost, duplicated or out of sequence,
 	}
 	root.SetVersionTemplate(version.Line("order-probe") + "\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	root.AddCommand(runCommand(), listCommand(), reportCommand(), ledgerCommand(), podCommand(), selftestCommand(), drillCommand(), certifyCommand(), nodeFeaturesCommand())
+	root.AddCommand(runCommand(), suiteCommand(), listCommand(), reportCommand(), ledgerCommand(), podCommand(), selftestCommand(), drillCommand(), certifyCommand(), nodeFeaturesCommand())
 	for _, c := range root.Commands() {
 		if check := c.Args; check != nil {
 			c.Args = func(cmd *cobra.Command, args []string) error {

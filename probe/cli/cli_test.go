@@ -22,9 +22,14 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown command":      {[]string{"start"}, "there are run, list"},
+		"unknown command":      {[]string{"start"}, "there are run, suite, list"},
 		"unknown flag":         {[]string{"run", "--rate", "5"}, "--rate"},
 		"argument":             {[]string{"run", "x"}, "x"},
+		"suite out":            {[]string{"suite"}, "--out: name a directory"},
+		"suite budget":         {[]string{"suite", "--out", "x", "--budget", "-1s"}, "--budget -1s: must be more than 0"},
+		"suite only":           {[]string{"suite", "--out", "x", "--only", "no-such"}, "no scenario has such a name; there are stac-single"},
+		"suite regexp":         {[]string{"suite", "--out", "x", "--only", "("}, "--only: error parsing regexp"},
+		"suite modes":          {[]string{"suite", "--out", "x", "--quick", "--exact"}, "choose one"},
 		"no scenario":          {[]string{"run", "--dev"}, "name one of stac-single, stac-pair, stac-scale"},
 		"unknown scenario":     {[]string{"run", "--dev", "--scenario", "stac-triple"}, "stac-triple"},
 		"no grid":              {[]string{"run", "--scenario", "stac-pair"}, "--endpoint"},

@@ -29,10 +29,7 @@ type planFlags struct {
 }
 
 func (f *planFlags) register(set *pflag.FlagSet) {
-	f.set = set
-	set.BoolVar(&f.exact, "exact", false, "the parameters of the published run (hours)")
-	set.BoolVar(&f.scaled, "scaled", false, "parameters for a machine with two cores (the default)")
-	set.BoolVar(&f.quick, "quick", false, "a result within a minute: fewer rates, measured shorter")
+	f.registerModes(set)
 	set.StringVar(&f.rates, "rates", "", "orders per second of each probe, such as 100,250")
 	set.DurationVar(&f.warmup, "warmup", 0, "time at each rate before measuring")
 	set.DurationVar(&f.measure, "measure", 0, "time measured at each rate")
@@ -42,6 +39,14 @@ func (f *planFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.probes, "probes", 0, "probes at once, each with the full rate")
 	set.IntVar(&f.replicas, "replicas", 0, "with gs-write: 1, a grid without replication, or 2 (default: both with --dev, one grid after the other)")
 	f.arrival.register(set)
+}
+
+// registerModes adds the flags that choose a scenario's size only.
+func (f *planFlags) registerModes(set *pflag.FlagSet) {
+	f.set = set
+	set.BoolVar(&f.exact, "exact", false, "the parameters of the published run (hours)")
+	set.BoolVar(&f.scaled, "scaled", false, "parameters for a machine with two cores (the default)")
+	set.BoolVar(&f.quick, "quick", false, "a result within a minute: fewer rates, measured shorter")
 }
 
 // plan makes the plan of one scenario.

@@ -236,6 +236,9 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 		show.Say(text)
 	}
 	if f.dev {
+		if err := f.fits(plan); err != nil {
+			return nil, err
+		}
 		show.Say(fmt.Sprintf("start %d grid-node processes on this machine", part.Shards*part.Replicas))
 		g, err := devgrid.Start(ctx, devgrid.Options{Program: f.gridNode, Shards: part.Shards, Replicas: part.Replicas, MemoryMiB: f.nodeMemory(part)})
 		if err != nil {

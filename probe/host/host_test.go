@@ -84,7 +84,7 @@ func TestParsers(t *testing.T) {
 	if m, v := cpuinfo(""); m != "unknown" || v {
 		t.Errorf("%q %v", m, v)
 	}
-	if n := memory("MemTotal:       2048 kB\n"); n != 2 {
+	if n := memory("MemTotal:       2048 kB\n", "MemTotal:"); n != 2 {
 		t.Errorf("memory %d", n)
 	}
 }

@@ -25,7 +25,7 @@ func Manifest() report.Manifest {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])
 	}
 	m.CPU, m.Virtual = cpuinfo(readFile("/proc/cpuinfo"))
-	m.MemoryMiB = memory(readFile("/proc/meminfo"))
+	m.MemoryMiB = memory(readFile("/proc/meminfo"), "MemTotal:")
 	if g := strings.TrimSpace(readFile("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")); g != "" {
 		m.Governor = g
 	}
@@ -80,9 +80,12 @@ func cpuinfo(s string) (model string, virtual bool) {
 	return model, virtual
 }
 
-func memory(s string) int64 {
+// AvailableMiB is the memory that processes may still take on this machine, 0 if it is not known.
+func AvailableMiB() int64 { return memory(readFile("/proc/meminfo"), "MemAvailable:") }
+
+func memory(s, key string) int64 {
 	for line := range strings.Lines(s) {
-		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+		if rest, ok := strings.CutPrefix(line, key); ok {
 			if f := strings.Fields(rest); len(f) > 0 {
 				kib, err := strconv.ParseInt(f[0], 10, 64)
 				if err == nil {

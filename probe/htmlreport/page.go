@@ -50,6 +50,7 @@ func Write(w io.Writer, reports []*report.Report, cost []report.Cost) error {
 type pageData struct {
 	Title    string
 	Style    template.CSS
+	Suite    *suite
 	Sections []section
 	Cost     *table
 }

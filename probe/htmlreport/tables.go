@@ -28,6 +28,7 @@ type cell struct {
 	Class       string
 	Of          *report.Row
 	Part        string
+	Link        string
 }
 
 func newTable(t *report.Table) *table {
@@ -50,7 +51,7 @@ func newTable(t *report.Table) *table {
 	for _, row := range t.Rows {
 		var cells []cell
 		for i, c := range row {
-			x := cell{Text: c.Text, Head: i == 0, Class: classes(edges[i], t.Columns[i], c), Part: c.Part}
+			x := cell{Text: c.Text, Head: i == 0, Class: classes(edges[i], t.Columns[i], c), Part: c.Part, Link: c.Link}
 			if at := strings.IndexByte(c.Text, '['); at > 0 && c.Part == "published" {
 				x.Text, x.Notes = c.Text[:at], c.Text[at:]
 			}

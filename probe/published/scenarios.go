@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,24 @@ func (d *Data) Scenario(name string) (Scenario, bool) {
 		}
 	}
 	return Scenario{}, false
+}
+
+// seeds maps a report key to the name that scenarios have for the report.
+var seeds = map[string]string{"stac": "STAC", "gigaspaces": "GigaSpaces", "jade": "JADE", "solace": "Solace", "coherence": "Barclays"}
+
+// ScenariosOf returns the scenarios that reproduce a table, those that can be run first.
+func (d *Data) ScenariosOf(t *Table) (out []Scenario) {
+	rest := []Scenario{}
+	for _, s := range d.Scenarios {
+		switch {
+		case s.Seed != seeds[t.Report] || !slices.Contains(s.PublishedTables, t.Name):
+		case s.IsRun():
+			out = append(out, s)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	return append(out, rest...)
 }
 
 // IsRun reports whether a plan can be made of the scenario.

@@ -28,6 +28,8 @@ type Cell struct {
 	// Part which of its figures: published, here or ratio.
 	Of   *Row
 	Part string
+	// Link is the page that has more, "" for none.
+	Link string
 }
 
 func (g *Table) add(cells ...Cell) { g.Rows = append(g.Rows, cells) }
