@@ -86,6 +86,7 @@ generate: ## Regenerate deepcopy code, CRDs, dashboards, the protocol's vectors,
 	@$(GO) run ./hack/generate
 	@$(GO) run ./dashboards/cmd/generate
 	@$(GO) run ./hack/vectors
+	@$(GO) run ./hack/coverage
 	@$(MAKE) --no-print-directory bundle
 
 .PHONY: bundle
