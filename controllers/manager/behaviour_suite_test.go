@@ -57,11 +57,13 @@ func (b *bench) operator() (stop func()) {
 	return envtest.Operate(b.t, mgr)
 }
 
-// world is a grid that serves, a probe that has failed and a drill that was aborted: all steady, all with objects.
+// world is a grid that serves, a probe that has failed, a drill that was aborted and a link that waits for its target: all
+// steady.
 type world struct {
 	grid  *api.OrderGrid
 	probe *api.OrderProbe
 	drill *api.FailoverDrill
+	link  *api.GridLink
 }
 
 // steady has the running operators reconcile a world, and waits until they are quiet.
@@ -73,6 +75,8 @@ func (b *bench) steady() *world {
 			GridRef: api.GridReference{Name: "rtd"}, Scenario: api.ScenarioPair}},
 		drill: &api.FailoverDrill{ObjectMeta: b.meta("move"), Spec: api.FailoverDrillSpec{
 			GridRef: api.GridReference{Name: "rtd"}, Faults: []api.DrillFault{{Name: "it", Type: api.FaultHandOver}}}},
+		link: &api.GridLink{ObjectMeta: b.meta("to-b"), Spec: api.GridLinkSpec{
+			From: api.LinkEnd{GridRef: &api.GridReference{Name: "rtd"}}, To: api.LinkEnd{GridRef: &api.GridReference{Name: "not-there"}}}},
 	}
 	b.create(w.grid)
 	b.until(w.grid, "the grid has its objects", func() bool { return w.grid.Status.Shards == 2 })
@@ -82,6 +86,7 @@ func (b *bench) steady() *world {
 	})
 	b.create(w.probe)
 	b.create(w.drill)
+	b.create(w.link)
 	channel := &corev1.ConfigMap{ObjectMeta: b.meta("pair-0")}
 	b.there("the probe has its Job", &batchv1.Job{ObjectMeta: b.meta("pair")})
 	b.there("the probe has its channel", channel)
@@ -90,6 +95,7 @@ func (b *bench) steady() *world {
 	b.there("the drill has its recorder", &batchv1.Job{ObjectMeta: b.meta("move-recorder")})
 	b.patch(w.drill, `{"spec":{"state":"Abort"}}`)
 	b.until(w.drill, "the drill is over", func() bool { return is(w.drill.Status.Conditions, api.ConditionFailed) })
+	b.until(w.link, "the link has conditions", func() bool { return len(w.link.Status.Conditions) > 0 })
 	b.quiet()
 	return w
 }
@@ -197,7 +203,7 @@ func (b *bench) versions() string {
 	b.t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{
-		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
+		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
 		&corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
 		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 	} {
