@@ -45,7 +45,11 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/tetratelabs/wazero v1.12.0
+require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794
+	github.com/robfig/cron/v3 v3.0.1
+	github.com/tetratelabs/wazero v1.12.0
+)
 
 require (
 	github.com/andybalholm/brotli v1.1.1 // indirect

@@ -189,8 +189,8 @@ func wantRestricted(t *testing.T, d *appsv1.Deployment) {
 }
 
 // deletable are the kinds of a shard's objects, which are deleted when spec.shards falls, and of a sink's, when it leaves
-// spec.sinks. Pods, Secrets and claims are not among them.
-var deletable = []string{"gridpartitions", "services", "serviceaccounts", "statefulsets", "deployments", "poddisruptionbudgets", "roles", "rolebindings"}
+// spec.sinks; and the oldest runs of an OrderProbe with a schedule. Pods, Secrets and claims are not among them.
+var deletable = []string{"gridpartitions", "orderprobes", "services", "serviceaccounts", "statefulsets", "deployments", "poddisruptionbudgets", "roles", "rolebindings"}
 
 // TestRights: the operator may delete nothing but objects of shards and sinks, escalate nothing and read no Secret; no rule has a
 // wildcard.

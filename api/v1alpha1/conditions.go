@@ -51,6 +51,8 @@ const (
 const (
 	// ConditionRunning is True from the creation of the Job until the last probe has written its result.
 	ConditionRunning = "Running"
+	// ConditionRegressed is True while the latest runs of a series are slower than those before.
+	ConditionRegressed = "Regressed"
 	// ConditionComplete is True once the result stands in status.
 	ConditionComplete = "Complete"
 	// ConditionFailed is True when the run ended without a result.

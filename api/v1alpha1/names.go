@@ -27,6 +27,8 @@ const (
 	LabelGrid  = "ordergrid.dev/grid"
 	LabelShard = "ordergrid.dev/shard"
 	LabelProbe = "ordergrid.dev/probe"
+	// LabelSeries is on the runs of an OrderProbe with a schedule: its name.
+	LabelSeries = "ordergrid.dev/series"
 	LabelSink  = "ordergrid.dev/sink"
 	LabelLink  = "ordergrid.dev/link"
 )

@@ -68,6 +68,37 @@ type OrderProbeSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('8760h')",messageExpression="'%s is not a duration from 0s to 8760h; write it as 20ms or 1.5s'.format([self])"
 	TTL *metav1.Duration `json:"ttl,omitempty"`
+
+	// schedule makes this OrderProbe a series. It is not run itself: at each time the operator creates an OrderProbe of
+	// its own with the rest of the spec, and compares its figures with those of the runs before.
+	// +optional
+	Schedule *ProbeSchedule `json:"schedule,omitempty"`
+}
+
+// ProbeSchedule is when the runs of a series begin, and how many are kept.
+type ProbeSchedule struct {
+	// cron has five fields: minute, hour, day of the month, month, day of the week; or is @hourly, @daily, @weekly,
+	// @monthly. Example: "0 3 * * 1-5". A run that is due while the one before has not ended is left out.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(@(hourly|daily|weekly|monthly)|[0-9*/,A-Za-z-]+( [0-9*/,A-Za-z-]+){4})$')",messageExpression="'%s is not a schedule; write minute, hour, day of the month, month and day of the week, such as 0 3 * * 1-5'.format([self])"
+	Cron string `json:"cron"`
+
+	// timeZone is the IANA name of the time zone of cron, such as Europe/Zurich. Default UTC.
+	// +optional
+	// +default="UTC"
+	// +kubebuilder:default="UTC"
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self != 'Local'",messageExpression="self + ' is not the name of a time zone; write it as UTC or Europe/Zurich'"
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// keep is how many runs that have ended are kept, with their reports. 8 to 100.
+	// +optional
+	// +default=20
+	// +kubebuilder:default=20
+	// +kubebuilder:validation:XValidation:rule="self >= 8 && self <= 100",messageExpression="'%s is out of range; allowed are 8 to 100: a comparison needs eight valid runs'.format([self])"
+	Keep int32 `json:"keep,omitempty"`
 }
 
 // Scenario names a benchmark: stac-… and gs-… of published reports, flow-… of order flow beyond them.
@@ -204,7 +235,7 @@ type OrderProbeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Running, Complete, Failed.
+	// conditions are Running, Complete, Failed; of a series Running, Failed and Regressed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -251,10 +282,47 @@ type OrderProbeStatus struct {
 	// +kubebuilder:validation:MaxItems=2048
 	Rows []ProbeRow `json:"rows,omitempty"`
 
+	// nextTime is when the next run of a series is due.
+	// +optional
+	NextTime *metav1.Time `json:"nextTime,omitempty"`
+
+	// lastTime is when the last run of a series was due that was begun or left out.
+	// +optional
+	LastTime *metav1.Time `json:"lastTime,omitempty"`
+
+	// runs of a series that have ended, the latest first.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Runs []ProbeRun `json:"runs,omitempty"`
+
 	// reportConfigMap names the ConfigMap with the whole report: table.txt, results.json, results.csv.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ReportConfigMap string `json:"reportConfigMap,omitempty"`
+}
+
+// ProbeRun is one run of a series.
+type ProbeRun struct {
+	// name of the OrderProbe that was run.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// startTime of its probes.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// verdict of the run; empty if it has no result.
+	// +optional
+	Verdict Verdict `json:"verdict,omitempty"`
+	// mean as in status.mean.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Mean string `json:"mean,omitempty"`
+	// p99 as in status.p99.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	P99 string `json:"p99,omitempty"`
 }
 
 // Verdict is whether the figures of a run may be used.
@@ -336,9 +404,11 @@ type ProbeRow struct {
 // +kubebuilder:printcolumn:name="P99",type=string,JSONPath=".status.p99"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Parameters",type=string,priority=1,JSONPath=".spec.parameters"
+// +kubebuilder:printcolumn:name="Next",type=string,priority=1,JSONPath=".status.nextTime"
 // +kubebuilder:printcolumn:name="Report",type=string,priority=1,JSONPath=".status.reportConfigMap"
 // +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=".status.verdictReason"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",messageExpression="'metadata.name: %s cannot begin the names of the probe pods; use at most 50 lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen'.format([self.metadata.name])"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.schedule) || size(self.metadata.name) <= 40",messageExpression="'metadata.name: %s begins the names of the runs of a series; use at most 40 characters'.format([self.metadata.name])"
 type OrderProbe struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -32,9 +34,16 @@ var (
 		Name: "ordergrid_orderprobe_completed_timestamp_seconds",
 		Help: "When an OrderProbe ended, in seconds since 1970; absent before.",
 	}, []string{"namespace", "orderprobe"})
+
+	regressedGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_orderprobe_regressed",
+		Help: "1 while the latest runs of a series (an OrderProbe with a schedule) are slower than those before, 0 while they are not; absent while there are too few.",
+	}, []string{"namespace", "orderprobe"})
 )
 
-func init() { metrics.Registry.MustRegister(writesTotal, resultGauge, verdictGauge, completedGauge) }
+func init() {
+	metrics.Registry.MustRegister(writesTotal, resultGauge, verdictGauge, completedGauge, regressedGauge)
+}
 
 var countWrite = apply.CountIn(writesTotal)
 
@@ -82,4 +91,17 @@ func forget(probe types.NamespacedName) {
 	resultGauge.DeletePartialMatch(labels)
 	verdictGauge.DeletePartialMatch(labels)
 	completedGauge.DeletePartialMatch(labels)
+	regressedGauge.DeletePartialMatch(labels)
+}
+
+// recordSeries publishes the judgement of a series.
+func recordSeries(probe *api.OrderProbe) {
+	switch c := meta.FindStatusCondition(probe.Status.Conditions, api.ConditionRegressed); {
+	case c == nil || c.Status == metav1.ConditionUnknown:
+		regressedGauge.DeleteLabelValues(probe.Namespace, probe.Name)
+	case c.Status == metav1.ConditionTrue:
+		regressedGauge.WithLabelValues(probe.Namespace, probe.Name).Set(1)
+	default:
+		regressedGauge.WithLabelValues(probe.Namespace, probe.Name).Set(0)
+	}
 }

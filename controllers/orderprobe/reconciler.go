@@ -76,6 +76,7 @@ func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
 		Named("orderprobe").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
 		For(&api.OrderProbe{}).
+		Owns(&api.OrderProbe{}).
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&corev1.ServiceAccount{}).
@@ -99,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if probe.DeletionTimestamp != nil {
 		forget(req.NamespacedName)
 		return ctrl.Result{}, nil
+	}
+	if probe.Spec.Schedule != nil {
+		return r.series(ctx, probe)
 	}
 	o, err := r.observe(ctx, probe)
 	if err != nil {

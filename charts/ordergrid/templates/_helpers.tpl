@@ -59,6 +59,10 @@ collector, except below and for pods of an older template, which it evicts. It r
 - apiGroups: [ordergrid.dev]
   resources: [ordergrids/finalizers, orderprobes/finalizers, failoverdrills/finalizers, gridlinks/finalizers]
   verbs: [update]
+# The runs of an OrderProbe with a schedule, and the removal of the oldest of them.
+- apiGroups: [ordergrid.dev]
+  resources: [orderprobes]
+  verbs: [create, patch, delete]
 # The finalizer that keeps a drill until all its faults are recovered. Not in drillRules, which may be removed first, with their
 # namespace.
 - apiGroups: [ordergrid.dev]
