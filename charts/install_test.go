@@ -20,6 +20,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
+	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/manager"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
@@ -132,7 +133,7 @@ func operate(t *testing.T) (stop func()) {
 	cfg.Impersonate.UserName = "system:serviceaccount:og-system:og-ordergrid"
 	mgr, err := manager.New(cfg, manager.Options{
 		MetricsAddress: "0", HealthAddress: "0", Workers: 1, LeaderElection: true, LeaderElectionNamespace: "og-system",
-		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{"default"}},
+		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Link: gridlink.Defaults{Image: "grid-link:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{"default"}},
 	})
 	if err != nil {
 		t.Fatal(err)

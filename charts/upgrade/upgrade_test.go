@@ -27,6 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/manager"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
@@ -325,6 +326,7 @@ func operate(t *testing.T) (stop func()) {
 		MetricsAddress: "0", HealthAddress: "0", Workers: 1, LeaderElection: true, LeaderElectionNamespace: system,
 		Grid:  ordergrid.Defaults{Image: "ordergrid.dev/grid-node:dev", ImagePullPolicy: corev1.PullIfNotPresent},
 		Probe: orderprobe.Defaults{Image: "ordergrid.dev/order-probe:dev"},
+		Link:  gridlink.Defaults{Image: "ordergrid.dev/grid-link:dev"},
 	})
 	if err != nil {
 		t.Fatal(err)

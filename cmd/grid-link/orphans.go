@@ -1,14 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +23,8 @@ of both, with the permissions Admin and Read, and changes nothing. "now" is wher
 an order of that ClOrdID, sent again by its client. What it found goes to standard error.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if format != "csv" && format != "json" {
-				return command.BadUsage(fmt.Errorf("--format: value %.40q, allowed: csv, json", format))
+			if err := link.CheckReportFormat(format); err != nil {
+				return command.BadUsage(fmt.Errorf("--format: %w", err))
 			}
 			p, err := f.connect(cmd.Context())
 			if err != nil {
@@ -46,10 +41,13 @@ an order of that ClOrdID, sent again by its client. What it found goes to standa
 				defer func() { err = errors.Join(err, f.Sync()) }()
 				out = f
 			}
-			write, flush := writerOf(out, format)
+			report, err := link.NewReport(out, format)
+			if err != nil {
+				return err
+			}
 			for _, id := range p.partitions {
-				fork, err := link.Orphans(cmd.Context(), p.target, p.source, id, write)
-				if err := flush(); err != nil {
+				fork, err := link.Orphans(cmd.Context(), p.target, p.source, id, report.Write)
+				if err := report.Flush(); err != nil {
 					return err
 				}
 				if err != nil {
@@ -65,21 +63,4 @@ an order of that ClOrdID, sent again by its client. What it found goes to standa
 	cmd.Flags().StringVar(&file, "output", "", "file for the report, which must not exist; default standard output")
 	cmd.Flags().StringVar(&format, "format", "csv", "csv, or json, one object a line")
 	return cmd
-}
-
-// writerOf returns what writes an orphan, and what ends a part of the report.
-func writerOf(w io.Writer, format string) (func(link.Orphan) error, func() error) {
-	if format == "json" {
-		enc := json.NewEncoder(w)
-		return func(o link.Orphan) error { return enc.Encode(&o) }, func() error { return nil }
-	}
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"id", "hash", "epoch", "received", "session", "clientSeq", "clOrdID", "account", "symbol", "side", "quantity", "price", "now"}) // Flush has its error
-	return func(o link.Orphan) error {
-			return c.Write([]string{o.ID, o.Hash, strconv.FormatUint(uint64(o.Epoch), 10), o.Received.Format(time.RFC3339Nano), strconv.FormatUint(uint64(o.Session), 10),
-				strconv.FormatUint(o.ClientSeq, 10), o.ClOrdID, o.Account, o.Symbol, o.Side, o.Quantity, o.Price, o.Now})
-		}, func() error {
-			c.Flush()
-			return c.Error()
-		}
 }

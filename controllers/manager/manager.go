@@ -86,6 +86,8 @@ func (o Options) Check() error {
 		return errors.New(`--grid-node-image: empty; name the image that OrderGrids without spec.image run, such as ordergrid.dev/grid-node:dev`)
 	case o.Probe.Image == "":
 		return errors.New(`--order-probe-image: empty; name the image that OrderProbes without spec.image run, such as ordergrid.dev/order-probe:dev`)
+	case o.Link.Image == "":
+		return errors.New(`--grid-link-image: empty; name the image that the pods of GridLinks run, such as ordergrid.dev/grid-link:dev`)
 	case o.Workers < 1:
 		return fmt.Errorf("--workers: %d is out of range; give at least 1", o.Workers)
 	}

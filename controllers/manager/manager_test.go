@@ -6,12 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
 
 func TestCheck(t *testing.T) {
-	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}}
+	good := Options{Workers: 1, Grid: ordergrid.Defaults{Image: "g"}, Probe: orderprobe.Defaults{Image: "p"}, Link: gridlink.Defaults{Image: "l"}}
 	if err := good.Check(); err != nil {
 		t.Errorf("refused: %v", err)
 	}
@@ -21,6 +22,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{func(o *Options) { o.Grid.Image = "" }, "--grid-node-image: empty; name the image"},
 		{func(o *Options) { o.Probe.Image = "" }, "--order-probe-image: empty; name the image"},
+		{func(o *Options) { o.Link.Image = "" }, "--grid-link-image: empty; name the image"},
 		{func(o *Options) { o.Drill.Namespaces = []string{"a", ""} }, `--drill-namespaces: an empty name; give names of namespaces, or "*"`},
 		{func(o *Options) { o.PodTemplateAllow = []string{"trading=Privilege"} }, `--pod-template-allow: "trading=Privilege": "Privilege" is unknown; allowed are Capability or Capability/NAME`},
 		{func(o *Options) { o.DrillAllow = []string{"lab=PodKill"} }, `--drill-allow: "lab=PodKill": "PodKill" is not a type of fault that has to be allowed; these are APIServerOutage, NodeLinkDown, NodePowerOff`},

@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,7 +34,7 @@ func judgeDataLoss(o *observation) judgement {
 		}
 		switch f.loss.verdict {
 		case fateGone:
-			gone = append(gone, fmt.Sprintf("%s at epoch %d (%s). %s", p.Name, p.Status.Epoch, f.loss, lossRemedy(p)))
+			gone = append(gone, fmt.Sprintf("%s at epoch %d (%s). %s", p.Name, p.Status.Epoch, f.loss, lossRemedy(o.grid, p)))
 		case fateUnknown:
 			unknown = append(unknown, fmt.Sprintf("%s at epoch %d (%s)", p.Name, p.Status.Epoch, f.loss))
 		}
@@ -58,13 +59,21 @@ func (o *observation) asBefore(kind string) judgement {
 	return judgement{metav1.ConditionUnknown, reasonNotLooked, "the partitions could not be checked, see condition " + api.ConditionStalled}
 }
 
-// lossRemedy returns the remedy. The command is complete, to be copied.
-func lossRemedy(p *api.GridPartition) string {
+// lossRemedy returns the remedy. The command is complete, to be copied. What keeps the orders comes before what gives them
+// up.
+func lossRemedy(grid *api.OrderGrid, p *api.GridPartition) string {
 	if p.Spec.AcceptDataLossEpoch == p.Status.Epoch {
 		return fmt.Sprintf("The loss is accepted: a grid node begins lineage %d", p.Status.Lineage+1)
 	}
-	return fmt.Sprintf("If none of them can be brought back, give up what only they held: kubectl annotate -n %s gridpartition %s %s=%d",
-		p.Namespace, p.Name, api.AnnotationAcceptDataLoss, p.Status.Epoch)
+	keep := ""
+	switch archive := slices.IndexFunc(grid.Spec.Sinks, func(s api.SinkSpec) bool { return s.Type == api.SinkArchive }); {
+	case archive >= 0:
+		keep = fmt.Sprintf("restore the grid from what sink %s has archived (docs/archive.md; kubectl ordergrid archive restore --dry-run shows up to which order); otherwise, ", grid.Spec.Sinks[archive].Name)
+	case slices.ContainsFunc(grid.Spec.Sinks, func(s api.SinkSpec) bool { return s.Type == api.SinkExternal }):
+		keep = "promote its standby in another site if it has one (docs/multi-site.md); otherwise, "
+	}
+	return fmt.Sprintf("If none of them can be brought back, %sgive up what only they held: kubectl annotate -n %s gridpartition %s %s=%d",
+		keep, p.Namespace, p.Name, api.AnnotationAcceptDataLoss, p.Status.Epoch)
 }
 
 // judgeRegressed: a record shows an older configuration than was seen before.

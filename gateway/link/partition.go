@@ -81,11 +81,11 @@ func (p *partition) session(ctx context.Context) error {
 	defer cancel()
 	source, err := cfg.Source.Site(opening, p.id)
 	if err != nil {
-		return p.explain(fmt.Errorf("the source: %w", err), client.Position{})
+		return p.explain(fmt.Errorf("the source: %w", err), client.Position{}, 0)
 	}
 	l, err := cfg.Target.OpenLink(opening, client.LinkOptions{Partition: p.id, Term: source.Term, Source: cfg.SourceName})
 	if err != nil {
-		return p.explain(fmt.Errorf("the target, of which the source is of term %d: %w", source.Term, err), client.Position{})
+		return p.explain(fmt.Errorf("the target, of which the source is of term %d: %w", source.Term, err), client.Position{}, source.Term)
 	}
 	defer l.Close() //nolint:errcheck // it never fails
 	held := l.State()
@@ -95,7 +95,7 @@ func (p *partition) session(ctx context.Context) error {
 	}
 	defer f.Close() //nolint:errcheck // it never fails
 	p.log.Info("the link is open", "standby", l.Address(), "stored", held.Stored.Seq, "committed", held.Committed.Seq, "term", source.Term)
-	return p.explain(p.carry(ctx, l, f, held), held.Stored)
+	return p.explain(p.carry(ctx, l, f, held), held.Stored, source.Term)
 }
 
 // carry runs the three parts of a session: what follows the source, what sends, and what hears the standby.
@@ -188,7 +188,7 @@ func (p *partition) hear(ctx context.Context, l *client.Link, f *client.Follower
 }
 
 // explain makes permanent errors of those that an administrator has to mend.
-func (p *partition) explain(err error, held client.Position) error {
+func (p *partition) explain(err error, held client.Position, term uint64) error {
 	var gone *client.SnapshotRequiredError
 	var diverged *client.DivergedError
 	var reject *client.RejectError
@@ -200,12 +200,15 @@ func (p *partition) explain(err error, held client.Position) error {
 	case errors.As(err, &diverged) || errors.Is(err, client.ErrDiverged):
 		return &PermanentError{fmt.Sprintf("%s: entry %d of the standby, hash %016x, is not in the source's log: the standby holds entries of another history", p.id, held.Seq, held.Hash),
 			"it may be a site that was replaced: report what it holds alone (grid-link orphans), then make it anew", err}
+	case errors.Is(err, client.ErrNotStandby) && reject.Detail > 0 && reject.Detail == term:
+		return &PermanentError{fmt.Sprintf("%s: both sites are active in term %d, so neither stops the other", p.id, term),
+			"stop the clients of the site that is to give way, and raise the other one: kubectl ordergrid demote it, then promote it with its own token and --take-back; its link then stops this one", err}
 	case errors.Is(err, client.ErrNotStandby):
 		return &PermanentError{fmt.Sprintf("%s: the target makes its entries itself, in term %d", p.id, reject.Detail),
 			"link a target that was made as a standby; if this one was promoted, run the link in the other direction, which also stops a source that is active still", err}
 	case errors.Is(err, client.ErrFenced):
-		return &PermanentError{fmt.Sprintf("%s: the target knows term %d: the source was replaced", p.id, reject.Detail),
-			"run the link in the other direction", err}
+		return &PermanentError{fmt.Sprintf("%s: the target knows term %d, the source is of term %d: the source was replaced", p.id, reject.Detail, term),
+			"run the link in the other direction; a source that was restored from an archive since, or made anew, begins in term 0 and is to be raised above that (docs/multi-site.md)", err}
 	case errors.Is(err, client.ErrNotPermitted), errors.Is(err, client.ErrReaderUnknown):
 		return &PermanentError{fmt.Sprintf("reader %q of %s", p.r.cfg.Reader, p.id),
 			"allowed: a sink of that name and of type External in both grids, and the permissions Watch, Sink and Link for this client at the source, Link at the target", err}

@@ -128,12 +128,12 @@ func Run(ctx context.Context, o Options, ready func(Info)) error {
 	start := time.Now()
 	g := &grid{o: o, s: newSupervisor(o)}
 	defer g.ports.Release()
-	defer g.s.stop()
 	url, stopArbiter, err := g.serveArbiter()
 	if err != nil {
 		return err
 	}
 	defer stopArbiter()
+	defer g.s.stop() // before the arbiter: a node that takes over at that moment ends when it has the answer
 	dir, err := os.MkdirTemp("", "ordergrid-dev-")
 	if err != nil {
 		return err

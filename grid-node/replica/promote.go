@@ -20,6 +20,7 @@ type Promotion struct {
 // forced, the log ends with the other site's last entry.
 func (r *Replica) considerPromotion() {
 	p := r.promotion
+	r.tellEarlyTerm()
 	if r.role != RolePrimary || !r.cfg.Standby || p.Term <= r.term() || r.primary.suspended || r.prop.active() || r.parking() || r.stopping || r.now.Mono < r.primary.admitAt {
 		return
 	}
@@ -42,6 +43,18 @@ func (r *Replica) considerPromotion() {
 	}
 	r.alarm(AlarmPromotion, fmt.Sprintf("this site makes the entries from entry %d on, in term %d (forced: %t)", last+1, p.Term, p.Forced))
 	r.propose(purposePromote, members)
+}
+
+// tellEarlyTerm reports a promotion that waits for good: its term is above the record's, and a
+// link to this primary was of that term or a later one, so the site would not stop that link's
+// source.
+func (r *Replica) tellEarlyTerm() {
+	p := r.promotion
+	if r.role != RolePrimary || !r.cfg.Standby || p.Term <= r.cfg.Term || p.Term > r.link.term || r.toldPromotion == p.Term {
+		return
+	}
+	r.toldPromotion = p.Term
+	r.alarm(AlarmPromotion, fmt.Sprintf("term %d: a link of term %d was open here, and a site of that term is not stopped by term %d: name %d or a later one", p.Term, r.link.term, p.Term, r.link.term+1))
 }
 
 // promoted fills a proposal that ends Standby. Epochs of entries only rise, and those of

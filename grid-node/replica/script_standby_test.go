@@ -100,7 +100,11 @@ func (s *script) link(d *datadriven.TestData) bool {
 		st := s.source.primary().r.Status()
 		s.w.logf("the source ends with entry %d, %d committed, epoch %d lineage %d", st.LastSeq, st.CommitSeq, st.Config.Epoch, st.Config.Lineage)
 	case "linkopen":
-		s.send(s.w.node(on), client, wire.AppendLinkOpen(nil, partition, &wire.LinkOpen{ReqID: 1, Term: term, Source: []byte("orders-a")}))
+		m := wire.LinkOpen{ReqID: 1, Term: term, Source: []byte("orders-a")}
+		if d.HasArg("asks") {
+			m.Source = nil
+		}
+		s.send(s.w.node(on), client, wire.AppendLinkOpen(nil, partition, &m))
 	case "link":
 		s.sendLinked(d, s.w.node(on), client, term)
 	case "promote":

@@ -95,8 +95,12 @@ func (r *Replica) linkOpen(conn uint64, frame []byte) error {
 	if err := wire.DecodeLinkOpen(frame, &m); err != nil {
 		return err
 	}
-	if len(m.Source) == 0 && r.role == RolePrimary && r.cfg.Standby {
-		r.sendLinkState(conn, m.ReqID)
+	if len(m.Source) == 0 { // a question: it stops no site, and is not refused for its term
+		if r.role == RolePrimary && r.cfg.Standby {
+			r.sendLinkState(conn, m.ReqID)
+		} else {
+			r.admitsLink(conn, wire.TypeLinkOpen, m.ReqID, m.Term)
+		}
 		return nil
 	}
 	r.hearTerm(m.Term)
