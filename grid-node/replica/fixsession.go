@@ -97,7 +97,7 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 		return nil
 	}
 	if !found {
-		if slot = uint32(r.live.Fix.Slots()); int(slot) >= r.opt.Limits.FixSessions {
+		if slot = r.live.Fix.Free(m.Day); int(slot) >= r.opt.Limits.FixSessions {
 			return reject(wire.CodeOverloaded, uint64(slot), "the partition has as many FIX sessions as it may")
 		}
 	}
@@ -106,11 +106,16 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 }
 
 func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
-	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset}
+	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset, SentNs: m.SentNs}
 	rec, o, ok := r.live.Fix.Opening(o, slot, m.Seq)
 	switch {
 	case !ok:
-		day := r.live.Fix.At(slot).Day
+		s := r.live.Fix.At(slot)
+		if s.Day == m.Day {
+			r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeSessionMoved, 52, uint64(s.Attempt), fmt.Sprintf("the Logon that resets the session was sent at %d, allowed: %d or later: another one was taken since", m.SentNs, s.LogonNs))
+			return
+		}
+		day := s.Day
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeBadFIX, 0, uint64(day), fmt.Sprintf("day is %d, allowed: %d or later: the session has begun that day", m.Day, day))
 		return
 	case m.Seq != 0 && m.Seq < r.fixExpects(slot, rec.Generation):
@@ -136,6 +141,17 @@ func (r *Replica) fixExpects(slot, generation uint32) uint64 {
 		return s.In
 	}
 	return 1
+}
+
+// fixBound answers a FixOpen of the gateway that holds the attempt. When another one of that
+// connection was answered before, entries may be under way since, whose numbers are not
+// committed.
+func (r *Replica) fixBound(conn, reqID uint64, slot uint32) {
+	if seat := r.fix.at(slot); seat.conn == conn && !seat.opening && !mutant(mutFixBoundTwice) {
+		r.reject(conn, wire.TypeFixOpen, reqID, slot, wire.CodeOverloaded, 0, 0, "a later request of this connection for the session was answered; retry if that answer was not taken")
+		return
+	}
+	r.fixOpened(conn, reqID, slot, 0)
 }
 
 // fixOpened answers a FixOpen; what the session has is committed.
@@ -194,4 +210,13 @@ func (r *Replica) seated(conn uint64, slot, generation, attempt uint32) (*machin
 		return s, seat, wire.CodeSessionMoved
 	}
 	return s, seat, 0
+}
+
+// FixSession returns the state of a FIX session, up to the last entry that is stored here.
+func (r *Replica) FixSession(id [2]uint64) (machine.FixSession, bool) {
+	slot, ok := r.live.Fix.SlotOf(id)
+	if !ok {
+		return machine.FixSession{}, false
+	}
+	return *r.live.Fix.At(slot), true
 }

@@ -132,5 +132,10 @@ const (
 	mutFixRefusalUnlogged
 	mutFixStepUncommitted
 	mutFixPagesKept
+	mutFixRefusalUnchained
+	mutFixOpenOther
+	mutFixBoundTwice
+	mutFixIndexClOrdID
+	mutFixIndexDayless
 	mutants
 )

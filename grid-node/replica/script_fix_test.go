@@ -45,14 +45,15 @@ func (s *script) fix(d *datadriven.TestData) bool {
 }
 
 func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
-	id, day, form, logon, held := client, 0, 1, uint64(1), 0
+	id, day, form, logon, held, sent := client, 0, 1, uint64(1), 0, 0
 	arg(d, "id", &id)
 	arg(d, "day", &day)
 	arg(d, "form", &form)
 	arg(d, "logon", &logon)
 	arg(d, "held", &held)
+	arg(d, "sent", &sent)
 	s.reqID++
-	m := wire.FixOpen{ReqID: s.reqID, IDHi: id, IDLo: 7, Held: uint32(held), Day: uint32(int(fixDay) + day), Seq: logon, Form: uint8(form)}
+	m := wire.FixOpen{ReqID: s.reqID, IDHi: id, IDLo: 7, Held: uint32(held), Day: uint32(int(fixDay) + day), Seq: logon, Form: uint8(form), SentNs: int64(sent)}
 	if d.HasArg("reset") {
 		m.Flags |= wire.FixOpenReset
 	}

@@ -146,7 +146,7 @@ func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 	}
 	hint := s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
 	if e.Flags&order.FlagFix != 0 {
-		return ofFix(hint, e.Session)
+		return ofFix(hint, e.Session, e.Flags)
 	}
 	return hint
 }
