@@ -29,6 +29,7 @@ type fixSeat struct {
 	admitted uint64 // the last MsgSeqNum that was admitted; at first the one before In
 	next     uint64 // the first number that is not committed, once the opening is
 	opening  bool   // FixOpened was not sent yet: nothing else is admitted
+	probedNs int64  // when its gateway was asked whether its counterparty is there, 0 if it was not since it answered
 }
 
 func (x *fixSessions) at(slot uint32) *fixSeat {
@@ -86,8 +87,8 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 		return reject(wire.CodeSessionMoved, uint64(s.Attempt), "attempt %d is not the last, or not of this day: open the session anew, with a Logon", m.Held)
 	case m.Held == 0 && seat.opening && seat.conn == conn && s.Touched > r.commit:
 		return reject(wire.CodeOverloaded, 0, "the session is being opened on this connection; wait for the answer")
-	case m.Held == 0 && seat.conn != 0 && seat.conn != conn && m.Flags&wire.FixOpenTake == 0:
-		return reject(wire.CodeSessionMoved, uint64(s.Attempt), "the session is open on another connection; take it, if that one's counterparty is gone")
+	case m.Held == 0 && seat.conn != 0 && seat.conn != conn && m.Flags&wire.FixOpenTake == 0 && !r.fixGone(slot, s.Attempt):
+		return reject(wire.CodeSessionMoved, uint64(s.Attempt), "the session is open on another connection, whose gateway was asked whether its counterparty is there; ask again, or take it")
 	case m.Held != 0:
 		*r.fix.at(slot) = fixSeat{conn: conn, opening: true, next: seat.next}
 		r.confirm(read{conn: conn, reqID: m.ReqID, kind: readFixSession, slot: slot, seq: uint64(s.Generation), commit: uint64(s.Attempt), need: s.Touched})

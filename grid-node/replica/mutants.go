@@ -137,5 +137,6 @@ const (
 	mutFixBoundTwice
 	mutFixIndexClOrdID
 	mutFixIndexDayless
+	mutFixGoneUnasked
 	mutants
 )

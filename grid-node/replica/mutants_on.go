@@ -152,6 +152,7 @@ var mutantList = [mutants]Mutant{
 	mutFixBoundTwice:       {"fix-bound-twice", "a FIX session is bound to its connection again, amid entries that are not committed"},
 	mutFixIndexClOrdID:     {"fix-index-clordid", "the ClOrdID of a FIX session is looked up among those of all sessions"},
 	mutFixIndexDayless:     {"fix-index-dayless", "a ClOrdID of a FIX session is refused that another day had"},
+	mutFixGoneUnasked:      {"fix-gone-unasked", "a second gateway gets a FIX session whose counterparty is at the first"},
 
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -34,6 +35,13 @@ func (s *script) fix(d *datadriven.TestData) bool {
 		s.reqID++
 		k := s.fixes[client]
 		frame = wire.AppendFixResend(nil, partition, &wire.FixResend{ReqID: s.reqID, Slot: k.slot, Generation: k.generation, Attempt: k.attempt, First: from, Through: to})
+	case "fixhere":
+		k := s.fixes[client]
+		frame = wire.AppendFixHere(nil, partition, &wire.FixHere{Slot: k.slot, Attempt: k.attempt, Here: !d.HasArg("gone")})
+	case "clientgone":
+		n := s.w.node(on)
+		n.step(replica.Event{Kind: replica.EventClientGone, Conn: client})
+		return true
 	default:
 		return false
 	}

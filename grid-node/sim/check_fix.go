@@ -21,6 +21,7 @@ type fixModel struct {
 	reports  map[fixNumber]uint64             // number of a report -> its entry
 	answers  map[fixNumber]uint64             // number of an order or a refused message -> of its report
 	first    map[fixEntry]uint64              // the first number that an entry gave a session
+	days     map[fixEntry]uint32              // of the session, when it got the report of an entry
 	opens    map[fixNumber]machine.FixSession // by attempt: as the opening left it
 	orders   map[string]uint64                // session, day and ClOrdID -> entry
 	entries  []keptEntry
@@ -45,7 +46,7 @@ type keptEntry struct {
 func (m *fixModel) begin() {
 	if m.slots == nil {
 		m.slots, m.reports, m.answers, m.first = map[[2]uint64]uint32{}, map[fixNumber]uint64{}, map[fixNumber]uint64{}, map[fixEntry]uint64{}
-		m.opens, m.orders = map[fixNumber]machine.FixSession{}, map[string]uint64{}
+		m.days, m.opens, m.orders = map[fixEntry]uint32{}, map[fixNumber]machine.FixSession{}, map[string]uint64{}
 	}
 }
 
@@ -137,7 +138,7 @@ func fixKey(s *machine.FixSession, id string) string {
 func (m *fixModel) report(s *machine.FixSession, slot uint32, seq, of uint64) {
 	m.reports[fixNumber{slot, s.Generation, s.Out}] = seq
 	m.answers[fixNumber{slot, s.Generation, of}] = s.Out
-	m.first[fixEntry{seq, slot}] = s.Out
+	m.first[fixEntry{seq, slot}], m.days[fixEntry{seq, slot}] = s.Out, s.Day
 	s.Out++
 }
 
@@ -261,7 +262,9 @@ func (w *world) checkFixRefusal(p *process, m *fixModel, a *wire.FixAck, c *conn
 		if err := order.Parse(i.payload, &o); err != nil {
 			return
 		}
-		key := fixKey(m.of(a.Slot), string(i.payload[o.ClOrdIDOff:][:o.ClOrdIDLen]))
+		of := *m.of(a.Slot)
+		of.Day = m.days[fixEntry{a.Entry, a.Slot}] // another may have begun with a later entry
+		key := fixKey(&of, string(i.payload[o.ClOrdIDOff:][:o.ClOrdIDLen]))
 		if _, there := m.orders[key]; !there {
 			w.violation("FIX", "%s refuses order %s as a duplicate; there is none", p.name, key)
 		}

@@ -31,7 +31,7 @@ func (g *fixGateway) schedule() {
 func (g *fixGateway) end(seen bool) {
 	g.alive = false
 	if g.conn != nil {
-		g.conn.gaveUp = true // frames under way still arrive
+		g.hangUp()
 	}
 	for _, d := range g.doors {
 		d.link.dead = true
@@ -41,6 +41,16 @@ func (g *fixGateway) end(seen bool) {
 		}
 	}
 	g.doors = nil
+}
+
+// hangUp leaves the connection to a node, which sees that or not. What is under way still
+// arrives.
+func (g *fixGateway) hangUp() {
+	if g.x.rng.IntN(2) == 0 {
+		g.conn.gaveUp = true
+		return
+	}
+	g.conn.hangUp()
 }
 
 func (g *fixGateway) act() {
@@ -66,7 +76,7 @@ func (g *fixGateway) act() {
 // turnTo goes on at another pod: what is under way there may still arrive.
 func (g *fixGateway) turnTo(p *pod) {
 	if g.conn != nil {
-		g.conn.gaveUp = true
+		g.hangUp()
 		g.conn = nil
 	}
 	g.pod = p
@@ -167,6 +177,10 @@ func (g *fixGateway) got(c *conn, frame []byte, _ uint64) {
 		if d := g.doorOf(func(d *fixDoor) bool { return d.asks(m.ReqID) != nil }); d != nil {
 			d.resent(&m)
 		}
+	case wire.TypeFixProbe:
+		var m wire.FixProbe
+		_ = wire.DecodeFixProbe(frame, &m)
+		g.probed(&m)
 	case wire.TypeReject:
 		var m wire.Reject
 		_ = wire.DecodeReject(frame, &m)
@@ -180,6 +194,27 @@ func (g *fixGateway) got(c *conn, frame []byte, _ uint64) {
 			g.turnTo(g.x.w.anyPod())
 		}
 	}
+}
+
+// probed asks the counterparty of a session whether it is there.
+func (g *fixGateway) probed(m *wire.FixProbe) {
+	d := g.slot(m.Slot)
+	tell := func(here bool) {
+		if g.conn != nil && g.alive {
+			g.conn.send(wire.AppendFixHere(nil, partition, &wire.FixHere{Slot: m.Slot, Attempt: m.Attempt, Here: here}))
+		}
+	}
+	if d == nil || d.attempt != m.Attempt {
+		tell(false)
+		return
+	}
+	g.x.w.after(g.x.rng.Int64N(5*millisecond), func() {
+		l := d.link
+		here := !l.dead && !l.left && l.party.link == l
+		if tell(here); !here {
+			g.drop(d)
+		}
+	})
 }
 
 func (g *fixGateway) rejected(m *wire.Reject) {
