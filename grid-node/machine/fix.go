@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -39,6 +40,12 @@ type Fix struct {
 	sum   uint64
 
 	expected uint32 // slots of the snapshot that is being restored
+}
+
+// FixBytes returns the memory of a FIX session in one state: its slot, and its place in the
+// index by id, which is at most twice as large as what is in it.
+func FixBytes() int64 {
+	return int64(unsafe.Sizeof(FixSession{})) + 2*(16+4+1)
 }
 
 // Slots is how many slots were ever used.

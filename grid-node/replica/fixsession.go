@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -30,6 +31,12 @@ type fixSeat struct {
 	next     uint64 // the first number that is not committed, once the opening is
 	opening  bool   // FixOpened was not sent yet: nothing else is admitted
 	probedNs int64  // when its gateway was asked whether its counterparty is there, 0 if it was not since it answered
+}
+
+// FixBytes returns the memory of a FIX session for store.Options: its live state, that at
+// the base of the log, its seat, and the page that its last reports are on.
+func FixBytes() int64 {
+	return 2*machine.FixBytes() + int64(unsafe.Sizeof(fixSeat{})+unsafe.Sizeof(fixPages{})+unsafe.Sizeof(fixPage{})) + 8
 }
 
 func (x *fixSessions) at(slot uint32) *fixSeat {
