@@ -130,8 +130,8 @@ func (c *comparison) account(e *client.LogEntry) {
 	case order.KindOrder:
 		c.p.Kinds.Orders++
 		id := order.HashClOrdID(order.ClOrdID(e.Bytes))
-		if order.IsFix(e.Bytes) { // its ClOrdID is unique within its session, whose numbers may begin anew
-			c.ids = append(c.ids, idSeq{id ^ (uint64(e.Session)+1)*0x9e3779b97f4a7c15, e.Seq})
+		if order.IsFix(e.Bytes) { // its ClOrdID is unique within its session and day, and numbers may begin anew
+			c.ids = append(c.ids, idSeq{id ^ (uint64(e.Session)+1|uint64(e.Bytes[55]>>1)<<32)*0x9e3779b97f4a7c15, e.Seq})
 			break
 		}
 		c.ids = append(c.ids, idSeq{id, e.Seq})

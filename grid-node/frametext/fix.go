@@ -31,6 +31,10 @@ func fixRequest(frame []byte) string {
 		var m wire.FixResend
 		_ = wire.DecodeFixResend(frame, &m)
 		return fmt.Sprintf("FixResend %d: slot %d numbers %d..%d", m.ReqID, m.Slot, m.First, m.Through)
+	case wire.TypeFixHere:
+		var m wire.FixHere
+		_ = wire.DecodeFixHere(frame, &m)
+		return fmt.Sprintf("FixHere slot %d attempt %d: %t", m.Slot, m.Attempt, m.Here)
 	default:
 		return t.String()
 	}
@@ -50,6 +54,10 @@ func fixReply(frame []byte) string {
 			return fmt.Sprintf("FixAck %d: refused (%s) as entry %d, report %d, body of %d bytes", m.Seq, m.Code, m.Entry, m.Number, len(m.Body))
 		}
 		return fmt.Sprintf("FixAck %d: entry %d, report %d", m.Seq, m.Entry, m.Number)
+	case wire.TypeFixProbe:
+		var m wire.FixProbe
+		_ = wire.DecodeFixProbe(frame, &m)
+		return fmt.Sprintf("FixProbe slot %d attempt %d", m.Slot, m.Attempt)
 	case wire.TypeFixStepped:
 		var m wire.FixStepped
 		_ = wire.DecodeFixStepped(frame, &m)

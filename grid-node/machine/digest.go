@@ -52,7 +52,7 @@ func (s *FixSession) hash(slot uint32) uint64 {
 		open = 1
 	}
 	return mix(mix(s.In, s.Out, s.Touched), mix(s.ID[0], s.ID[1], uint64(s.Generation)<<32|uint64(s.Attempt)),
-		uint64(s.Day)<<32^uint64(s.Form)<<24^open<<23^uint64(slot))
+		mix(uint64(s.Day)<<32^uint64(s.Form)<<24^open<<23^uint64(slot), uint64(s.LogonNs), 1))
 }
 
 func (m *Machine) digest(sessions, orders, readers uint64) uint64 {

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -26,9 +27,10 @@ type FixSession struct {
 	Touched    uint64 // the last entry that belongs to it
 	Generation uint32 // begins with 1 when the numbers do; never falls, whichever session has the slot
 	Attempt    uint32 // of the gateway that has it; never falls, likewise
-	Day        uint32 // of its calendar, days since 1970
+	Day        uint32 // of its calendar, days since 1970; of a removed one kept, since its ClOrdIDs are of that day
 	Form       uint8  // of the reports of its generation
 	Open       bool   // it was not removed
+	LogonNs    int64  // the latest SendingTime of a Logon that opened it
 }
 
 // Fix has the FIX sessions, by slot. A partition without one has no slots.
@@ -38,6 +40,12 @@ type Fix struct {
 	sum   uint64
 
 	expected uint32 // slots of the snapshot that is being restored
+}
+
+// FixBytes returns the memory of a FIX session in one state: its slot, and its place in the
+// index by id, which is at most twice as large as what is in it.
+func FixBytes() int64 {
+	return int64(unsafe.Sizeof(FixSession{})) + 2*(16+4+1)
 }
 
 // Slots is how many slots were ever used.
@@ -55,6 +63,20 @@ func (x *Fix) SlotOf(id [2]uint64) (slot uint32, ok bool) {
 	return slot, ok
 }
 
+// Free returns the slot for a session that is opened on a day: a removed one, whose orders
+// are of days before, or the next that was never used.
+func (x *Fix) Free(day uint32) uint32 {
+	if len(x.byID) == len(x.slots) {
+		return uint32(len(x.slots))
+	}
+	for i := range x.slots {
+		if s := &x.slots[i]; !s.Open && s.Day < day {
+			return uint32(i)
+		}
+	}
+	return uint32(len(x.slots))
+}
+
 // Find returns the session of a slot in this generation, nil if that is over.
 func (x *Fix) Find(slot, generation uint32) *FixSession {
 	if int(slot) >= len(x.slots) {
@@ -69,7 +91,7 @@ func (x *Fix) Find(slot, generation uint32) *FixSession {
 // Opening makes the record that opens the session with this id: in the slot that it has,
 // or in slot, which must be removed or the next that was never used. seq is the number of
 // the Logon that was received, 0 for none. It reports false when the day is before that of
-// the state. The body remains the caller's: o.Append makes it of the opening returned,
+// the state, or not after that of the session that was removed from the slot, or when a reset comes late. The body remains the caller's: o.Append makes it of the opening returned,
 // which has the form of the generation that continues.
 func (x *Fix) Opening(o order.FixOpening, slot uint32, seq uint64) (order.FixRecord, order.FixOpening, bool) {
 	var s FixSession
@@ -80,7 +102,10 @@ func (x *Fix) Opening(o order.FixOpening, slot uint32, seq uint64) (order.FixRec
 		s = x.slots[slot]
 	}
 	begins := x.begins(&s, &o)
-	if s.Open && o.Day < s.Day && !mutant(mutFixDayBackwards) {
+	if s.Open && o.Day < s.Day && !mutant(mutFixDayBackwards) || !s.Open && s.Generation > 0 && o.Day <= s.Day {
+		return order.FixRecord{}, o, false
+	}
+	if s.Open && x.late(&s, &o) {
 		return order.FixRecord{}, o, false
 	}
 	r := order.FixRecord{Slot: slot, Attempt: s.Attempt + 1, Generation: s.Generation, In: s.In, Op: order.FixOpen, Outs: 1}
@@ -93,6 +118,12 @@ func (x *Fix) Opening(o order.FixOpening, slot uint32, seq uint64) (order.FixRec
 		r.In++
 	}
 	return r, o, true
+}
+
+// late reports whether a reset is one that was under way while a later Logon was taken: it
+// would end the generation that the counterparty is in.
+func (x *Fix) late(s *FixSession, o *order.FixOpening) bool {
+	return o.Flags&order.FixReset != 0 && o.Day == s.Day && o.SentNs < s.LogonNs && !mutant(mutFixLateReset)
 }
 
 // begins reports whether an opening begins a new generation of what the slot has.
@@ -120,6 +151,8 @@ func (x *Fix) checkOrder(e *order.Entry) error {
 		return fmt.Errorf("entry %d: FIX session is %d, allowed: one that is open", e.Seq, e.Session)
 	case e.ClientSeq < x.slots[e.Session].In || e.ClientSeq >= maxFixSeq:
 		return fmt.Errorf("entry %d: FIX session %d has MsgSeqNum %d, allowed: %d or more", e.Seq, e.Session, e.ClientSeq, x.slots[e.Session].In)
+	case e.Flags != order.FixFlags(x.slots[e.Session].Day):
+		return fmt.Errorf("entry %d: FIX session %d: flags are %d, allowed: %d, of day %d", e.Seq, e.Session, e.Flags, order.FixFlags(x.slots[e.Session].Day), x.slots[e.Session].Day)
 	}
 	return nil
 }
@@ -162,7 +195,14 @@ func (x *Fix) checkOpening(seq uint64, r *order.FixRecord) error {
 	}
 	want, _, ok := x.Opening(o, r.Slot, 0)
 	if !ok {
-		return fmt.Errorf("entry %d: FIX session %d: day is %d, allowed: %d or later", seq, r.Slot, o.Day, x.slots[r.Slot].Day)
+		least := x.slots[r.Slot].Day
+		if known && o.Day == least {
+			return fmt.Errorf("entry %d: FIX session %d is reset by a Logon of %d, allowed: %d or later, as the one before", seq, r.Slot, o.SentNs, x.slots[r.Slot].LogonNs)
+		}
+		if !known {
+			least++
+		}
+		return fmt.Errorf("entry %d: FIX session %d: day is %d, allowed: %d or later", seq, r.Slot, o.Day, least)
 	}
 	if r.Generation != want.Generation || r.Attempt != want.Attempt || r.In != want.In && r.In != want.In+1 {
 		return fmt.Errorf("entry %d: FIX session %d is opened as generation %d, attempt %d, in %d, allowed: generation %d, attempt %d, in %d or the next",
@@ -187,7 +227,7 @@ func (x *Fix) apply(e *order.Entry, payload []byte, lineage uint64) {
 		for rest := payload; len(rest) > 0; {
 			var r order.FixRecord
 			rest = order.NextFix(rest, &r)
-			x.record(e.Seq, &r)
+			x.record(e.Seq, &r, lineage)
 		}
 	case order.KindNoop:
 		if le.Uint64(payload) != lineage && len(x.slots) > 0 && !mutant(mutFixNoJump) {
@@ -196,7 +236,7 @@ func (x *Fix) apply(e *order.Entry, payload []byte, lineage uint64) {
 	}
 }
 
-func (x *Fix) record(seq uint64, r *order.FixRecord) {
+func (x *Fix) record(seq uint64, r *order.FixRecord, lineage uint64) {
 	for int(r.Slot) >= len(x.slots) {
 		x.slots = append(x.slots, FixSession{})
 		x.sum += x.slots[len(x.slots)-1].hash(uint32(len(x.slots) - 1))
@@ -208,6 +248,11 @@ func (x *Fix) record(seq uint64, r *order.FixRecord) {
 		o := r.Opening()
 		if begins := x.begins(s, &o); begins {
 			s.ID, s.Day, s.Form, s.Out = o.ID, o.Day, o.Form, 1
+			if r.In == 1 && o.Flags&order.FixReset == 0 && lineage > 1 && !mutant(mutFixNoJump) {
+				// The Logon does not begin with 1: the generation that it continues may have
+				// been lost, with numbers that were sent in it.
+				s.Out += (lineage - 1) * FixJump
+			}
 		}
 		if !s.Open {
 			if x.byID == nil {
@@ -219,9 +264,10 @@ func (x *Fix) record(seq uint64, r *order.FixRecord) {
 		if !mutant(mutFixAttemptForgotten) || s.Attempt == 0 {
 			s.Attempt = r.Attempt
 		}
+		s.LogonNs = max(s.LogonNs, o.SentNs)
 	case order.FixRemove:
 		delete(x.byID, s.ID)
-		*s = FixSession{Generation: s.Generation, Attempt: s.Attempt}
+		*s = FixSession{Generation: s.Generation, Attempt: s.Attempt, Day: s.Day}
 	}
 	if s.Open {
 		s.In, s.Touched = r.In, seq

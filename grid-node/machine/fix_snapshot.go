@@ -7,7 +7,7 @@ func (s *FixSession) appendTo(dst []byte) []byte {
 		open = 1
 	}
 	for _, v := range [...]uint64{
-		s.ID[0], s.ID[1], s.In, s.Out, s.Touched, uint64(s.Generation)<<32 | uint64(s.Attempt), uint64(s.Day)<<32 | uint64(s.Form)<<8 | open, 0,
+		s.ID[0], s.ID[1], s.In, s.Out, s.Touched, uint64(s.Generation)<<32 | uint64(s.Attempt), uint64(s.Day)<<32 | uint64(s.Form)<<8 | open, uint64(s.LogonNs),
 	} {
 		dst = le.AppendUint64(dst, v)
 	}
@@ -18,9 +18,7 @@ func (s *FixSession) appendTo(dst []byte) []byte {
 func (d *decoder) fix(x *Fix, slot uint32) {
 	s := FixSession{ID: [2]uint64{d.u64("fixIDHi"), d.u64("fixIDLo")}, In: d.u64("fixIn"), Out: d.u64("fixOut"), Touched: d.seq("fixTouched")}
 	attempts, rest := d.u64("fixGeneration"), d.u64("fixDay")
-	if zero := d.u64("fixReserved"); zero != 0 {
-		d.fail("fixReserved", zero, "0")
-	}
+	s.LogonNs = int64(d.u64("fixLogonNs"))
 	s.Generation, s.Attempt = uint32(attempts>>32), uint32(attempts)
 	s.Day, s.Form, s.Open = uint32(rest>>32), uint8(rest>>8), rest&1 != 0
 	_, twice := x.byID[s.ID]
@@ -29,7 +27,7 @@ func (d *decoder) fix(x *Fix, slot uint32) {
 		return
 	case rest&0xffff00fe != 0:
 		d.fail("fixOpen", rest&0xffff00fe, "0 or 1, and bits of no other meaning 0")
-	case !s.Open && s != FixSession{Generation: s.Generation, Attempt: s.Attempt}:
+	case !s.Open && s != FixSession{Generation: s.Generation, Attempt: s.Attempt, Day: s.Day}:
 		d.fail("fixOpen", 0, "1 for a session that has a state")
 	case s.Open && (s.In == 0 || s.In > maxFixSeq):
 		d.fail("fixIn", s.In, "1..2^62")

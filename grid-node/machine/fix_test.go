@@ -43,8 +43,16 @@ func (l *fixLog) add(e order.Entry, payload []byte) error {
 	return nil
 }
 
+// flags are those of an order of today.
+func (l *fixLog) flags(slot uint32) uint8 {
+	if int(slot) >= l.m.Fix.Slots() {
+		return order.FlagFix
+	}
+	return order.FixFlags(l.m.Fix.At(slot).Day)
+}
+
 func (l *fixLog) order(slot uint32, n uint64) error {
-	return l.add(order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Session: slot, ClientSeq: n}, nil)
+	return l.add(order.Entry{Kind: order.KindOrder, Flags: l.flags(slot), Session: slot, ClientSeq: n}, nil)
 }
 
 func (l *fixLog) records(records ...order.FixRecord) error {
@@ -104,12 +112,13 @@ func TestFix(t *testing.T) {
 			return l.open(5, order.FixOpening{Day: 100, Form: 4, Flags: order.FixReset}, 0, 1)
 		}, 2, 2, 2, 4 + FixJump, 100, 4},
 		{"the next day", func(l *fixLog) error { return l.open(5, order.FixOpening{Day: 101, Form: 5}, 0, 1) }, 2, 2, 3, 5 + FixJump, 101, 5},
-		{"a removal", func(l *fixLog) error { return l.records(l.record(0, order.FixRemove, 0, 2)) }, 0, 0, 3, 5 + FixJump, 0, 0},
-		{"another session in its slot", func(l *fixLog) error { return l.open(7, order.FixOpening{Day: 7}, 0, 1) }, 2, 2, 4, 6 + FixJump, 7, 0},
-		{"one more, behind", func(l *fixLog) error { return l.open(5, order.FixOpening{Day: 101}, 2, 1) }, 2, 2, 4, 6 + FixJump, 7, 0},
+		{"a removal", func(l *fixLog) error { return l.records(l.record(0, order.FixRemove, 0, 2)) }, 0, 0, 3, 5 + FixJump, 101, 0},
+		{"another session in its slot", func(l *fixLog) error { return l.open(7, order.FixOpening{Day: 102}, 0, 1) }, 2, 2, 4, 6 + FixJump, 102, 0},
+		{"one more, behind", func(l *fixLog) error { return l.open(5, order.FixOpening{Day: 101}, 2, 1) }, 2, 2, 4, 6 + FixJump, 102, 0},
 		{"records of two sessions", func(l *fixLog) error {
 			return l.records(l.record(0, order.FixStep, 255, 3), l.record(2, order.FixRefusal, 1, 3))
-		}, 3, 257, 4, 6 + FixJump, 7, 0},
+		}, 3, 257, 4, 6 + FixJump, 102, 0},
+		{"a Logon of a generation that was lost", func(l *fixLog) error { return l.open(5, order.FixOpening{Day: 102}, 0, 9) }, 3, 257, 4, 6 + FixJump, 102, 0},
 	} {
 		if err := c.do(l); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -122,6 +131,9 @@ func TestFix(t *testing.T) {
 			t.Fatalf("after %s: in %d out %d generation %d attempt %d day %d form %d, want %d %d %d %d %d %d", c.name,
 				s.In, s.Out, s.Generation, s.Attempt, s.Day, s.Form, c.in, c.out, c.generation, c.attempt, c.day, c.form)
 		}
+	}
+	if s := l.m.Fix.At(2); s.Out != 2+FixJump { // the session of id 5, whose generation began in lineage 2 with Logon 9
+		t.Errorf("a generation that may have been lost goes on with %d", s.Out)
 	}
 	if s := l.m.Fix.At(1); s.Out != 2+FixJump || s.Attempt != 1+FixJump || s.In != 1 {
 		t.Errorf("the other session has out %d, attempt %d, in %d", s.Out, s.Attempt, s.In)
@@ -142,7 +154,7 @@ func TestFix(t *testing.T) {
 func TestFixRefuses(t *testing.T) {
 	l := newFixLog(t)
 	for id, day := range map[uint64]uint32{1: 100} {
-		if err := l.open(id, order.FixOpening{Day: day}, 0, 1); err != nil {
+		if err := l.open(id, order.FixOpening{Day: day, SentNs: 70}, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,31 +178,40 @@ func TestFixRefuses(t *testing.T) {
 		err  error
 		want string
 	}{
-		"an order of no session":         {l.order(9, 5), "FIX session is 9, allowed: one that is open"},
-		"an order of a removed session":  {l.order(1, 5), "FIX session is 1, allowed: one that is open"},
-		"an order of before":             {l.order(0, 1), "has MsgSeqNum 1, allowed: 2 or more"},
-		"an order of no number":          {l.order(0, 1<<62), "has MsgSeqNum 4611686018427387904"},
-		"a step of no session":           {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Slot = 9 }), "FIX session is 9, allowed: one that is open"},
-		"a step of a removed session":    {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Slot = 1 }), "FIX session is 1, allowed: one that is open"},
-		"a step of another generation":   {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Generation++ }), "generation is 2, allowed: 1"},
-		"a step of another attempt":      {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Attempt++ }), "attempt is 2, allowed: 1"},
-		"a step back":                    {changed(order.FixStep, 1, func(r *order.FixRecord) { r.In = 1 }), "in is 1, allowed: 2"},
-		"a step to no number":            {changed(order.FixStep, 1, func(r *order.FixRecord) { r.In = 1<<62 + 1 }), "in is 4611686018427387905"},
-		"a refusal of nothing":           {changed(order.FixRefusal, 1, func(r *order.FixRecord) { r.In = 2 }), "in is 2, allowed: 3"},
-		"a removal that moves":           {changed(order.FixRemove, 0, func(*order.FixRecord) {}), "in is 3, allowed: 2"},
-		"the same attempt":               {l.records(opening(1, 0, 1, 1, 2, 100)), "attempt 1, in 2, allowed: generation 1, attempt 2"},
-		"an attempt too many":            {l.records(opening(1, 0, 1, 3, 2, 100)), "attempt 3, in 2, allowed: generation 1, attempt 2"},
-		"a generation too many":          {l.records(opening(1, 0, 2, 2, 2, 100)), "generation 2, attempt 2, in 2, allowed: generation 1"},
-		"a number that skips":            {l.records(opening(1, 0, 1, 2, 4, 100)), "in 4, allowed: generation 1, attempt 2, in 2 or the next"},
+		"an order of no session":        {l.order(9, 5), "FIX session is 9, allowed: one that is open"},
+		"an order of a removed session": {l.order(1, 5), "FIX session is 1, allowed: one that is open"},
+		"an order of before":            {l.order(0, 1), "has MsgSeqNum 1, allowed: 2 or more"},
+		"an order of no number":         {l.order(0, 1<<62), "has MsgSeqNum 4611686018427387904"},
+		"a step of no session":          {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Slot = 9 }), "FIX session is 9, allowed: one that is open"},
+		"a step of a removed session":   {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Slot = 1 }), "FIX session is 1, allowed: one that is open"},
+		"a step of another generation":  {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Generation++ }), "generation is 2, allowed: 1"},
+		"a step of another attempt":     {changed(order.FixStep, 1, func(r *order.FixRecord) { r.Attempt++ }), "attempt is 2, allowed: 1"},
+		"a step back":                   {changed(order.FixStep, 1, func(r *order.FixRecord) { r.In = 1 }), "in is 1, allowed: 2"},
+		"a step to no number":           {changed(order.FixStep, 1, func(r *order.FixRecord) { r.In = 1<<62 + 1 }), "in is 4611686018427387905"},
+		"a refusal of nothing":          {changed(order.FixRefusal, 1, func(r *order.FixRecord) { r.In = 2 }), "in is 2, allowed: 3"},
+		"a removal that moves":          {changed(order.FixRemove, 0, func(*order.FixRecord) {}), "in is 3, allowed: 2"},
+		"the same attempt":              {l.records(opening(1, 0, 1, 1, 2, 100)), "attempt 1, in 2, allowed: generation 1, attempt 2"},
+		"an attempt too many":           {l.records(opening(1, 0, 1, 3, 2, 100)), "attempt 3, in 2, allowed: generation 1, attempt 2"},
+		"a generation too many":         {l.records(opening(1, 0, 2, 2, 2, 100)), "generation 2, attempt 2, in 2, allowed: generation 1"},
+		"an order of another day":       {l.add(order.Entry{Kind: order.KindOrder, Flags: order.FixFlags(101), ClientSeq: 5}, nil), "flags are 203, allowed: 201, of day 100"},
+		"a number that skips":           {l.records(opening(1, 0, 1, 2, 4, 100)), "in 4, allowed: generation 1, attempt 2, in 2 or the next"},
+		"a late reset": {func() error {
+			o := order.FixOpening{ID: [2]uint64{1, ^uint64(1)}, Day: 100, Flags: order.FixReset, SentNs: 69}
+			return l.records(order.FixRecord{Slot: 0, Attempt: 2, Generation: 2, In: 1, Op: order.FixOpen, Outs: 1, Body: o.Append(nil)})
+		}(), "is reset by a Logon of 69, allowed: 70 or later"},
 		"a day before":                   {l.records(opening(1, 0, 1, 2, 2, 99)), "day is 99, allowed: 100 or later"},
 		"a session in another slot":      {l.records(opening(1, 1, 2, 2, 1, 100)), "opened in slot 1, allowed: slot 0"},
 		"a session in another's":         {l.records(opening(3, 0, 2, 2, 1, 100)), "FIX session 0 is another's"},
 		"a slot that skips":              {l.records(opening(3, 3, 1, 1, 1, 100)), "FIX session is 3, allowed: at most 2"},
-		"a removed one with old numbers": {l.records(opening(2, 1, 1, 2, 2, 100)), "allowed: generation 2, attempt 2, in 1 or the next"},
+		"a removed one with old numbers": {l.records(opening(2, 1, 1, 2, 2, 101)), "allowed: generation 2, attempt 2, in 1 or the next"},
+		"a slot of another, on its day":  {l.records(opening(2, 1, 2, 2, 1, 100)), "day is 100, allowed: 101 or later"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)
 		}
+	}
+	if a, b := l.m.Fix.Free(100), l.m.Fix.Free(101); a != 2 || b != 1 {
+		t.Errorf("free are slots %d and %d, want 2 on the day of the removed session and 1 after", a, b)
 	}
 	if _, _, ok := l.m.Fix.Opening(order.FixOpening{ID: [2]uint64{1, ^uint64(1)}, Day: 99}, 0, 1); ok {
 		t.Error("an opening on a day before is made")
@@ -255,7 +276,6 @@ func TestFixSnapshotRefuses(t *testing.T) {
 		{"no generation", put(fix+40, 0), "fixOut is 2, allowed: 1 or more, and the generation too"},
 		{"other bits", put(fix+48, 1<<16|1), "fixOpen is 65536"},
 		{"removed, with a state", put(fix+48, 100<<32), "fixOpen is 0, allowed: 1 for a session that has a state"},
-		{"reserved", put(fix+56, 1), "fixReserved is 1"},
 		{"one id twice", func(b []byte) { copy(b[fix+128:fix+144], b[fix:]) }, "fixIDLo is"},
 	} {
 		state := encode(fixState(t))
@@ -272,7 +292,7 @@ func TestFixDigestSeesEveryField(t *testing.T) {
 		"id": func(s *FixSession) { s.ID[0]++ }, "id's other half": func(s *FixSession) { s.ID[1]++ }, "in": func(s *FixSession) { s.In++ },
 		"out": func(s *FixSession) { s.Out++ }, "touched": func(s *FixSession) { s.Touched++ }, "generation": func(s *FixSession) { s.Generation++ },
 		"attempt": func(s *FixSession) { s.Attempt++ }, "day": func(s *FixSession) { s.Day++ }, "form": func(s *FixSession) { s.Form++ },
-		"open": func(s *FixSession) { s.Open = false },
+		"open": func(s *FixSession) { s.Open = false }, "time of the Logon": func(s *FixSession) { s.LogonNs++ },
 	} {
 		m := fixState(t)
 		change(m.Fix.At(0))
@@ -292,11 +312,11 @@ func TestFixOrdersAllocateNothing(t *testing.T) {
 	if err := l.open(1, order.FixOpening{Day: 100}, 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	e := order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Seq: 9, ClientSeq: 2}
+	e := order.Entry{Kind: order.KindOrder, Flags: l.flags(0), Seq: 9, ClientSeq: 2}
 	step := l.record(0, order.FixStep, 1, 1<<40)
 	payload := order.AppendFixRecord(nil, &step)
 	if n := testing.AllocsPerRun(1000, func() {
-		e.Kind, e.Flags = order.KindOrder, order.FlagFix
+		e.Kind, e.Flags = order.KindOrder, l.flags(0)
 		e.ClientSeq++
 		l.m.Apply(&e, nil)
 		e.Kind, e.Flags = order.KindFix, 0

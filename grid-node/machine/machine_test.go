@@ -70,14 +70,16 @@ func (g *entries) nextFix(m *Machine, e *order.Entry) (*order.Entry, []byte) {
 		slot = min(slot, uint32(x.Slots()))
 		o := order.FixOpening{ID: [2]uint64{g.seq, 1}, Day: uint32(g.seq / 500), Form: uint8(g.rnd.IntN(3)), Flags: uint8(g.rnd.IntN(2))}
 		if int(slot) < x.Slots() && x.At(slot).Open {
-			o.ID = x.At(slot).ID
+			o.ID, o.Day = x.At(slot).ID, max(o.Day, x.At(slot).Day)
+		} else if int(slot) < x.Slots() {
+			o.Day = max(o.Day, x.At(slot).Day+1)
 		}
 		r, o, _ := x.Opening(o, slot, 1)
 		r.Body = o.Append(nil)
 		return e, order.AppendFixRecord(nil, &r)
 	}
 	if g.rnd.IntN(3) == 0 {
-		e.Kind, e.Flags, e.Session, e.ClientSeq = order.KindOrder, order.FlagFix, slot, x.At(slot).In+uint64(g.rnd.IntN(3))
+		e.Kind, e.Flags, e.Session, e.ClientSeq = order.KindOrder, order.FixFlags(x.At(slot).Day), slot, x.At(slot).In+uint64(g.rnd.IntN(3))
 		return e, make([]byte, 16)
 	}
 	var payload []byte

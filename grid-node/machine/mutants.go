@@ -18,5 +18,6 @@ const (
 	mutFixDayBackwards
 	mutFixNoJump
 	mutFixRestoreless
+	mutFixLateReset
 	mutants
 )

@@ -30,6 +30,7 @@ var mutantList = [mutants]Mutant{
 	mutFixResetKeeps:       {"fix-reset-keeps", "a reset of a FIX session continues its generation and its numbers", "machine ^TestFix$"},
 	mutFixDayBackwards:     {"fix-day-backwards", "a FIX session is opened on a day before the one it is at", "machine ^TestFixRefuses$"},
 	mutFixNoJump:           {"fix-no-jump", "after an accepted loss numbers that may have been sent are sent again", "machine ^TestFix$"},
+	mutFixLateReset:        {"fix-late-reset", "a reset that was under way while a later Logon was taken ends the generation of that one", "machine ^TestFixRefuses$"},
 	mutFixRestoreless:      {"fix-restoreless", "a learner forgets the FIX sessions in a snapshot", "machine ^TestDigest$"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -70,9 +71,15 @@ func (c *clients) goaway(code uint16, text string) {
 	}
 }
 
-// closed forgets a connection. Replies to it are dropped by its id: the replicas need no event.
+// closed forgets a connection. Replies to it are dropped by its id: the replicas need no
+// event, unless it has FIX sessions, which others may open then.
 func (c *clients) closed(l *link) {
 	delete(c.byID, l.conn.ID())
+	for _, p := range c.parts.list {
+		if !p.ended && p.replica.HoldsFix(l.conn.ID()) {
+			p.step(&replica.Event{Kind: replica.EventClientGone, Conn: l.conn.ID()})
+		}
+	}
 	for _, w := range slices.Clone(l.streams) {
 		w.end(wire.EndLeaving, "")
 	}

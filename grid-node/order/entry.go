@@ -104,11 +104,15 @@ type Entry struct {
 	ClientSeq uint64 // of an order with FlagFix its MsgSeqNum
 	TimeNs    int64  // primary's receive time, unix nanoseconds
 	Fields    Fields
-	Flags     uint8 // FlagFix of an order, otherwise 0
+	Flags     uint8 // FixFlags of an order of a FIX session, otherwise 0
 }
 
 // FlagFix marks an order of a FIX session, whose numbers are state of the machine.
 const FlagFix uint8 = 1
+
+// FixFlags are the flags of an order of a FIX session: the upper bits are its session's day
+// modulo 128, since a ClOrdID is unique in its session and day.
+func FixFlags(day uint32) uint8 { return FlagFix | uint8(day)<<1 }
 
 // IsFix reports whether an entry, as returned by DecodeEntry, is an order of a FIX session.
 func IsFix(entry []byte) bool { return entry[55]&FlagFix != 0 }
@@ -203,8 +207,8 @@ func (e *Entry) check(b []byte) error {
 	if e.Seq == 0 {
 		return &EntryError{Field: "seq", Value: 0, Allowed: "1 or more"}
 	}
-	if e.Flags&^FlagFix != 0 || e.Flags != 0 && e.Kind != KindOrder {
-		return &EntryError{Seq: e.Seq, Field: "flags", Value: uint64(e.Flags), Allowed: "0, and 1 for an order"}
+	if e.Flags != 0 && (e.Kind != KindOrder || e.Flags&FlagFix == 0) {
+		return &EntryError{Seq: e.Seq, Field: "flags", Value: uint64(e.Flags), Allowed: "0, and an odd number for an order"}
 	}
 	if le.Uint32(b[60:]) != 0 {
 		return &EntryError{Seq: e.Seq, Field: "reserved", Value: uint64(le.Uint32(b[60:])), Allowed: "0"}

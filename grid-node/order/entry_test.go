@@ -51,7 +51,7 @@ func TestEntryRefuses(t *testing.T) {
 	e, b := good()
 	e.Put(b)
 	b[55] = 2
-	if _, err := DecodeEntry(b, &e); err == nil || !strings.Contains(err.Error(), "flags is 2, allowed: 0, and 1 for an order") {
+	if _, err := DecodeEntry(b, &e); err == nil || !strings.Contains(err.Error(), "flags is 2, allowed: 0, and an odd number for an order") {
 		t.Errorf("an unknown flag: %v", err)
 	}
 	b[55] = FlagFix

@@ -15,7 +15,7 @@ const (
 const FixRecordSize = 24
 
 // FixOpeningSize is the body of an opening, in bytes.
-const FixOpeningSize = 24
+const FixOpeningSize = 32
 
 // MaxFixBody is the maximum size of the body of a record, in bytes.
 const MaxFixBody = 4096
@@ -47,6 +47,9 @@ type FixOpening struct {
 	Day   uint32    // of its calendar, days since 1970
 	Form  uint8     // of the reports of its generation
 	Flags uint8     // FixReset
+	// SentNs is the SendingTime of the Logon, unix nanoseconds; 0 for none. A reset that was
+	// sent before another Logon that was taken is a late one.
+	SentNs int64
 }
 
 // AppendFixRecord appends a record to the payload of an entry of kind fix.
@@ -65,13 +68,13 @@ func AppendFixRecord(dst []byte, r *FixRecord) []byte {
 // Append appends the body of an opening.
 func (o *FixOpening) Append(dst []byte) []byte {
 	dst = le.AppendUint64(le.AppendUint64(dst, o.ID[0]), o.ID[1])
-	return append(le.AppendUint32(dst, o.Day), o.Form, o.Flags, 0, 0)
+	return le.AppendUint64(append(le.AppendUint32(dst, o.Day), o.Form, o.Flags, 0, 0), uint64(o.SentNs))
 }
 
 // Opening returns the body of an opening.
 func (r *FixRecord) Opening() FixOpening {
 	b := r.Body
-	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21]}
+	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21], SentNs: int64(le.Uint64(b[24:]))}
 }
 
 // NextFix decodes the first record of the payload of an entry that DecodeEntry accepted,
@@ -112,7 +115,7 @@ func checkFix(seq uint64, b []byte) error {
 		case op < FixOpen || op > FixRemove:
 			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove"}
 		case op == FixOpen && (n != FixOpeningSize || b[FixRecordSize+21]&^FixReset != 0 || le.Uint16(b[FixRecordSize+22:]) != 0):
-			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "24 for an opening, its flags 0 or 1 and its last bytes 0"}
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "32 for an opening, its flags 0 or 1, and its reserved bytes 0"}
 		case op == FixOpen && end != all:
 			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 only as the one record of its entry"}
 		case (op == FixStep || op == FixRemove) && n != 0:

@@ -20,7 +20,7 @@ func someFix() []byte {
 }
 
 func someOpening() []byte {
-	o := FixOpening{ID: [2]uint64{1, 2}, Day: 20000, Form: 1, Flags: FixReset}
+	o := FixOpening{ID: [2]uint64{1, 2}, Day: 20000, Form: 1, Flags: FixReset, SentNs: 1 << 60}
 	return AppendFixRecord(nil, &FixRecord{Slot: 3, Attempt: 4, Generation: 5, In: 2, Op: FixOpen, Outs: 1, Body: o.Append(nil)})
 }
 
@@ -38,7 +38,7 @@ func TestFixRecords(t *testing.T) {
 			rest = NextFix(rest, &r)
 			again = AppendFixRecord(again, &r)
 			ops = append(ops, r.Op)
-			if r.Op == FixOpen && r.Opening() != (FixOpening{ID: [2]uint64{1, 2}, Day: 20000, Form: 1, Flags: FixReset}) {
+			if r.Op == FixOpen && r.Opening() != (FixOpening{ID: [2]uint64{1, 2}, Day: 20000, Form: 1, Flags: FixReset, SentNs: 1 << 60}) {
 				t.Errorf("the opening is read as %+v", r.Opening())
 			}
 		}
@@ -65,11 +65,11 @@ func TestFixRecordsAreRefused(t *testing.T) {
 		"slots that fall":           {someFix(), put(third, 1), "slot is 1, allowed: rising"},
 		"operation 0":               {someFix(), put(0+16, 0), "op is 0"},
 		"operation 5":               {someFix(), put(0+16, 5), "op is 5"},
-		"an unknown flag":           {someOpening(), put(24+21, 2), "bodySize is 24, allowed: 24 for an opening, its flags 0 or 1"},
-		"an opening's last byte":    {someOpening(), put(24+23, 1), "its last bytes 0"},
-		"an opening without body":   {someFix(), put(16, 1), "bodySize is 0, allowed: 24 for an opening"},
+		"an unknown flag":           {someOpening(), put(24+21, 2), "bodySize is 32, allowed: 32 for an opening, its flags 0 or 1"},
+		"an opening's last byte":    {someOpening(), put(24+23, 1), "its reserved bytes 0"},
+		"an opening without body":   {someFix(), put(16, 1), "bodySize is 0, allowed: 32 for an opening"},
 		"an opening with a step":    {append(someOpening(), someFix()...), func(b []byte) []byte { return b }, "op is 1, allowed: 1 only as the one record"},
-		"a step before the opening": {append(someFix()[:24], append(someOpening(), 9)[:48]...), func(b []byte) []byte { b[24] = 9; return b }, "op is 1, allowed: 1 only as the one record"},
+		"a step before the opening": {append(someFix()[:24], append(someOpening(), 9)[:56]...), func(b []byte) []byte { b[24] = 9; return b }, "op is 1, allowed: 1 only as the one record"},
 		"a step with a body":        {someFix(), put(second+16, 2), "bodySize is 9, allowed: 0 for a step"},
 		"a step of none":            {someFix(), put(17, 0), "outs is 0"},
 		"an opening of two":         {someOpening(), put(17, 2), "outs is 2"},

@@ -6,13 +6,14 @@ type EventKind uint8
 // Events. The fields used are named; slices are read during Step only.
 const (
 	EventNone        EventKind = iota
-	EventClientFrame           // Conn, Frame, Hint: OpenSession, Submit, Get, ReadLog, Advance, LinkOpen, LinkEntries, FixOpen, FixSubmit, FixStep or FixResend for this partition
+	EventClientFrame           // Conn, Frame, Hint: OpenSession, Submit, Get, ReadLog, Advance, LinkOpen, LinkEntries, FixOpen, FixSubmit, FixStep, FixResend or FixHere for this partition
 	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.FromPeer)
 	EventPeerUp                // Address, Bulk: a connection to the node at Address was (re)established
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely dead
 	EventConfig                // Config, Fresh
 	EventCASResult             // ChangeID, Outcome, Config (the current one, if known), Text
 	EventCursor                // Seq, Reader: that reader holds everything up to Seq durably
+	EventClientGone            // Conn: a connection that HoldsFix ended; no frame of it follows
 	EventDrain                 // stop gracefully: hand over, be retired; orders are served in the meantime
 	EventStop                  // stop now: admission ends, accepted requests are finished
 	EventTick                  // time passes; at least every Timing.Beacon / 2

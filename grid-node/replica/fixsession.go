@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -29,6 +30,13 @@ type fixSeat struct {
 	admitted uint64 // the last MsgSeqNum that was admitted; at first the one before In
 	next     uint64 // the first number that is not committed, once the opening is
 	opening  bool   // FixOpened was not sent yet: nothing else is admitted
+	probedNs int64  // when its gateway was asked whether its counterparty is there, 0 if it was not since it answered
+}
+
+// FixBytes returns the memory of a FIX session for store.Options: its live state, that at
+// the base of the log, its seat, and the page that its last reports are on.
+func FixBytes() int64 {
+	return 2*machine.FixBytes() + int64(unsafe.Sizeof(fixSeat{})+unsafe.Sizeof(fixPages{})+unsafe.Sizeof(fixPage{})) + 8
 }
 
 func (x *fixSessions) at(slot uint32) *fixSeat {
@@ -86,8 +94,8 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 		return reject(wire.CodeSessionMoved, uint64(s.Attempt), "attempt %d is not the last, or not of this day: open the session anew, with a Logon", m.Held)
 	case m.Held == 0 && seat.opening && seat.conn == conn && s.Touched > r.commit:
 		return reject(wire.CodeOverloaded, 0, "the session is being opened on this connection; wait for the answer")
-	case m.Held == 0 && seat.conn != 0 && seat.conn != conn && m.Flags&wire.FixOpenTake == 0:
-		return reject(wire.CodeSessionMoved, uint64(s.Attempt), "the session is open on another connection; take it, if that one's counterparty is gone")
+	case m.Held == 0 && seat.conn != 0 && seat.conn != conn && m.Flags&wire.FixOpenTake == 0 && !r.fixGone(slot, s.Attempt):
+		return reject(wire.CodeSessionMoved, uint64(s.Attempt), "the session is open on another connection, whose gateway was asked whether its counterparty is there; ask again, or take it")
 	case m.Held != 0:
 		*r.fix.at(slot) = fixSeat{conn: conn, opening: true, next: seat.next}
 		r.confirm(read{conn: conn, reqID: m.ReqID, kind: readFixSession, slot: slot, seq: uint64(s.Generation), commit: uint64(s.Attempt), need: s.Touched})
@@ -97,7 +105,7 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 		return nil
 	}
 	if !found {
-		if slot = uint32(r.live.Fix.Slots()); int(slot) >= r.opt.Limits.FixSessions {
+		if slot = r.live.Fix.Free(m.Day); int(slot) >= r.opt.Limits.FixSessions {
 			return reject(wire.CodeOverloaded, uint64(slot), "the partition has as many FIX sessions as it may")
 		}
 	}
@@ -106,11 +114,16 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 }
 
 func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
-	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset}
+	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset, SentNs: m.SentNs}
 	rec, o, ok := r.live.Fix.Opening(o, slot, m.Seq)
 	switch {
 	case !ok:
-		day := r.live.Fix.At(slot).Day
+		s := r.live.Fix.At(slot)
+		if s.Day == m.Day {
+			r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeSessionMoved, 52, uint64(s.Attempt), fmt.Sprintf("the Logon that resets the session was sent at %d, allowed: %d or later: another one was taken since", m.SentNs, s.LogonNs))
+			return
+		}
+		day := s.Day
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeBadFIX, 0, uint64(day), fmt.Sprintf("day is %d, allowed: %d or later: the session has begun that day", m.Day, day))
 		return
 	case m.Seq != 0 && m.Seq < r.fixExpects(slot, rec.Generation):
@@ -136,6 +149,17 @@ func (r *Replica) fixExpects(slot, generation uint32) uint64 {
 		return s.In
 	}
 	return 1
+}
+
+// fixBound answers a FixOpen of the gateway that holds the attempt. When another one of that
+// connection was answered before, entries may be under way since, whose numbers are not
+// committed.
+func (r *Replica) fixBound(conn, reqID uint64, slot uint32) {
+	if seat := r.fix.at(slot); seat.conn == conn && !seat.opening && !mutant(mutFixBoundTwice) {
+		r.reject(conn, wire.TypeFixOpen, reqID, slot, wire.CodeOverloaded, 0, 0, "a later request of this connection for the session was answered; retry if that answer was not taken")
+		return
+	}
+	r.fixOpened(conn, reqID, slot, 0)
 }
 
 // fixOpened answers a FixOpen; what the session has is committed.
@@ -194,4 +218,13 @@ func (r *Replica) seated(conn uint64, slot, generation, attempt uint32) (*machin
 		return s, seat, wire.CodeSessionMoved
 	}
 	return s, seat, 0
+}
+
+// FixSession returns the state of a FIX session, up to the last entry that is stored here.
+func (r *Replica) FixSession(id [2]uint64) (machine.FixSession, bool) {
+	slot, ok := r.live.Fix.SlotOf(id)
+	if !ok {
+		return machine.FixSession{}, false
+	}
+	return *r.live.Fix.At(slot), true
 }

@@ -37,11 +37,26 @@ func (r *Replica) fixStep(conn uint64, frame []byte) error {
 		r.rejectAppend(conn, wire.TypeFixStep, m.ReqID, 0, err)
 		return nil
 	}
+	r.fixRefused(payload)
 	if last, _ := r.store.Last(); mutant(mutFixStepUncommitted) {
 		p := r.primary.pend.take(last)
 		r.fixStepped(&p, r.store.Get(last))
 	}
 	return nil
+}
+
+// fixRefused moves the sessions of refusals on: what comes behind one names it, so that it
+// is not admitted when the refusal was not.
+func (r *Replica) fixRefused(payload []byte) {
+	if mutant(mutFixRefusalUnchained) {
+		return
+	}
+	for rest := payload; len(rest) > 0; {
+		var rec order.FixRecord
+		if rest = order.NextFix(rest, &rec); rec.Op == order.FixRefusal {
+			r.fix.at(rec.Slot).admitted = rec.In - 1
+		}
+	}
 }
 
 // fixRecordRefused returns why a record is not admitted; Code 0 if it is.

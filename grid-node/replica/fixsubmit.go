@@ -48,12 +48,18 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 	}
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
-	hint := r.store.HintFix(id, m.Slot)
+	flags := order.FixFlags(r.live.Fix.At(m.Slot).Day)
+	hint := r.store.HintFix(id, m.Slot, flags)
+	if mutant(mutFixIndexClOrdID) {
+		hint = r.store.Hint(id)
+	} else if mutant(mutFixIndexDayless) {
+		hint = r.store.HintFix(id, m.Slot, order.FlagFix)
+	}
 	if at, dup := r.store.FindHinted(hint, id); dup {
-		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, order.Seq(r.store.At(at)), "an order of the session has this ClOrdID")
+		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, order.Seq(r.store.At(at)), "an order of the session has this ClOrdID on this day")
 		return
 	}
-	e := order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}
+	e := order.Entry{Kind: order.KindOrder, Flags: flags, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}
 	if err := r.append(&e, m.Payload, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)
 		return
@@ -99,8 +105,13 @@ func (r *Replica) fixCommitted(p *pending, seq uint64) {
 	entry := r.store.Get(seq)
 	switch p.kind {
 	case pendingFixOpen:
-		if !mutant(mutFixOpenUncommitted) {
-			r.fixOpened(p.conn, p.requestID, p.slot, r.live.Fix.At(p.slot).Out-1)
+		s := r.live.Fix.At(p.slot)
+		switch {
+		case mutant(mutFixOpenUncommitted): // it was answered
+		case s.Touched != seq && !mutant(mutFixOpenOther): // opened anew since, by this connection or another
+			r.reject(p.conn, wire.TypeFixOpen, p.requestID, p.slot, wire.CodeSessionMoved, 0, uint64(s.Attempt), "the session was opened again since")
+		default:
+			r.fixOpened(p.conn, p.requestID, p.slot, s.Out-1)
 		}
 	case pendingFixStep:
 		r.fixStepped(p, entry)

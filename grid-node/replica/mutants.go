@@ -132,5 +132,11 @@ const (
 	mutFixRefusalUnlogged
 	mutFixStepUncommitted
 	mutFixPagesKept
+	mutFixRefusalUnchained
+	mutFixOpenOther
+	mutFixBoundTwice
+	mutFixIndexClOrdID
+	mutFixIndexDayless
+	mutFixGoneUnasked
 	mutants
 )

@@ -77,6 +77,13 @@ var proofs = [mutants]string{
 	mutFixStepUncommitted: "^TestScripts$/^fix_steps$",
 	mutFixPagesKept:       "^TestScripts$/^fix_resend$",
 
+	mutFixRefusalUnchained: "^TestScripts$/^fix_refusals$",
+	mutFixBoundTwice:       "^TestScripts$/^fix_take$",
+	mutFixOpenOther:        "^TestScripts$/^fix_take$",
+	mutFixIndexClOrdID:     "^TestScripts$/^fix_refusals$",
+	mutFixIndexDayless:     "^TestScripts$/^fix_refusals$",
+	mutFixGoneUnasked:      "^TestScripts$/^fix_probe$",
+
 	mutAttemptEqual: "^TestScripts$/^fence$",
 }
 

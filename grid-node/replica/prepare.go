@@ -68,7 +68,7 @@ func (r *Replica) prepare(frame []byte) error {
 func (r *Replica) hintOf(b []byte) uint32 {
 	if id := order.PeekClOrdID(b); id != nil {
 		if order.IsFix(b) {
-			return r.store.HintFix(id, order.SlotOf(b))
+			return r.store.HintFix(id, order.SlotOf(b), b[55])
 		}
 		return r.store.Hint(id)
 	}

@@ -198,7 +198,7 @@ func (r *Replica) answer(rd *read) {
 			r.notPrimary(rd.conn, wire.TypeFixOpen, rd.reqID, 0) // opened anew in the meantime
 			return
 		}
-		r.fixOpened(rd.conn, rd.reqID, rd.slot, 0)
+		r.fixBound(rd.conn, rd.reqID, rd.slot)
 		return
 	case readSession:
 		if s := r.live.Sessions.Find(rd.slot, uint32(rd.commit)); s == nil {

@@ -187,6 +187,8 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventCursor:
 		d := &r.readers[ev.Reader]
 		d.reached = max(d.reached, ev.Seq)
+	case EventClientGone:
+		r.clientGone(ev.Conn)
 	case EventDrain:
 		r.drain()
 	case EventStop:
@@ -225,6 +227,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.fixStep(ev.Conn, ev.Frame)
 	case wire.TypeFixResend:
 		err = r.fixResend(ev.Conn, ev.Frame)
+	case wire.TypeFixHere:
+		err = r.fixHere(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -34,6 +35,13 @@ func (s *script) fix(d *datadriven.TestData) bool {
 		s.reqID++
 		k := s.fixes[client]
 		frame = wire.AppendFixResend(nil, partition, &wire.FixResend{ReqID: s.reqID, Slot: k.slot, Generation: k.generation, Attempt: k.attempt, First: from, Through: to})
+	case "fixhere":
+		k := s.fixes[client]
+		frame = wire.AppendFixHere(nil, partition, &wire.FixHere{Slot: k.slot, Attempt: k.attempt, Here: !d.HasArg("gone")})
+	case "clientgone":
+		n := s.w.node(on)
+		n.step(replica.Event{Kind: replica.EventClientGone, Conn: client})
+		return true
 	default:
 		return false
 	}
@@ -45,14 +53,15 @@ func (s *script) fix(d *datadriven.TestData) bool {
 }
 
 func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
-	id, day, form, logon, held := client, 0, 1, uint64(1), 0
+	id, day, form, logon, held, sent := client, 0, 1, uint64(1), 0, 0
 	arg(d, "id", &id)
 	arg(d, "day", &day)
 	arg(d, "form", &form)
 	arg(d, "logon", &logon)
 	arg(d, "held", &held)
+	arg(d, "sent", &sent)
 	s.reqID++
-	m := wire.FixOpen{ReqID: s.reqID, IDHi: id, IDLo: 7, Held: uint32(held), Day: uint32(int(fixDay) + day), Seq: logon, Form: uint8(form)}
+	m := wire.FixOpen{ReqID: s.reqID, IDHi: id, IDLo: 7, Held: uint32(held), Day: uint32(int(fixDay) + day), Seq: logon, Form: uint8(form), SentNs: int64(sent)}
 	if d.HasArg("reset") {
 		m.Flags |= wire.FixOpenReset
 	}

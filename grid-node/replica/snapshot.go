@@ -129,7 +129,7 @@ func (r *Replica) snapshot(frame []byte) error {
 func (r *Replica) install(base, hash uint64) {
 	state := r.backup.install.state
 	r.backup.install = installState{}
-	if err := r.store.SetBase(base, hash, state.Sessions.Slots()); err != nil {
+	if err := r.store.SetBase(base, hash, state.Sessions.Slots(), state.Fix.Slots()); err != nil {
 		r.alarm(AlarmCapacity, err.Error())
 		r.restart("cannot store the state that the primary can: " + err.Error())
 		return

@@ -59,8 +59,9 @@ type timeline struct {
 	base     int // entries it began with: what survived of the lineage before
 	epochs   []uint32
 	opens    []sessionOpen
-	held     []held            // by slot
-	freeable uint64            // highest position in a committed truncate entry
+	held     []held // by slot
+	freeable uint64 // highest position in a committed truncate entry
+	fix      fixModel
 	readers  map[string]uint64 // first position in a committed entry: it starts after that
 	begins   []readerBegin
 }
@@ -227,6 +228,9 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 	if _, err := order.DecodeEntry(entry, &e); err != nil {
 		w.violation("I6", "%s commits an invalid entry: %v", p.name, err)
 		return
+	}
+	if w.checkFix(t, &e, entry); e.Flags&order.FlagFix != 0 {
+		return // its session is one of FIX, and its ClOrdID is unique there
 	}
 	switch e.Kind {
 	case order.KindSessionOpen:

@@ -164,7 +164,7 @@ func (w *world) revive(p *process, lineage uint64) {
 		}
 		var e order.Entry
 		entry := p.st.Get(seq)
-		if _, err := order.DecodeEntry(entry, &e); err != nil || e.Kind != order.KindOrder {
+		if _, err := order.DecodeEntry(entry, &e); err != nil || e.Kind != order.KindOrder || e.Flags&order.FlagFix != 0 {
 			continue // checkI7 has the error
 		}
 		if id := string(order.ClOrdID(entry)); w.check.refused[id] > 0 {

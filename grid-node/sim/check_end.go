@@ -55,7 +55,7 @@ func (w *world) converged() string {
 			return "an order was never answered: " + c.open[0].key
 		}
 	}
-	return ""
+	return w.fixUnsettled()
 }
 
 // redundant returns which member is missing, or not where the record has it.
@@ -263,6 +263,9 @@ func (w *world) checkEnd() {
 			w.violation("end", "the digests of %s are not of its state", p.proc.name)
 			return
 		}
+	}
+	if w.checkFixEnd(pods); w.stopped {
+		return
 	}
 	for i := range w.history.ops {
 		o := &w.history.ops[i]

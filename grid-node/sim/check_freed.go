@@ -69,6 +69,7 @@ func (t *timeline) inherit(from *timeline, base uint64) {
 			t.applied[key] = seq
 		}
 	}
+	t.fix.inherit(&from.fix, base)
 	for _, o := range from.opens {
 		if o.seq > base {
 			break

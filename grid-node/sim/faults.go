@@ -56,6 +56,9 @@ const (
 	faultOutlived
 	faultEpochForgotten
 	faultFencedBefore
+	faultGatewayLost
+	faultFixHalfOpen
+	faultFixReset
 	faultKinds
 )
 
@@ -71,6 +74,7 @@ var faultNames = [faultKinds]string{
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses withdrawn", faultResize: "copies added or removed",
 	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or removed", faultPlanRefused: "planned moves refused, the record had changed", faultSiteLost: "sites lost and restored from an archive", faultOutlived: "processes of before a restore that came back",
 	faultEpochForgotten: "restores to an epoch before the last", faultFencedBefore: "restores of an archive that was fenced before",
+	faultGatewayLost: "FIX gateways crashed", faultFixHalfOpen: "FIX connections left half-open", faultFixReset: "FIX connections reset",
 }
 
 func (k faultKind) String() string { return faultNames[k] }

@@ -68,7 +68,7 @@ func (m Many) Run() Summary {
 					return
 				}
 				seed := m.seed(n)
-				if !m.Pairs && m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) {
+				if !m.Pairs && m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) && (m.World != WorldFix || fixRand(seed) == nil) {
 					continue
 				}
 				r := m.run(seed)
@@ -112,6 +112,9 @@ const WorldMoves = "moves"
 // WorldRestore are the worlds, of every kind, in which the site is lost and restored from an
 // archive.
 const WorldRestore = "restore"
+
+// WorldFix are the worlds, of every kind, with FIX sessions.
+const WorldFix = "fix"
 
 // isRestored reports whether a seed is such a world.
 func isRestored(seed uint64) bool {
@@ -173,6 +176,7 @@ func (s *Summary) String() string {
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
+	fmt.Fprintf(&b, "FIX sessions opened %d, reports %d, fetched from the log again %d; requests refused for now %d\n", st.FixOpened, st.FixReports, st.FixResent, st.FixHeld)
 	var names []string
 	for name, n := range s.Profiles {
 		names = append(names, fmt.Sprintf("%s %d", name, n))

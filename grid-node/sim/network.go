@@ -348,6 +348,20 @@ func (c *conn) send(frame []byte) {
 	})
 }
 
+// hangUp abandons a connection: the process learns of its end behind what was sent.
+func (c *conn) hangUp() {
+	c.gaveUp = true
+	c.n.w.events.push(c.way(&c.toProcess), func() {
+		if p := c.proc; p != nil {
+			p.deliver(func() {
+				if p.alive && p.r.HoldsFix(c.id) {
+					p.step(&replica.Event{Kind: replica.EventClientGone, Conn: c.id})
+				}
+			})
+		}
+	})
+}
+
 // reply carries frames of a process to the client.
 func (n *network) reply(p *process, id uint64, frames []byte, lineage uint64) {
 	c := n.conns[id-1]

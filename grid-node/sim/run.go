@@ -29,6 +29,10 @@ type Stats struct {
 	Followed   uint64 // entries that reached a follower
 	Diverged   uint64 // followers told that they hold another history
 	SinkFenced uint64 // writes the sink refused as of an older epoch
+	FixReports uint64 // reports of FIX sessions that reached a counterparty
+	FixHeld    uint64 // requests of gateways that were refused for now
+	FixResent  uint64 // reports that were fetched from the log again
+	FixOpened  uint64 // openings of FIX sessions
 	Simulated  int64  // nanoseconds
 }
 
@@ -51,6 +55,10 @@ func (s *Stats) add(o *Stats) {
 	s.Followed += o.Followed
 	s.Diverged += o.Diverged
 	s.SinkFenced += o.SinkFenced
+	s.FixReports += o.FixReports
+	s.FixHeld += o.FixHeld
+	s.FixResent += o.FixResent
+	s.FixOpened += o.FixOpened
 	s.Simulated += o.Simulated
 }
 
@@ -108,6 +116,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addFlooder()
 	w.addSubscriber()
 	w.addFollowers()
+	w.addFix()
 	return w
 }
 

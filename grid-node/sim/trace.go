@@ -55,6 +55,9 @@ func (c *conn) userName() string {
 	case *reader:
 		return fmt.Sprintf("client %d (reads)", u.c.id)
 	}
+	if g, ok := c.user.(*fixGateway); ok {
+		return fmt.Sprintf("%s (connection %d)", g.name, c.id)
+	}
 	if _, ok := c.user.(*follower); ok {
 		return "follower"
 	}

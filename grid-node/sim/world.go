@@ -35,6 +35,7 @@ type world struct {
 	subs    []*subscriber
 
 	followers []*follower
+	fix       *fixWorld // nil: no FIX sessions
 	faults    faultCounts
 	healing   bool // no new faults, no chance events in the network
 

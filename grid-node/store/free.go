@@ -15,19 +15,19 @@ const defaultBlock = 2 << 20
 func (s *Store) Base() (seq, hash uint64) { return s.base.Load(), s.baseHash }
 
 // SetBase makes an empty store begin after entry seq, with the given number of session
-// slots in use. The error is *ErrCapacity.
-func (s *Store) SetBase(seq, hash uint64, sessions int) error {
+// slots in use, and of slots of FIX sessions. The error is *ErrCapacity.
+func (s *Store) SetBase(seq, hash uint64, sessions, fixes int) error {
 	if s.last != 0 || s.base.Load() != 0 {
 		panic(fmt.Sprintf("order store: base %d set on a store that holds entries up to %d", seq, s.last)) // the caller's bug
 	}
-	bytes := int64(sessions) * s.perSlot
+	bytes := int64(sessions)*s.perSlot + int64(fixes)*s.perFix
 	if over := s.used + bytes - s.granted; over > 0 {
 		if err := s.grow(over, 0); err != nil {
 			return err
 		}
 	}
 	s.used += bytes
-	s.sessions = int64(sessions)
+	s.sessions, s.fixes = int64(sessions), int64(fixes)
 	s.last, s.lastHash, s.baseHash, s.seqs.before = seq, hash, hash, seq
 	s.base.Store(seq)
 	return nil
@@ -64,6 +64,7 @@ func (s *Store) FreeFirst(e *order.Entry) {
 	}
 	s.baseHash = s.HashAt(seq)
 	s.base.Store(seq)
+	s.used -= s.numberBytes(e)
 	s.used -= s.seg.release(pos, s.seqs.get(seq+1), s.block) + s.seqs.release(seq, s.block)
 	if spare := s.granted - s.used; spare > 2*grant {
 		s.budget.give(spare - grant)

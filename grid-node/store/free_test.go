@@ -169,7 +169,7 @@ func TestStoreWithABase(t *testing.T) {
 
 func storeWithABase(t *testing.T, base uint64) {
 	s := open(t, Options{Block: 4096, SessionBytes: 100})
-	if err := s.SetBase(base, 77, 5); err != nil {
+	if err := s.SetBase(base, 77, 5, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 9000 {

@@ -20,16 +20,20 @@ func (s *Store) Hint(id []byte) (hint uint32) {
 	return hint
 }
 
-// HintFix is Hint of a ClOrdID of a FIX session: it is unique within the session.
-func (s *Store) HintFix(id []byte, slot uint32) (hint uint32) {
-	hint = ofFix(s.keys.hash(id), slot)
+// HintFix is Hint of a ClOrdID of a FIX session, with the flags of its entry: it is unique
+// within the session and its day.
+func (s *Store) HintFix(id []byte, slot uint32, flags uint8) (hint uint32) {
+	hint = ofFix(s.keys.hash(id), slot, flags)
 	s.keys.prefetch(hint)
 	return hint
 }
 
 // ofFix makes the hint of a FIX session's order. Equal ClOrdIDs have different hints in
-// different sessions, and outside of them, always: so find compares ClOrdIDs only.
-func ofFix(hint, slot uint32) uint32 { return hint ^ (slot+1)*0x9e3779b1 }
+// different sessions and days, and outside of sessions, always: so find compares ClOrdIDs
+// only. Slots are below 2^17, and flags have 7 bits of the day.
+func ofFix(hint, slot uint32, flags uint8) uint32 {
+	return hint ^ (slot+1|uint32(flags>>1)<<18)*0x9e3779b1
+}
 
 // Prefetch starts to load the entry of the first order that matches a hint.
 func (s *Store) Prefetch(hint uint32) {

@@ -18,6 +18,8 @@ type Options struct {
 	// SessionBytes is the replica's memory of a session beside the log; every session slot
 	// is charged to the limit once. 0 charges nothing.
 	SessionBytes int64
+	// FixBytes is the same of a FIX session.
+	FixBytes int64
 	// Block is the unit in which the memory of freed entries is released, in bytes: a
 	// multiple of the page size; 2 MiB when 0.
 	Block int
@@ -37,6 +39,8 @@ type Store struct {
 	orders   uint64
 	sessions int64 // slots charged
 	perSlot  int64 // bytes each
+	fixes    int64 // slots of FIX sessions charged
+	perFix   int64 // bytes each
 
 	base     atomic.Uint64 // entries up to here were freed
 	baseHash uint64
@@ -51,7 +55,7 @@ type Store struct {
 
 // New makes an empty store.
 func New(o Options) (*Store, error) {
-	s := &Store{budget: o.Budget, perSlot: o.SessionBytes, block: o.Block}
+	s := &Store{budget: o.Budget, perSlot: o.SessionBytes, perFix: o.FixBytes, block: o.Block}
 	if s.block == 0 {
 		s.block = defaultBlock
 	}
@@ -105,7 +109,7 @@ func (s *Store) AppendHinted(e *order.Entry, payload []byte, hint uint32) error 
 	if e.Kind != order.KindOrder && e.Kind != order.KindSessionOpen {
 		spare /= 2
 	}
-	if err := s.reserve(size, e, hint, spare); err != nil {
+	if err := s.reserve(size, e, hint, s.beside(e, payload), spare); err != nil {
 		return err
 	}
 	e.Size, e.Seq, e.PrevHash = uint32(size), s.last+1, s.lastHash
@@ -131,7 +135,7 @@ func (s *Store) AppendEntryHinted(entry []byte, e *order.Entry, hint uint32) err
 	if e.PrevHash != s.lastHash {
 		return &ErrChain{Seq: e.Seq, Want: s.lastHash, Got: e.PrevHash}
 	}
-	if err := s.reserve(len(entry), e, hint, 0); err != nil {
+	if err := s.reserve(len(entry), e, hint, s.beside(e, entry[order.HeaderSize:]), 0); err != nil {
 		return err
 	}
 	b := s.seg.at(uint32(s.seg.tail >> 3))[:len(entry):len(entry)]
@@ -146,7 +150,7 @@ func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 	}
 	hint := s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
 	if e.Flags&order.FlagFix != 0 {
-		return ofFix(hint, e.Session)
+		return ofFix(hint, e.Session, e.Flags)
 	}
 	return hint
 }
@@ -157,9 +161,9 @@ func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 const headroom = 32
 
 // reserve reserves space for an entry in all structures, so that publish cannot fail, and
-// leaves spare bytes of the limit untouched.
-func (s *Store) reserve(size int, e *order.Entry, hint uint32, spare int64) error {
-	need := int64(order.Padded(size)) + 4 + s.newSessions(e)*s.perSlot
+// leaves spare bytes of the limit untouched. beside is what the replica takes for it.
+func (s *Store) reserve(size int, e *order.Entry, hint uint32, beside, spare int64) error {
+	need := int64(order.Padded(size)) + 4 + beside
 	split := int64(0)
 	if e.Kind == order.KindOrder {
 		split = s.keys.growth(hint)
@@ -186,14 +190,6 @@ func (s *Store) reserve(size int, e *order.Entry, hint uint32, spare int64) erro
 	return err
 }
 
-// newSessions returns how many session slots the entry uses for the first time.
-func (s *Store) newSessions(e *order.Entry) int64 {
-	if e.Kind != order.KindSessionOpen {
-		return 0
-	}
-	return max(0, int64(e.Session)+1-s.sessions)
-}
-
 // grow takes at least n more bytes from the budget.
 func (s *Store) grow(n, spare int64) error {
 	for _, g := range [2]int64{max(n, grant), n} { // near the limit, to the last byte
@@ -214,10 +210,7 @@ func (s *Store) publish(b []byte, e *order.Entry, fp uint32) {
 		s.keys.insert(fp, pos)
 		s.orders++
 	}
-	if n := s.newSessions(e); n > 0 {
-		s.sessions += n
-		s.used += n * s.perSlot
-	}
+	s.took(e, b[order.HeaderSize:])
 	n := order.Padded(len(b))
 	s.seg.tail += uint64(n)
 	s.used += int64(n) + 4
@@ -305,7 +298,7 @@ func (s *Store) Close() {
 	s.seqs.close()
 	s.keys.close()
 	s.budget.give(s.granted)
-	s.granted, s.used, s.last, s.lastHash, s.orders, s.sessions = 0, 0, 0, 0, 0, 0
+	s.granted, s.used, s.last, s.lastHash, s.orders, s.sessions, s.fixes = 0, 0, 0, 0, 0, 0, 0
 	s.committed.Store(0)
 	s.base.Store(0)
 	s.baseHash = 0

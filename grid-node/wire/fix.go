@@ -11,7 +11,7 @@ const (
 
 var fixFrames = []Frame{
 	{Type: TypeFixOpen, Name: "FixOpen", From: FromClient, ToReplica: true, Needs: MayGateway, codec: codecOn(DecodeFixOpen, AppendFixOpen),
-		Example: &FixOpen{ReqID: 20, Epoch: 3, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Day: 20780, Seq: 1, Form: 1, Flags: FixOpenReset}},
+		Example: &FixOpen{ReqID: 20, Epoch: 3, IDHi: 0x0123456789abcdef, IDLo: 0xfedcba9876543210, Day: 20780, Seq: 1, Form: 1, Flags: FixOpenReset, SentNs: 1795435380000000000}},
 	{Type: TypeFixOpened, Name: "FixOpened", From: FromNode, codec: codecOn(DecodeFixOpened, AppendFixOpened),
 		Example: &FixOpened{ReqID: 20, Slot: 5, Generation: 2, Attempt: 7, Day: 20780, In: 2, Out: 2, Number: 1, Epoch: 3, Lineage: 1, Form: 1}},
 	{Type: TypeFixSubmit, Name: "FixSubmit", From: FromClient, ToReplica: true, Needs: MayGateway, codec: codecOn(DecodeFixSubmit, AppendFixSubmit),
@@ -49,9 +49,10 @@ type FixOpen struct {
 	Seq        uint64 // MsgSeqNum of the Logon that was received, 0 for none
 	Form       uint8  // of the reports, where a generation begins
 	Flags      uint8  // FixOpenReset, FixOpenTake
+	SentNs     int64  // SendingTime of the Logon, unix nanoseconds; 0 for none
 }
 
-const fixOpenSize = HeaderSize + 56
+const fixOpenSize = HeaderSize + 64
 
 // AppendFixOpen appends a FixOpen frame.
 func AppendFixOpen(dst []byte, p PartitionID, m *FixOpen) []byte {
@@ -64,6 +65,7 @@ func AppendFixOpen(dst []byte, p PartitionID, m *FixOpen) []byte {
 	le.PutUint32(f[44:], m.Day)
 	le.PutUint64(f[48:], m.Seq)
 	le.PutUint64(f[56:], uint64(m.Form)|uint64(m.Flags)<<8)
+	le.PutUint64(f[64:], uint64(m.SentNs))
 	return dst
 }
 
@@ -74,7 +76,7 @@ func DecodeFixOpen(f []byte, m *FixOpen) error {
 	}
 	*m = FixOpen{
 		ReqID: le.Uint64(f[8:]), Epoch: le.Uint64(f[16:]), IDHi: le.Uint64(f[24:]), IDLo: le.Uint64(f[32:]),
-		Held: le.Uint32(f[40:]), Day: le.Uint32(f[44:]), Seq: le.Uint64(f[48:]), Form: f[56], Flags: f[57],
+		Held: le.Uint32(f[40:]), Day: le.Uint32(f[44:]), Seq: le.Uint64(f[48:]), Form: f[56], Flags: f[57], SentNs: int64(le.Uint64(f[64:])),
 	}
 	switch {
 	case m.IDHi|m.IDLo == 0:

@@ -139,6 +139,7 @@ func entries() (out []frame) {
 		{"fix, two records", order.Entry{Kind: order.KindFix, Seq: 9}, fixSteps()},
 		{"fix, an opening", order.Entry{Kind: order.KindFix, Seq: 9}, fixOpening()},
 		{"order of a FIX session", order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Seq: 10, Epoch: 1, Session: 5, ClientSeq: 1<<62 - 1}, cancel},
+		{"order of a FIX session, on a day that is 77 modulo 128", order.Entry{Kind: order.KindOrder, Flags: order.FixFlags(20557), Seq: 10, Epoch: 1, Session: 5, ClientSeq: 2}, cancel},
 		{"order without account and price", order.Entry{Kind: order.KindOrder, Seq: 10, Epoch: 1, Session: 1<<32 - 1, ClientSeq: most, TimeNs: 1<<63 - 1}, cancel},
 	} {
 		out = append(out, frame{name: e.name, bytes: put(e.e, e.payload)})

@@ -50,7 +50,7 @@ func New(base uint64, rows int) (*Case, error) {
 		return nil, err
 	}
 	if base > 0 {
-		if err := s.SetBase(base, 1, 0); err != nil {
+		if err := s.SetBase(base, 1, 0, 0); err != nil {
 			return nil, err
 		}
 	}

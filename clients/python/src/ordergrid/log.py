@@ -104,8 +104,8 @@ def _check(e: LogEntry, flags: int, reserved: int) -> None:
         raise _wrong(e.seq, "size", e.size, "72 and a name of 1 to 32 lowercase letters, digits and hyphens")
     if not e.seq:
         raise _wrong(0, "seq", 0, "1 or more")
-    if flags > 1 or flags and e.kind != ORDER:
-        raise _wrong(e.seq, "flags", flags, "0, and 1 for an order")
+    if flags and (not flags & 1 or e.kind != ORDER):
+        raise _wrong(e.seq, "flags", flags, "0, and an odd number for an order")
     if reserved:
         raise _wrong(e.seq, "reserved", reserved, "0")
     if e.kind == 7:

@@ -32,7 +32,7 @@ type options struct {
 	mutant       string
 }
 
-var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore)
+var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore, sim.WorldFix)
 
 func main() {
 	debug.SetGCPercent(400) // worlds are small and last for milliseconds

@@ -100,8 +100,8 @@ public final class LogEntry {
         if (seq() == 0) {
             throw bad("seq", 0, "1 or more");
         }
-        if ((b[at + 55] & 0xFE) != 0 || b[at + 55] != 0 && kind() != Kind.ORDER) {
-            throw bad("flags", b[at + 55] & 0xFF, "0, and 1 for an order");
+        if (b[at + 55] != 0 && ((b[at + 55] & 1) == 0 || kind() != Kind.ORDER)) {
+            throw bad("flags", b[at + 55] & 0xFF, "0, and an odd number for an order");
         }
         if ((int) INT.get(b, at + 60) != 0) {
             throw bad("reserved", (int) INT.get(b, at + 60) & 0xFFFFFFFFL, "0");

@@ -1,0 +1,464 @@
+package sim
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+type doorState uint8
+
+const (
+	doorOpening doorState = iota // its FixOpen is not answered
+	doorHeld                     // open, and to be bound to another connection
+	doorOpen
+)
+
+// fixDoor is a session at a gateway, for one connection of the counterparty.
+type fixDoor struct {
+	g       *fixGateway
+	party   *fixParty
+	link    *fixLink
+	logon   fixMsg
+	state   doorState
+	take    bool
+	request uint64
+	since   int64 // when the oldest request was sent, 0: none waits
+	retryAt int64
+
+	slot, generation, attempt uint32
+
+	in    uint64     // the number expected next
+	sent  uint64     // the last number sent
+	base  uint64     // the last number that has an entry, or needs none
+	items []*fixItem // orders and refusals without an answer
+	steps []fixMsg   // administrative messages that wait for numbers
+	step  uint64     // request of those that have been asked for, 0: none
+	under []fixMsg   // these
+
+	askedAt int64 // a ResendRequest was asked for
+	fetches []*fixFetch
+}
+
+// fixItem is an order, or a refusal of the session layer.
+type fixItem struct {
+	seq     uint64
+	payload []byte // of an order, nil of a refusal
+	request uint64 // of the FixStep of a refusal
+	asked   bool
+}
+
+// fixFetch is a range of reports that is fetched from the log.
+type fixFetch struct {
+	request  uint64
+	from, to uint64
+	first    bool // they were never sent
+}
+
+func (d *fixDoor) w() *world { return d.g.x.w }
+
+// id of the session.
+func (p *fixParty) sid() (hi, lo uint64) { return 0xf1f1, uint64(p.id + 1) }
+
+// open asks for the session.
+func (d *fixDoor) open() {
+	d.retryAt = d.w().now + 100*millisecond
+	if d.g.conn == nil {
+		return
+	}
+	d.request = d.g.request()
+	m := wire.FixOpen{ReqID: d.request, Day: d.logon.day, Form: 1}
+	m.IDHi, m.IDLo = d.party.sid()
+	switch {
+	case d.state == doorHeld:
+		m.Held = d.attempt
+	default:
+		m.Seq, m.SentNs = d.logon.seq, d.logon.at
+		if d.logon.reset {
+			m.Flags |= wire.FixOpenReset
+		}
+		if d.take {
+			m.Flags |= wire.FixOpenTake
+		}
+	}
+	d.touch()
+	d.g.conn.send(wire.AppendFixOpen(nil, partition, &m))
+}
+
+// reconnected goes on over a new connection of the gateway.
+func (d *fixDoor) reconnected() {
+	if d.state == doorOpen {
+		d.state = doorHeld
+	}
+	d.step, d.under, d.fetches = 0, nil, nil
+	d.open()
+}
+
+func (d *fixDoor) opened(m *wire.FixOpened) {
+	held := d.state == doorHeld
+	d.since = 0
+	d.w().logf("%s has party %d: slot %d generation %d attempt %d in %d out %d", d.g.name, d.party.id, m.Slot, m.Generation, m.Attempt, m.In, m.Out)
+	d.state, d.base = doorOpen, m.In-1
+	d.slot, d.generation, d.attempt = m.Slot, m.Generation, m.Attempt
+	if !held {
+		d.in, d.sent = m.In, m.Number
+		d.link.answer(fixMsg{kind: 'A', seq: m.Number})
+		if d.logon.seq >= d.in {
+			d.ask()
+		}
+		return
+	}
+	d.in = max(d.in, m.In)
+	d.items = slices.DeleteFunc(d.items, func(i *fixItem) bool { return i.seq < m.In })
+	for _, i := range d.items {
+		i.asked = false
+	}
+	d.steps = nil // what they were for is asked for again
+	d.askedAt = 0
+	if m.Out-1 > d.sent {
+		d.fetch(d.sent+1, m.Out-1, true)
+		return
+	}
+	d.flush()
+}
+
+// receive handles a message in the order of numbers.
+func (d *fixDoor) receive(m *fixMsg) {
+	if d.state == doorOpening {
+		return // sent before the answer to the Logon: it is asked for again
+	}
+	switch {
+	case m.kind == '2':
+		d.resend(m)
+		if m.seq == d.in {
+			d.in++
+		}
+		return
+	case m.seq > d.in:
+		if d.askedAt == 0 || d.w().now-d.askedAt > 200*millisecond {
+			d.ask()
+		}
+		return
+	case m.seq < d.in:
+		return
+	}
+	d.in++
+	switch m.kind {
+	case '4':
+		d.in = m.to
+	case '1':
+		d.steps = append(d.steps, fixMsg{kind: '0'})
+	case 'D':
+		d.items = append(d.items, &fixItem{seq: m.seq, payload: m.payload})
+	case 'X':
+		d.items = append(d.items, &fixItem{seq: m.seq})
+	}
+	d.flush()
+}
+
+// ask sends a ResendRequest, once it has a number.
+func (d *fixDoor) ask() {
+	d.askedAt = d.w().now
+	d.steps = append(d.steps, fixMsg{kind: '2'})
+}
+
+// resend answers a ResendRequest from the log.
+func (d *fixDoor) resend(m *fixMsg) {
+	if m.from <= d.sent && d.state == doorOpen {
+		d.fetch(m.from, d.sent, false)
+	}
+}
+
+func (d *fixDoor) fetch(from, to uint64, first bool) {
+	f := &fixFetch{request: d.g.request(), from: from, to: to, first: first}
+	d.fetches = append(d.fetches, f)
+	d.sendFetch(f)
+}
+
+func (d *fixDoor) sendFetch(f *fixFetch) {
+	if d.g.conn == nil {
+		return
+	}
+	d.touch()
+	d.g.conn.send(wire.AppendFixResend(nil, partition, &wire.FixResend{ReqID: f.request, Slot: d.slot, Generation: d.generation, Attempt: d.attempt, First: f.from, Through: f.to}))
+}
+
+func (d *fixDoor) asks(request uint64) *fixFetch {
+	for _, f := range d.fetches {
+		if f.request == request {
+			return f
+		}
+	}
+	return nil
+}
+
+// resent sends the reports of a part of a range, and gap fills for the other numbers.
+func (d *fixDoor) resent(m *wire.FixResent) {
+	f := d.asks(m.ReqID)
+	d.since = 0
+	at := f.from
+	fill := func(to uint64) {
+		if at < to {
+			d.link.answer(fixMsg{kind: '4', seq: at, dup: true, to: to})
+			at = to
+		}
+	}
+	for rest := m.Entries; len(rest) > 0; {
+		number, entry, after := wire.NextResent(rest)
+		rest = after
+		fill(number)
+		r := reportOf(entry, d.slot)
+		r.seq, r.dup = number, !f.first
+		d.link.answer(r)
+		at = number + 1
+	}
+	fill(m.Next)
+	if f.first {
+		d.sent = max(d.sent, m.Next-1)
+	}
+	if f.from = m.Next; f.from > f.to {
+		d.fetches = slices.DeleteFunc(d.fetches, func(o *fixFetch) bool { return o == f })
+		d.flush()
+		return
+	}
+	d.sendFetch(f)
+}
+
+func (d *fixDoor) touch() {
+	if d.since == 0 {
+		d.since = d.w().now
+	}
+}
+
+// waits returns how long the oldest request waits.
+func (d *fixDoor) waits(now int64) int64 {
+	if d.since == 0 {
+		return 0
+	}
+	return now - d.since
+}
+
+// catchingUp reports whether reports that were never sent are fetched: what comes later waits.
+func (d *fixDoor) catchingUp() bool {
+	return slices.ContainsFunc(d.fetches, func(f *fixFetch) bool { return f.first })
+}
+
+// flush asks for what is to be asked for.
+func (d *fixDoor) flush() {
+	w := d.w()
+	if d.g.conn == nil || w.now < d.retryAt {
+		return
+	}
+	if d.state != doorOpen {
+		d.open()
+		return
+	}
+	if d.catchingUp() {
+		return
+	}
+	prev := d.base
+	for _, i := range d.items {
+		if !i.asked {
+			i.asked = true
+			d.submit(i, prev)
+		}
+		prev = i.seq
+	}
+	if len(d.steps) > 0 && d.step == 0 {
+		n := min(len(d.steps), 200)
+		d.step, d.under, d.steps = d.g.request(), d.steps[:n:n], d.steps[n:]
+		d.sendStep(d.step, wire.FixStepRecord{Op: uint8(order.FixStep), Outs: uint8(n), In: d.in, Prev: prev})
+	}
+}
+
+func (d *fixDoor) submit(i *fixItem, prev uint64) {
+	if i.payload == nil {
+		i.request = d.g.request()
+		d.sendStep(i.request, wire.FixStepRecord{Op: uint8(order.FixRefusal), Outs: 1, In: i.seq + 1, Prev: prev, Body: fmt.Appendf(nil, "no %d", i.seq)})
+		return
+	}
+	d.touch()
+	d.g.conn.send(wire.AppendFixSubmit(nil, partition, &wire.FixSubmit{Seq: i.seq, Slot: d.slot, Generation: d.generation, Attempt: d.attempt, Prev: prev, Payload: i.payload}))
+}
+
+func (d *fixDoor) sendStep(request uint64, r wire.FixStepRecord) {
+	d.touch()
+	r.Slot, r.Generation, r.Attempt = d.slot, d.generation, d.attempt
+	d.g.conn.send(wire.AppendFixStep(nil, partition, &wire.FixStep{ReqID: request, Records: []wire.FixStepRecord{r}}))
+}
+
+// stepping reports whether a request is a FixStep of this session.
+func (d *fixDoor) stepping(request uint64) bool {
+	return d.step == request || slices.ContainsFunc(d.items, func(i *fixItem) bool { return i.request == request && i.payload == nil })
+}
+
+// takeItem removes an item and what it means for those behind it.
+func (d *fixDoor) takeItem(is func(*fixItem) bool) *fixItem {
+	i := slices.IndexFunc(d.items, is)
+	if i < 0 {
+		return nil
+	}
+	if i > 0 {
+		d.w().violation("FIX", "%s gets the answer to number %d of party %d before that to %d", d.g.name, d.items[i].seq, d.party.id, d.items[0].seq)
+	}
+	item := d.items[i]
+	d.items = slices.Delete(d.items, i, i+1)
+	d.base = item.seq
+	d.answered()
+	return item
+}
+
+func (d *fixDoor) answered() {
+	if d.since = 0; len(d.items) > 0 && d.items[0].asked || d.step != 0 {
+		d.since = d.w().now
+	}
+}
+
+// number sends the next message of the session: answers come in the order of numbers.
+func (d *fixDoor) number(m fixMsg, n uint64) {
+	if n != d.sent+1 {
+		d.w().violation("FIX", "%s has sent number %d to party %d, and is given %d for the next", d.g.name, d.sent, d.party.id, n)
+		return
+	}
+	d.sent, m.seq = n, n
+	if m.kind == '2' {
+		m.from = d.in
+		d.askedAt = d.w().now
+	}
+	d.link.answer(m)
+}
+
+func (d *fixDoor) acked(m *wire.FixAck) {
+	i := d.takeItem(func(i *fixItem) bool { return i.seq == m.Seq && i.payload != nil })
+	if i == nil {
+		d.w().violation("FIX", "%s gets an answer for number %d of party %d, which it did not submit", d.g.name, m.Seq, d.party.id)
+		return
+	}
+	r := fixMsg{kind: '8', ref: m.Seq}
+	if m.Code == 0 {
+		r.body = fixReport(m.Entry, m.TimeNs, i.payload)
+	} else {
+		r.key, r.body = "refused", fixReport(m.Entry, m.TimeNs, m.Body)
+	}
+	d.number(r, m.Number)
+}
+
+func (d *fixDoor) stepped(m *wire.FixStepped, n *wire.FixNumber) {
+	switch {
+	case n.Code == wire.CodeSessionMoved || n.Code == wire.CodeSessionUnknown:
+		d.end(0)
+	case n.Code != 0:
+		d.again(m.ReqID)
+	case d.step == m.ReqID:
+		for i := range d.under {
+			d.number(d.under[i], n.First+uint64(i))
+		}
+		d.step, d.under = 0, nil
+		d.answered()
+	default:
+		if i := d.takeItem(func(i *fixItem) bool { return i.request == m.ReqID && i.payload == nil }); i != nil {
+			d.number(fixMsg{kind: '8', ref: i.seq, key: "refused", body: fixReport(m.Entry, m.TimeNs, fmt.Appendf(nil, "no %d", i.seq))}, n.First)
+		}
+	}
+}
+
+// again asks once more for what a FixStep asked for, and for everything behind it.
+func (d *fixDoor) again(request uint64) {
+	if d.step == request {
+		d.steps = append(d.under, d.steps...)
+		d.step, d.under = 0, nil
+	}
+	if i := slices.IndexFunc(d.items, func(i *fixItem) bool { return i.request == request && i.payload == nil }); i >= 0 {
+		d.items[i].asked = false
+	}
+	d.later()
+}
+
+func (d *fixDoor) later() { d.retryAt = d.w().now + 2*millisecond + d.g.x.rng.Int64N(20*millisecond) }
+
+func (d *fixDoor) rejected(m *wire.Reject) {
+	d.since = 0
+	switch m.Code {
+	case wire.CodeSessionMoved:
+		if d.state == doorOpening && m.Tag != 52 { // the other one's counterparty is gone: this is it
+			d.take = d.g.x.rng.IntN(20) == 0 // a person says so
+			d.later()
+			return
+		}
+		d.end(0)
+	case wire.CodeSessionUnknown:
+		d.end(0)
+	case wire.CodeBadFIX: // of a day that is over
+		d.end(0)
+	case wire.CodeSequenceGap:
+		if m.ForType == wire.TypeFixOpen {
+			d.end(m.Detail)
+			return
+		}
+		if m.Detail < m.RequestID {
+			d.unasked(m.RequestID)
+		}
+	default:
+		d.w().stats.FixHeld++
+		if m.ForType == wire.TypeFixSubmit {
+			d.unasked(m.RequestID)
+			return
+		}
+		if f := d.asks(m.RequestID); f != nil {
+			d.w().after(5*millisecond, func() {
+				if d.asks(m.RequestID) == f {
+					d.sendFetch(f)
+				}
+			})
+			return
+		}
+		d.again(m.RequestID)
+	}
+}
+
+func (d *fixDoor) unasked(seq uint64) {
+	for _, i := range d.items {
+		if i.seq == seq {
+			i.asked = false
+		}
+	}
+	d.later()
+}
+
+// end closes the counterparty's connection without a message: there is no number for one.
+func (d *fixDoor) end(expects uint64) {
+	d.w().logf("%s gives party %d up", d.g.name, d.party.id)
+	d.g.drop(d)
+	d.link.close(expects)
+}
+
+// fixReport is what a report has of its entry.
+func fixReport(seq uint64, timeNs int64, payload []byte) string {
+	h := fnv.New64a()
+	h.Write(payload) //nolint:errcheck // it never fails
+	return fmt.Sprintf("%d/%d/%016x", seq, timeNs, h.Sum64())
+}
+
+// reportOf makes the report of an entry again.
+func reportOf(entry []byte, slot uint32) fixMsg {
+	var e order.Entry
+	entry, err := order.DecodeEntry(entry, &e)
+	if err != nil {
+		return fixMsg{kind: '8', body: err.Error()}
+	}
+	m := fixMsg{kind: '8', ref: e.ClientSeq, body: fixReport(e.Seq, e.TimeNs, order.Payload(entry))}
+	if e.Kind != order.KindFix {
+		return m
+	}
+	for rest := order.Payload(entry); len(rest) > 0; {
+		var r order.FixRecord
+		rest = order.NextFix(rest, &r)
+		if r.Slot == slot {
+			m.ref, m.key, m.body = r.In-1, "refused", fixReport(e.Seq, e.TimeNs, r.Body)
+		}
+	}
+	return m
+}
