@@ -18,5 +18,9 @@ const (
 	mutFixDayBackwards
 	mutFixNoJump
 	mutFixRestoreless
+	mutLineageOpen
+	mutOldClOrdID
+	mutRestingUnsnapshotted
+	mutOwnerKept
 	mutants
 )

@@ -31,6 +31,11 @@ var mutantList = [mutants]Mutant{
 	mutFixDayBackwards:     {"fix-day-backwards", "a FIX session is opened on a day before the one it is at", "machine ^TestFixRefuses$"},
 	mutFixNoJump:           {"fix-no-jump", "after an accepted loss numbers that may have been sent are sent again", "machine ^TestFix$"},
 	mutFixRestoreless:      {"fix-restoreless", "a learner forgets the FIX sessions in a snapshot", "machine ^TestDigest$"},
+
+	mutLineageOpen:          {"lineage-open", "books go on trading after an accepted loss", "machine ^TestLineageHaltsBooks$"},
+	mutOldClOrdID:           {"old-clordid", "an order that was replaced is not found by its new ClOrdID", "machine ^TestReplaceMovesClOrdID$"},
+	mutRestingUnsnapshotted: {"resting-unsnapshotted", "a learner forgets under which ClOrdIDs orders rest", "machine ^TestBooksSnapshot$"},
+	mutOwnerKept:            {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
 }
 
 // Mutants lists the variants.
