@@ -132,5 +132,10 @@ const (
 	mutFixRefusalUnlogged
 	mutFixStepUncommitted
 	mutFixPagesKept
+	mutReleaseEarly
+	mutPositionIgnored
+	mutPositionOfLast
+	mutPositionEchoed
+	mutContinueForgotten
 	mutants
 )

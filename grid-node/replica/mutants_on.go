@@ -148,6 +148,12 @@ var mutantList = [mutants]Mutant{
 	mutFixStepUncommitted: {"fix-step-uncommitted", "a heartbeat of a FIX session gets its number before that is committed"},
 	mutFixPagesKept:       {"fix-pages-kept", "after a reset of a FIX session reports of before are sent again"},
 
+	mutReleaseEarly:      {"release-at-execution", "executions are sent when an entry is stored, before the copies agree on them"},
+	mutPositionIgnored:   {"ack-position-ignored", "an acknowledgement counts whatever its sender made of the entries"},
+	mutPositionOfLast:    {"position-of-last", "an acknowledgement is compared with the newest position, not that of its entry"},
+	mutPositionEchoed:    {"position-echoed", "a copy acknowledges the position that its primary has sent"},
+	mutContinueForgotten: {"continue-forgotten", "a new primary does not go on with a mass cancel that is pending"},
+
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 
