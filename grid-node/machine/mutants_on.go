@@ -2,6 +2,8 @@
 
 package machine
 
+import "github.com/ordergrid/ordergrid/grid-node/match"
+
 // selected is set before any machine is used and not changed after.
 var selected mutantID
 
@@ -50,5 +52,5 @@ func SelectMutant(name string) bool {
 			selected = mutantID(id)
 		}
 	}
-	return selected != mutNone
+	return match.SelectMutant(name) || selected != mutNone
 }

@@ -83,7 +83,7 @@ func (r *Replica) appendAck(m *wire.PrepareAck) {
 		return
 	}
 	at := r.execs.at(m.StoredSeq)
-	if mutant(mutPositionEchoed) && r.backup.executed.ExecSeq == at.ExecSeq {
+	if mutant(mutPositionEchoed) && r.role != RolePrimary {
 		at = r.backup.executed
 	}
 	r.out.buf = wire.AppendPrepareExecAck(r.out.buf, r.part, &wire.PrepareExecAck{PrepareAck: *m, ExecSeq: at.ExecSeq, ExecHash: at.ExecHash})

@@ -132,3 +132,10 @@ func (r *Replica) Executed(seq uint64) (match.Position, bool) {
 	}
 	return r.execs.at(seq), true
 }
+
+// BooksPending reports whether a mass cancel or an auction is under way.
+func (r *Replica) BooksPending() bool { return r.execs != nil && r.live.Books.Pending() }
+
+// SpoilBooks is for the simulator: it changes the books of this replica so that they do
+// not match its log, as after a bug or a bit flip.
+func (r *Replica) SpoilBooks() { r.live.Books.Spoil() }

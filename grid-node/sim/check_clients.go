@@ -23,6 +23,8 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 			w.checkI4(p, lineage, "acknowledges entry", m.Seq)
 			w.checkOutlived(p, lineage, m.Seq)
 		}
+	case wire.TypeExecutions:
+		w.checkReleased(p, frame, lineage)
 	case wire.TypeGetReply:
 		var m wire.GetReply
 		_ = wire.DecodeGetReply(frame, &m)

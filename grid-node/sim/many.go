@@ -38,8 +38,11 @@ type Summary struct {
 }
 
 func (m Many) run(seed uint64) Result {
-	if m.Pairs {
+	switch {
+	case m.Pairs:
 		return RunPair(seed, nil)
+	case m.World == WorldMatch:
+		return RunMatch(seed, nil)
 	}
 	return Run(seed, nil)
 }
@@ -68,7 +71,7 @@ func (m Many) Run() Summary {
 					return
 				}
 				seed := m.seed(n)
-				if !m.Pairs && m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) {
+				if !m.Pairs && m.World != "" && m.World != WorldMatch && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) {
 					continue
 				}
 				r := m.run(seed)
@@ -171,6 +174,9 @@ func (s *Summary) String() string {
 		st.Acked, st.Refused, st.Duplicates, st.Repeated, st.Ops)
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
+	if st.Fills > 0 {
+		fmt.Fprintf(&b, "trades %d; executions to sessions %d\n", st.Fills, st.Executions)
+	}
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
 	var names []string
@@ -192,6 +198,11 @@ func Replay(seed uint64) string { return fmt.Sprintf("make sim SEED=%d", seed) }
 // ReplayPair is the command that runs the pair of a seed again, with its trace.
 func ReplayPair(seed uint64) string {
 	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --pairs --seed %d", seed)
+}
+
+// ReplayMatch is the command that runs the world match of a seed again, with its trace.
+func ReplayMatch(seed uint64) string {
+	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --world %s --seed %d", WorldMatch, seed)
 }
 
 // ReplayRange is the command that runs a range again.

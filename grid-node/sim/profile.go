@@ -39,6 +39,7 @@ type profile struct {
 	rests      bool              // idle replicas skip ticks
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
+	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // maximum extra delay of a learner's feed
