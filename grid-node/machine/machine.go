@@ -27,6 +27,7 @@ type Machine struct {
 	Cursors  Cursors
 	Orders   Orders
 	Fix      Fix
+	Books    *Books // nil in a partition that stores orders and does not match
 }
 
 // Begin sets the state before the first entry after base, without anything from before.
@@ -37,7 +38,21 @@ func (m *Machine) Begin(window int, base uint64) {
 
 // Check rejects an entry that no primary makes in this state. It changes nothing.
 func (m *Machine) Check(e *order.Entry, payload []byte) error {
+	if m.Books != nil {
+		if err := m.Books.check(e, payload); err != nil {
+			return err
+		}
+	}
 	switch e.Kind {
+	case order.KindExecute:
+		if m.Books == nil {
+			return unmatched(e)
+		}
+		return m.Sessions.check(e)
+	case order.KindMarket, order.KindContinue:
+		if m.Books == nil {
+			return unmatched(e)
+		}
 	case order.KindOrder:
 		if e.Flags&order.FlagFix != 0 {
 			return m.Fix.check(e, payload)
@@ -53,12 +68,19 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 	return m.Cursors.check(e, payload)
 }
 
+func unmatched(e *order.Entry) error {
+	return fmt.Errorf("entry %d: kind is %s, allowed: not in a partition that stores orders and does not match", e.Seq, e.Kind)
+}
+
 // Apply applies the next entry, which must pass Check. It is the same for the primary that
 // made the entry, a replica that received it, and the base.
 func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	lineage := m.Orders.Lineage
 	m.Orders.apply(e, payload)
 	m.Cursors.apply(e, payload)
+	if m.Books != nil {
+		m.Books.apply(e, payload, lineage)
+	}
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
 		m.Fix.apply(e, payload, lineage)
 		return
@@ -68,5 +90,5 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 
 // Clone returns a deep copy.
 func (m *Machine) Clone() Machine {
-	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone()}
+	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone()}
 }

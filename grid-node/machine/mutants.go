@@ -19,5 +19,9 @@ const (
 	mutFixNoJump
 	mutFixRestoreless
 	mutFixLateReset
+	mutLineageOpen
+	mutOldClOrdID
+	mutRestingUnsnapshotted
+	mutOwnerKept
 	mutants
 )

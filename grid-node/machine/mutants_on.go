@@ -2,6 +2,8 @@
 
 package machine
 
+import "github.com/ordergrid/ordergrid/grid-node/match"
+
 // selected is set before any machine is used and not changed after.
 var selected mutantID
 
@@ -32,6 +34,11 @@ var mutantList = [mutants]Mutant{
 	mutFixNoJump:           {"fix-no-jump", "after an accepted loss numbers that may have been sent are sent again", "machine ^TestFix$"},
 	mutFixLateReset:        {"fix-late-reset", "a reset that was under way while a later Logon was taken ends the generation of that one", "machine ^TestFixRefuses$"},
 	mutFixRestoreless:      {"fix-restoreless", "a learner forgets the FIX sessions in a snapshot", "machine ^TestDigest$"},
+
+	mutLineageOpen:          {"lineage-open", "books go on trading after an accepted loss", "machine ^TestLineageHaltsBooks$"},
+	mutOldClOrdID:           {"old-clordid", "an order that was replaced is not found by its new ClOrdID", "machine ^TestReplaceMovesClOrdID$"},
+	mutRestingUnsnapshotted: {"resting-unsnapshotted", "a learner forgets under which ClOrdIDs orders rest", "machine ^TestBooksSnapshot$"},
+	mutOwnerKept:            {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
 }
 
 // Mutants lists the variants.
@@ -46,5 +53,5 @@ func SelectMutant(name string) bool {
 			selected = mutantID(id)
 		}
 	}
-	return selected != mutNone
+	return match.SelectMutant(name) || selected != mutNone
 }

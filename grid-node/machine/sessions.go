@@ -118,7 +118,7 @@ func (t *Sessions) check(e *order.Entry) error {
 
 func (t *Sessions) apply(e *order.Entry, payload []byte) {
 	switch e.Kind {
-	case order.KindOrder:
+	case order.KindOrder, order.KindExecute:
 		t.put(e.Session, e.ClientSeq, e.Seq)
 	case order.KindSessionOpen:
 		t.open(e.Session, uint32(e.ClientSeq), [2]uint64{le.Uint64(payload), le.Uint64(payload[8:])}, e.Seq)

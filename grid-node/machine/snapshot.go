@@ -15,7 +15,9 @@ import (
 const snapshotPart = 64 << 10
 
 // SnapshotSlots is how many slots a snapshot has.
-func (m *Machine) SnapshotSlots() int { return len(m.Fix.slots) + len(m.Sessions.slots) }
+func (m *Machine) SnapshotSlots() int {
+	return len(m.Fix.slots) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+}
 
 // AppendSnapshot appends the part of the state that begins with slot from: 0 first, then
 // next of the part before, until that is SnapshotSlots.
@@ -24,11 +26,15 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 		dst = m.appendHead(dst)
 	}
 	fix := uint32(len(m.Fix.slots))
+	sessions := fix + uint32(len(m.Sessions.slots))
 	for next = from; int(next) < m.SnapshotSlots() && (next == from || len(dst) < snapshotPart); next++ {
-		if next < fix {
+		switch {
+		case next < fix:
 			dst = m.Fix.slots[next].appendTo(dst)
-		} else {
+		case next < sessions:
 			dst = m.Sessions.slots[next-fix].appendTo(dst, m.Sessions.window)
+		default: // each ends its part
+			return m.Books.appendSlot(dst, int(next-sessions)), next + 1
 		}
 	}
 	return dst, next
@@ -43,10 +49,13 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 		d.head(m)
 	}
 	for slot := from; slot < next && d.err == nil; slot++ {
-		if slot < m.Fix.expected {
+		switch {
+		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
-		} else {
+		case m.Books == nil || slot < m.Fix.expected+m.Books.sessions():
 			d.session(&m.Sessions, slot-m.Fix.expected)
+		default:
+			d.books(m.Books, slot-m.Fix.expected-m.Books.sessions(), slot+1 == next)
 		}
 	}
 	if len(d.b) != 0 {
@@ -60,6 +69,9 @@ func (m *Machine) Restored() *SnapshotError {
 	if n := uint32(len(m.Fix.slots)); n != m.Fix.expected {
 		return &SnapshotError{Field: "nFix", Value: uint64(n), Allowed: fmt.Sprint(m.Fix.expected, ", as the head has")}
 	}
+	if err := m.Books.restored(); err != nil {
+		return err
+	}
 	m.Fix.expected = 0
 	if mutant(mutFixRestoreless) {
 		m.Fix = Fix{}
@@ -70,7 +82,12 @@ func (m *Machine) Restored() *SnapshotError {
 func (m *Machine) appendHead(dst []byte) []byte {
 	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
 	dst = le.AppendUint64(dst, m.Orders.Lineage)
-	dst = le.AppendUint64(dst, uint64(len(m.Orders.epochs))|uint64(len(m.Cursors.Readers))<<32|uint64(len(m.Fix.slots))<<40)
+	counts := uint64(len(m.Orders.epochs)) | uint64(len(m.Cursors.Readers))<<32 | uint64(len(m.Fix.slots))<<40
+	if m.Books == nil {
+		dst = le.AppendUint64(dst, counts)
+	} else {
+		dst = le.AppendUint64(le.AppendUint64(dst, counts|hasBooks), uint64(len(m.Sessions.slots)))
+	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
 		dst = le.AppendUint64(dst, uint64(e.epoch))
@@ -158,6 +175,8 @@ func (d *decoder) head(m *Machine) {
 	}
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
+	d.booksHead(m, n&hasBooks != 0)
+	n &^= hasBooks
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")

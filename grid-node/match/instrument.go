@@ -114,3 +114,8 @@ func (b *book) ticks(place uint8, key uint32) uint32 {
 	}
 	return key
 }
+
+// Defined reports whether a book trades this instrument.
+func (e *Engine) Defined(n uint16, i Instrument) bool {
+	return int(n) < len(e.books) && e.books[n].span != 0 && e.books[n].Instrument == i
+}

@@ -30,6 +30,18 @@ type Cursor struct {
 	key   uint32 // of the next queue, if slot is 0
 }
 
+// SnapshotParts returns how many parts the snapshot of the present state has at most. Every
+// part but the last has snapshotPart bytes or more.
+func (e *Engine) SnapshotParts() int {
+	words := itemWords[itemHead] + itemWords[itemEnd] + 2 + e.resting*(itemWords[itemOrder]+1) + len(e.sweeps)*(itemWords[itemSweep]+1)
+	for i := range e.books {
+		if e.books[i].span != 0 {
+			words += itemWords[itemBook] + 1
+		}
+	}
+	return words*8/snapshotPart + 1
+}
+
 // AppendSnapshot appends the part of the state that begins at c, about 64 KiB, and returns
 // where the next one begins. The engine must not be changed between parts.
 func (e *Engine) AppendSnapshot(dst []byte, c Cursor) ([]byte, Cursor) {

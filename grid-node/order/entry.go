@@ -21,6 +21,12 @@ const (
 	KindTruncate    Kind = 5 // payload: seq u64 up to which entries may be freed
 	KindReader      Kind = 6 // payload: seq u64 up to which a reader holds everything, or ReaderGone; its name
 	KindFix         Kind = 7 // payload: records of FIX sessions, see FixRecord
+
+	// Of partitions that match, see execute.go.
+
+	KindExecute  Kind = 8  // payload: an Instruction, then the FIX message verbatim
+	KindMarket   Kind = 9  // payload: a Market
+	KindContinue Kind = 10 // what is pending in the books goes on; no payload
 )
 
 // String returns the word that the file sink prints.
@@ -40,9 +46,19 @@ func (k Kind) String() string {
 		return "reader"
 	case KindFix:
 		return "fix"
+	case KindExecute:
+		return "execute"
+	case KindMarket:
+		return "market"
+	case KindContinue:
+		return "continue"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
+
+// IsOrder reports whether an entry of this kind is an order message of a client: it has a
+// ClOrdID and the other fields.
+func (k Kind) IsOrder() bool { return k == KindOrder || k == KindExecute }
 
 // Sizes of entries, in bytes.
 const (
@@ -198,8 +214,8 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && e.Kind != KindFix {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && (e.Kind < KindFix || e.Kind > KindMarket) {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue"}
 	}
 	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
@@ -218,11 +234,16 @@ func (e *Entry) check(b []byte) error {
 			return err
 		}
 	}
+	if e.Kind == KindExecute || e.Kind == KindMarket {
+		if err := e.checkExecution(b[HeaderSize:e.Size]); err != nil {
+			return err
+		}
+	}
 	f := &e.Fields
-	if e.Kind == KindOrder && (f.ClOrdIDOff == 0 || f.ClOrdIDLen == 0) {
+	if e.Kind.IsOrder() && (f.ClOrdIDOff == 0 || f.ClOrdIDLen == 0) {
 		return &EntryError{Seq: e.Seq, Field: "clOrdIDOff", Value: uint64(f.ClOrdIDOff), Allowed: "1 or more: an order has a ClOrdID"}
 	}
-	if e.Kind != KindOrder && *f != (Fields{}) {
+	if !e.Kind.IsOrder() && *f != (Fields{}) {
 		return &EntryError{Seq: e.Seq, Field: "clOrdIDOff", Value: uint64(f.ClOrdIDOff), Allowed: "0: only an order has fields"}
 	}
 	switch {
@@ -250,6 +271,8 @@ func fixedPayload(k Kind) (int, bool) {
 		return 16, true
 	case KindCursor, KindTruncate:
 		return 8, true
+	case KindContinue:
+		return 0, true
 	}
 	return 0, false
 }
@@ -280,7 +303,7 @@ func Hash(entry []byte) uint64 { return xxhash.Sum64(entry) }
 // Payload of an entry as returned by DecodeEntry or the store.
 func Payload(entry []byte) []byte { return entry[HeaderSize:] }
 
-// ClOrdID of an entry of kind order; empty for other kinds.
+// ClOrdID of an entry of kind order or execute; empty for other kinds.
 func ClOrdID(entry []byte) []byte {
 	off, n := int(le.Uint16(entry[6:])), int(entry[48])
 	return entry[HeaderSize+off : HeaderSize+off+n]
@@ -295,7 +318,7 @@ func Account(entry []byte) []byte {
 // PeekClOrdID returns the ClOrdID of the entry that b may begin with, unchecked: nil, or
 // any bytes of b. For prefetching.
 func PeekClOrdID(b []byte) []byte {
-	if len(b) < HeaderSize || Kind(b[4]) != KindOrder {
+	if len(b) < HeaderSize || !Kind(b[4]).IsOrder() {
 		return nil
 	}
 	from := HeaderSize + int(le.Uint16(b[6:]))

@@ -30,6 +30,9 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
 		r.live.Apply(e, payload)
 	}
+	if r.execs != nil {
+		r.executed()
+	}
 	if e.Seq&(uint64(r.opt.Limits.DigestEvery)-1) == 0 {
 		r.mark(e.Seq)
 	}

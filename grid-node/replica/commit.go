@@ -38,6 +38,11 @@ func (r *Replica) advance() {
 			r.fixCommitted(&p, seq)
 		}
 	}
+	if r.execs != nil {
+		for seq := from; seq <= to; seq++ {
+			r.pushExecutions(seq, 0)
+		}
+	}
 	r.answerWaits()
 }
 

@@ -51,7 +51,7 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 		m.Flags |= wire.FlagLearner
 	}
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendPrepare(r.out.buf, r.part, &m)
+	r.appendPrepare(&m, through)
 	wire.AddTail(r.out.buf[off:], len(entries))
 	r.out.send(p.Address, off, entries)
 	r.out.last().Bulk = bulk

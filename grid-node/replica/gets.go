@@ -105,7 +105,7 @@ func (r *Replica) lookUp() {
 		}
 		e := r.store.At(found)
 		switch seq := order.Seq(e); {
-		case seq <= r.commit && e[4] == byte(order.KindOrder):
+		case seq <= r.commit && order.Kind(e[4]).IsOrder():
 			q.seq, q.at, q.size = seq, found, uint32(len(e))
 			r.count.ReadBytes += uint64(len(e))
 		case q.keyLen == 0:

@@ -112,7 +112,7 @@ func (c *logCheck) add(e *order.Entry, entry []byte) string {
 		if c.readers[string(name)] = max(c.readers[string(name)], to); to == order.ReaderGone {
 			delete(c.readers, string(name))
 		}
-	case order.KindOrder:
+	case order.KindOrder, order.KindExecute:
 		if e.Flags&order.FlagFix != 0 {
 			return "" // its number is compared with the state when it is stored
 		}

@@ -138,5 +138,10 @@ const (
 	mutFixIndexClOrdID
 	mutFixIndexDayless
 	mutFixGoneUnasked
+	mutReleaseEarly
+	mutPositionIgnored
+	mutPositionOfLast
+	mutPositionEchoed
+	mutContinueForgotten
 	mutants
 )

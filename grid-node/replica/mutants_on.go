@@ -154,6 +154,12 @@ var mutantList = [mutants]Mutant{
 	mutFixIndexDayless:     {"fix-index-dayless", "a ClOrdID of a FIX session is refused that another day had"},
 	mutFixGoneUnasked:      {"fix-gone-unasked", "a second gateway gets a FIX session whose counterparty is at the first"},
 
+	mutReleaseEarly:      {"release-at-execution", "executions are sent when an entry is stored, before the copies agree on them"},
+	mutPositionIgnored:   {"ack-position-ignored", "an acknowledgement counts whatever its sender made of the entries"},
+	mutPositionOfLast:    {"position-of-last", "an acknowledgement is compared with the newest position, not that of its entry"},
+	mutPositionEchoed:    {"position-echoed", "a copy acknowledges the position that its primary has sent"},
+	mutContinueForgotten: {"continue-forgotten", "a new primary does not go on with a mass cancel that is pending"},
+
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

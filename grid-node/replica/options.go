@@ -73,6 +73,8 @@ type Options struct {
 	// Removed are the names of former readers of the grid: their positions no longer hold
 	// entries back. Positions of unknown readers do.
 	Removed []string
+	// Execution makes the partition match; nil: it stores orders.
+	Execution *Execution
 	// CapacityAdvice is appended to a rejection for lack of memory: what can be done about
 	// it; it may be empty.
 	CapacityAdvice string
@@ -177,6 +179,13 @@ func (o *Options) fill() error {
 	}
 	if t := &o.Retention; t.FreeDownstream && (t.Low < 0 || t.High <= t.Low || t.Critical < t.High) {
 		return fmt.Errorf("replica %s: retention frees from %d down to %d bytes and is critical at %d, allowed: low < high <= critical", o.Partition, t.High, t.Low, t.Critical)
+	}
+	if o.Execution != nil {
+		x := *o.Execution
+		if err := x.fill(); err != nil {
+			return fmt.Errorf("replica %s: %w", o.Partition, err)
+		}
+		o.Execution = &x
 	}
 	return o.Limits.fill()
 }

@@ -113,6 +113,11 @@ func (r *Replica) prepareAck(frame []byte) error {
 	if err := wire.DecodePrepareAck(frame, &m); err != nil {
 		return err
 	}
+	return r.acknowledged(&m)
+}
+
+// acknowledged is prepareAck of a decoded frame.
+func (r *Replica) acknowledged(m *wire.PrepareAck) error {
 	p := r.peer(m.From)
 	if r.role != RolePrimary || m.To != r.self.Boot || p == nil || m.Epoch != r.epoch && !(mutant(mutStaleAck) && m.Epoch < r.epoch) {
 		r.count.StaleFrames++

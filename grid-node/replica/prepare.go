@@ -34,6 +34,11 @@ func (r *Replica) prepare(frame []byte) error {
 	if err := wire.DecodePrepare(frame, &m); err != nil {
 		return err
 	}
+	return r.prepared(&m)
+}
+
+// prepared is prepare of a decoded frame.
+func (r *Replica) prepared(m *wire.Prepare) error {
 	if !r.fromPrimary(&m.PeerHead) {
 		return nil
 	}
@@ -182,7 +187,7 @@ func (r *Replica) sendAck() {
 	last, hash := r.store.Last()
 	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags() | wire.FlagFix}
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendPrepareAck(r.out.buf, r.part, &m)
+	r.appendAck(&m)
 	r.out.send(r.cfg.Primary.Address, off, nil)
 	r.count.PeerAcks++
 }

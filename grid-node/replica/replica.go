@@ -1,7 +1,10 @@
 package replica
 
 import (
+	"errors"
+
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -63,11 +66,13 @@ type Replica struct {
 	stopping bool     // EventStop was received
 	drained  bool
 
-	preferredPod string  // that should be primary, "" if unknown
-	acceptLoss   uint64  // epoch whose loss was accepted, 0 if none
-	reassert     string  // change id declared the true one, "" if none
-	regressed    *Config // the arbiter's record, when it is older than cfg
-	site                 // of a standby
+	preferredPod string   // that should be primary, "" if unknown
+	acceptLoss   uint64   // epoch whose loss was accepted, 0 if none
+	reassert     string   // change id declared the true one, "" if none
+	regressed    *Config  // the arbiter's record, when it is older than cfg
+	site                  // of a standby
+	execs        *execLog // nil in a partition that stores orders and does not match
+	execution             // of one that matches
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
@@ -116,6 +121,7 @@ type backupState struct {
 	joinAt       int64  // learner: when to (re)send the request
 	joins        int    // learner: unanswered requests
 	install      installState
+	executed     match.Position // of the last PrepareExec, for mutants
 }
 
 // New makes an empty replica: it waits for EventConfig.
@@ -133,6 +139,7 @@ func New(o Options) (*Replica, error) {
 	}
 	r.live.Begin(r.opt.Limits.Window, 0)
 	r.base.Begin(r.opt.Limits.Window, 0)
+	r.beginExecution()
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
@@ -220,7 +227,11 @@ func (r *Replica) clientFrame(ev *Event) {
 	case wire.TypeLinkEntries:
 		err = r.linkEntries(ev.Conn, ev.Frame)
 	case wire.TypeFixOpen:
-		err = r.fixOpen(ev.Conn, ev.Frame)
+		if r.execs != nil {
+			err = errors.New("FIX sessions are not served by a partition that matches")
+		} else {
+			err = r.fixOpen(ev.Conn, ev.Frame)
+		}
 	case wire.TypeFixSubmit:
 		err = r.fixSubmit(ev.Conn, ev.Frame)
 	case wire.TypeFixStep:
@@ -229,6 +240,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.fixResend(ev.Conn, ev.Frame)
 	case wire.TypeFixHere:
 		err = r.fixHere(ev.Conn, ev.Frame)
+	case wire.TypeReadExecutions:
+		err = r.readExecutions(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -254,6 +267,10 @@ func (r *Replica) peerFrame(frame []byte) {
 			err = r.prepare(frame)
 		case wire.TypePrepareAck:
 			err = r.prepareAck(frame)
+		case wire.TypePrepareExec:
+			err = r.prepareExec(frame)
+		case wire.TypePrepareExecAck:
+			err = r.prepareExecAck(frame)
 		case wire.TypeBeacon:
 			err = r.beacon(frame)
 		case wire.TypeNack:
@@ -290,6 +307,9 @@ func (r *Replica) flush() {
 	if r.role == RolePrimary {
 		r.logTruncate()
 		r.logCursors()
+		if r.execs != nil {
+			r.logExecution()
+		}
 		r.advance() // a solo primary commits here
 		r.finishHandOver()
 	}

@@ -44,6 +44,7 @@ func (r *Replica) beginInstall(base uint64) {
 	if in.base != base {
 		*in = installState{base: base}
 		in.state.Begin(r.opt.Limits.Window, base)
+		r.match(&in.state)
 	}
 	r.askSnapshot()
 }
@@ -138,6 +139,9 @@ func (r *Replica) install(base, hash uint64) {
 	r.live = state.Clone()
 	if mutant(mutSnapshotBare) {
 		r.live.Sessions.ForgetReplies()
+	}
+	if r.execs != nil {
+		r.execs.begin(base, state.Books.Position())
 	}
 	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}

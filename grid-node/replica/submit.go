@@ -95,6 +95,9 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 			return false
 		}
 		r.ack(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
+		if base, _ := r.store.Base(); r.execs != nil && seq > base {
+			r.pushExecutions(seq, conn)
+		}
 		return false
 	case machine.TooOld:
 		r.rejectSubmit(conn, m, wire.CodeSessionWindow, seq, "clientSeq is older than the replies kept; whether it was applied is unknown")
@@ -148,6 +151,10 @@ func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 
 // accept validates the order and appends it to the log.
 func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
+	if r.execs != nil {
+		r.acceptExecute(conn, m, hint)
+		return
+	}
 	if err := r.layouts.Parse(m.Payload, &r.order); err != nil {
 		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return

@@ -91,8 +91,11 @@ func (r *Replica) freeSome() {
 			r.broken("an entry that is to be freed cannot be read: " + err.Error())
 			return
 		}
-		if !mutant(mutFreeUnapplied) || e.Kind != order.KindOrder {
+		if !mutant(mutFreeUnapplied) || !e.Kind.IsOrder() {
 			r.base.Apply(&e, order.Payload(entry))
+		}
+		if r.execs != nil && !r.freedExecution(seq) {
+			return
 		}
 		if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
 			r.fix.freedFix(&e, order.Payload(entry))

@@ -41,6 +41,7 @@ type checker struct {
 	spoiled     bool                  // a process was given a wrong state
 	noticed     int                   // alarms about it
 	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
+	executions  map[uint64]execution  // hash of an entry -> what it did
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
 	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
@@ -171,6 +172,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 		made[key] = hash
 		w.checkI21(p, seq, hash)
 		w.checkI24(p, seq, epoch)
+		w.checkExecution(p, seq, hash)
 		p.log.hashes = append(p.log.hashes, hash)
 		p.log.epochs = append(p.log.epochs, epoch)
 	}
@@ -198,6 +200,7 @@ func (w *world) checkCommit(p *process, st *replica.Status) {
 			return
 		}
 		w.checkMinInSync(p, by, seq)
+		w.checkAgreed(p, "commits what it did", seq)
 		t.hashes = append(t.hashes, p.log.hashes[seq-1])
 		t.epochs = append(t.epochs, p.log.epochs[seq-1])
 		w.checkI7(p, t, p.st.Get(seq))
@@ -245,7 +248,7 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 		t.readerBegins(readerBegin{seq: e.Seq, to: to, name: string(name)})
 	case order.KindTruncate:
 		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))
-	case order.KindOrder:
+	case order.KindOrder, order.KindExecute:
 		if int(e.Session) >= len(t.sessions) || t.sessions[e.Session] == 0 {
 			w.violation("I7", "entry %d is of session %d, which is not open", e.Seq, e.Session)
 			return

@@ -164,7 +164,7 @@ func (w *world) revive(p *process, lineage uint64) {
 		}
 		var e order.Entry
 		entry := p.st.Get(seq)
-		if _, err := order.DecodeEntry(entry, &e); err != nil || e.Kind != order.KindOrder || e.Flags&order.FlagFix != 0 {
+		if _, err := order.DecodeEntry(entry, &e); err != nil || !e.Kind.IsOrder() || e.Flags&order.FlagFix != 0 {
 			continue // checkI7 has the error
 		}
 		if id := string(order.ClOrdID(entry)); w.check.refused[id] > 0 {
@@ -228,7 +228,7 @@ func (w *world) checkAlarm(p *process, kind replica.AlarmKind, text string) {
 		if !w.check.handOverCut && w.profile.forges == nil { // its log may end in uncommitted entries that its successor lacks
 			w.violation("alarm", "%s: %s: %s", p.name, kind, text)
 		}
-	case replica.AlarmStateDiverged:
+	case replica.AlarmStateDiverged, replica.AlarmExecutionDiverged:
 		w.check.noticed++
 		if !w.check.spoiled && w.profile.forges == nil {
 			w.violation("alarm", "%s: %s: %s", p.name, kind, text)

@@ -54,6 +54,7 @@ type request struct {
 	conn      *conn // on which it waits for an answer; nil: it is to be sent
 	sentAt    int64
 	op        int // in the history
+	message   []byte
 }
 
 const (
@@ -173,6 +174,9 @@ func (c *client) submit() {
 	if w.chance(8) && !w.profile.retention.FreeDownstream { // a ClOrdID that is freed is free again
 		r.key = fmt.Sprintf("%s%d", shared, w.rng.IntN(20)) // another client may send it too
 	}
+	if r.message = fixOrder(r.key); w.profile.match != nil {
+		r.message = c.matchMessage(r.key)
+	}
 	c.next++
 	r.op = w.history.submit(c.id, r.key, w.now)
 	c.open = append(c.open, r)
@@ -181,7 +185,7 @@ func (c *client) submit() {
 
 func (c *client) send(r *request) {
 	r.sentAt, r.conn = c.w.now, c.conn
-	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: r.clientSeq, Payload: fixOrder(r.key)}))
+	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: r.clientSeq, Payload: r.message}))
 }
 
 // lowest clientSeq without an answer.

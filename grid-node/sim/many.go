@@ -38,10 +38,28 @@ type Summary struct {
 }
 
 func (m Many) run(seed uint64) Result {
-	if m.Pairs {
+	switch {
+	case m.Pairs:
 		return RunPair(seed, nil)
+	case m.World == WorldMatch:
+		return RunMatch(seed, nil)
 	}
 	return Run(seed, nil)
+}
+
+// of reports whether a seed's world is the one that is wanted.
+func (m Many) of(seed uint64) bool {
+	switch m.World {
+	case "", WorldMatch, worldOf(seed):
+		return true
+	case WorldMoves:
+		return movesRand(seed) != nil
+	case WorldRestore:
+		return isRestored(seed)
+	case WorldFix:
+		return fixRand(seed) != nil
+	}
+	return false
 }
 
 // Run runs all seeds, several at once; each world has one goroutine.
@@ -68,7 +86,7 @@ func (m Many) Run() Summary {
 					return
 				}
 				seed := m.seed(n)
-				if !m.Pairs && m.World != "" && m.World != worldOf(seed) && (m.World != WorldMoves || movesRand(seed) == nil) && (m.World != WorldRestore || !isRestored(seed)) && (m.World != WorldFix || fixRand(seed) == nil) {
+				if !m.Pairs && !m.of(seed) {
 					continue
 				}
 				r := m.run(seed)
@@ -174,6 +192,9 @@ func (s *Summary) String() string {
 		st.Acked, st.Refused, st.Duplicates, st.Repeated, st.Ops)
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
+	if st.Fills > 0 {
+		fmt.Fprintf(&b, "trades %d; executions to sessions %d\n", st.Fills, st.Executions)
+	}
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
 	fmt.Fprintf(&b, "FIX sessions opened %d, reports %d, fetched from the log again %d; requests refused for now %d\n", st.FixOpened, st.FixReports, st.FixResent, st.FixHeld)
@@ -196,6 +217,11 @@ func Replay(seed uint64) string { return fmt.Sprintf("make sim SEED=%d", seed) }
 // ReplayPair is the command that runs the pair of a seed again, with its trace.
 func ReplayPair(seed uint64) string {
 	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --pairs --seed %d", seed)
+}
+
+// ReplayMatch is the command that runs the world match of a seed again, with its trace.
+func ReplayMatch(seed uint64) string {
+	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --world %s --seed %d", WorldMatch, seed)
 }
 
 // ReplayRange is the command that runs a range again.

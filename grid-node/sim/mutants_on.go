@@ -2,7 +2,12 @@
 
 package sim
 
-import "github.com/ordergrid/ordergrid/grid-node/replica"
+import (
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/match"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
 
 // selectedOperator is set before any world runs and not changed while one does.
 var selectedOperator operatorMutantID
@@ -22,8 +27,22 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 
 // Mutants lists the variants of the protocol, then those of its surroundings.
 func Mutants() []replica.Mutant {
-	return append(replica.Mutants(), operatorMutantList[1:]...)
+	all := append(replica.Mutants(), operatorMutantList[1:]...)
+	for _, m := range match.Mutants() {
+		if OfMatch(m.Name) {
+			all = append(all, replica.Mutant{Name: m.Name, Breaks: m.Breaks})
+		}
+	}
+	return all
 }
+
+// ofMatch are those that only the world match can show. The engine has more, of what that
+// world does not trade; its own tests catch them.
+var ofMatch = []string{"release-at-execution", "ack-position-ignored", "position-of-last", "position-echoed", "continue-forgotten",
+	"sweep-map", "local-clock", "keep-priority", "fok-partial", "restore-sweep"}
+
+// OfMatch reports whether only the world match can show what a mutant breaks.
+func OfMatch(name string) bool { return slices.Contains(ofMatch, name) }
 
 // OfPairs reports whether only pairs of worlds can show what a mutant breaks.
 func OfPairs(name string) bool { return name == operatorMutantList[mutLinkAhead].Name }

@@ -40,6 +40,7 @@ type profile struct {
 	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
 	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
 	fixes      *rand.Rand        // there are FIX sessions; nil: none
+	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // maximum extra delay of a learner's feed

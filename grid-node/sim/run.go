@@ -33,6 +33,8 @@ type Stats struct {
 	FixHeld    uint64 // requests of gateways that were refused for now
 	FixResent  uint64 // reports that were fetched from the log again
 	FixOpened  uint64 // openings of FIX sessions
+	Executions uint64 // records that reached a session
+	Fills      uint64 // trades in the committed log
 	Simulated  int64  // nanoseconds
 }
 
@@ -59,6 +61,8 @@ func (s *Stats) add(o *Stats) {
 	s.FixHeld += o.FixHeld
 	s.FixResent += o.FixResent
 	s.FixOpened += o.FixOpened
+	s.Executions += o.Executions
+	s.Fills += o.Fills
 	s.Simulated += o.Simulated
 }
 
@@ -73,14 +77,17 @@ type Result struct {
 }
 
 // Run runs one seed; trace may be nil.
-func Run(seed uint64, trace io.Writer) (res Result) {
-	w := newWorld(seed, trace)
+func Run(seed uint64, trace io.Writer) Result {
+	return runWorld(newWorld(seed, trace))
+}
+
+func runWorld(w *world) (res Result) {
 	defer func() {
 		if r := recover(); r != nil { // a panic of the core is a finding like any other
 			w.violation("panic", "%v\n%s", r, debug.Stack())
 		}
 		w.stats.Steps, w.stats.Simulated = w.steps, w.now
-		res = Result{Seed: seed, Profile: w.profile.name, Violation: w.check.found, History: w.check.history, Stats: w.stats, Faults: w.faults}
+		res = Result{Seed: w.seed, Profile: w.profile.name, Violation: w.check.found, History: w.check.history, Stats: w.stats, Faults: w.faults}
 		w.close()
 	}()
 	w.run()
@@ -96,6 +103,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w := &world{seed: seed, profile: p, trace: trace, rng: rng}
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
+	w.check.executions = map[uint64]execution{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
 		w.sinks = append(w.sinks, &sink{w: w, name: name})
@@ -134,6 +142,7 @@ func (w *world) run() {
 	w.scheduleResize()
 	w.scheduleForbidding()
 	w.scheduleForgery()
+	w.scheduleExchange()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
 		return
@@ -142,6 +151,7 @@ func (w *world) run() {
 	w.recoverLoss()
 	w.checkI13()
 	w.checkSpoiled()
+	w.checkDivergence()
 	w.checkI11()
 	w.checkResize()
 	w.checkMoves()
@@ -149,6 +159,7 @@ func (w *world) run() {
 	w.checkSurge()
 	w.checkRestore()
 	w.checkEnd()
+	w.checkExchange()
 	w.checkHistory()
 	w.logf("the end: %d orders acknowledged", w.stats.Acked)
 }

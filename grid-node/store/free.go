@@ -58,7 +58,7 @@ func (s *Store) FreeFirst(e *order.Entry) {
 	seq := s.base.Load() + 1
 	pos := s.seqs.get(seq)
 	entry := s.entry(seq)
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		s.keys.remove(s.hintOf(e, order.Payload(entry)), pos)
 		s.orders--
 	}

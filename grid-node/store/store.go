@@ -106,7 +106,7 @@ func (s *Store) AppendHinted(e *order.Entry, payload []byte, hint uint32) error 
 		return fmt.Errorf("order store: payload has %d bytes, allowed: at most %d", len(payload), order.MaxPayload)
 	}
 	spare := s.budget.limit / headroom
-	if e.Kind != order.KindOrder && e.Kind != order.KindSessionOpen {
+	if !e.Kind.IsOrder() && e.Kind != order.KindSessionOpen {
 		spare /= 2
 	}
 	if err := s.reserve(size, e, hint, s.beside(e, payload), spare); err != nil {
@@ -145,7 +145,7 @@ func (s *Store) AppendEntryHinted(entry []byte, e *order.Entry, hint uint32) err
 }
 
 func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
-	if e.Kind != order.KindOrder {
+	if !e.Kind.IsOrder() {
 		return 0
 	}
 	hint := s.keys.hash(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen])
@@ -165,7 +165,7 @@ const headroom = 32
 func (s *Store) reserve(size int, e *order.Entry, hint uint32, beside, spare int64) error {
 	need := int64(order.Padded(size)) + 4 + beside
 	split := int64(0)
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		split = s.keys.growth(hint)
 	}
 	if over := s.used + need + split - s.granted; over > 0 {
@@ -206,7 +206,7 @@ func (s *Store) publish(b []byte, e *order.Entry, fp uint32) {
 	pos := uint32(s.seg.tail >> 3)
 	s.last++
 	s.seqs.put(s.last, pos)
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		s.keys.insert(fp, pos)
 		s.orders++
 	}

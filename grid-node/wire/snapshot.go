@@ -53,7 +53,7 @@ type Snapshot struct {
 	Hash  uint64 // of entry Base
 	From  uint32 // first session slot of this part
 	Next  uint32 // first slot of the next part; Slots in the last
-	Slots uint32 // slots in all, of FIX sessions and of sessions
+	Slots uint32 // slots in all, of FIX sessions, of sessions, and of books
 	State []byte // see docs/protocol.md
 }
 
@@ -91,8 +91,8 @@ func DecodeSnapshot(f []byte, m *Snapshot) error {
 	switch {
 	case m.Base == 0:
 		return &FrameError{Type: TypeSnapshot, Field: "base", Value: 0, Allowed: "1 or more"}
-	case m.Slots > 1<<16+1<<17:
-		return &FrameError{Type: TypeSnapshot, Field: "slots", Value: uint64(m.Slots), Allowed: "0..196608"}
+	case m.Slots > 1<<16+1<<17+1<<16:
+		return &FrameError{Type: TypeSnapshot, Field: "slots", Value: uint64(m.Slots), Allowed: "0..262144"}
 	case m.From > m.Next || m.Next > m.Slots || m.From == m.Next && m.From < m.Slots:
 		return &FrameError{Type: TypeSnapshot, Field: "next", Value: uint64(m.Next), Allowed: "more than from, at most slots"}
 	}

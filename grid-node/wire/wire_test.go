@@ -46,7 +46,7 @@ func TestEveryCut(t *testing.T) {
 			le.PutUint32(cut, uint32(n))
 			_, err := c.Decode(cut)
 			open := c.Type == TypeSubmit || c.Type == TypeGetReply || c.Type == TypePrepare || c.Type == TypeLogChunk || c.Type == TypeSnapshot || c.Type == TypeSinkChunk || c.Type == TypeFollowEntries || c.Type == TypeLinkEntries || c.Type == TypeQuery || c.Type == TypeQueryRows || c.Type == TypeQueryEnd ||
-				c.Type == TypeFixSubmit || c.Type == TypeFixAck || c.Type == TypeFixResent
+				c.Type == TypeFixSubmit || c.Type == TypeFixAck || c.Type == TypeFixResent || c.Type == TypePrepareExec
 			if err == nil && !open {
 				t.Errorf("%s of %d bytes with length %d was taken", c.Type, len(frame), n)
 			}
@@ -163,7 +163,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{TypeSnapshot, func(f []byte) []byte { clear(f[32:40]); return f }, "frame Snapshot: base is 0, allowed: 1 or more"},
 		{TypeSnapshot, func(f []byte) []byte { f[52] = 3; return f }, "frame Snapshot: next is 3, allowed: more than from, at most slots"},
 		{TypeSnapshot, func(f []byte) []byte { f[52] = 0; return f }, "frame Snapshot: next is 0, allowed: more than from, at most slots"},
-		{TypeSnapshot, func(f []byte) []byte { f[58] = 3; return f }, "frame Snapshot: slots is 196610, allowed: 0..196608"},
+		{TypeSnapshot, func(f []byte) []byte { f[58] = 5; return f }, "frame Snapshot: slots is 327682, allowed: 0..262144"},
 		{TypeGetReply, func(f []byte) []byte { f[32] = 1; return f }, "frame GetReply: entry is 80, allowed: an entry when found, none otherwise"},
 		{TypeFollow, func(f []byte) []byte { clear(f[36:40]); return f }, "frame Follow: window is 0, allowed: 1 or more bytes"},
 		{TypeFollow, func(f []byte) []byte { f[40] = 2; return f }, "frame Follow: filter is 2, allowed: 0 none, 1 account"},

@@ -127,6 +127,13 @@ func entries() (out []frame) {
 	}
 	seq := le.AppendUint64(nil, 7)
 	cancel := message("FIX.4.2", "35=F\x0149=CLIENT\x0156=GRID\x0134=2\x0152=20261123-09:30:01\x0111=C-1\x0141=ORD-1\x0155=IBM\x0154=2\x0160=20261123-09:30:01\x0138=100\x01")
+	var parsed order.Order
+	if err := order.Parse(cancel, &parsed); err != nil {
+		panic(err.Error()) // a bug of this program
+	}
+	instructed := parsed.Fields.Instructed()
+	instruction := order.Instruction{Op: order.InstructCancel, Book: 3, Owner: 6, Orig: 9}
+	market := order.Market{Op: order.MarketDefine, Book: 3, State: 3, PriceDigits: 2, Values: [5]uint64{1, 1, 0, 100, 50}, Symbol: []byte("IBM")}
 	for _, e := range []struct {
 		name    string
 		e       order.Entry
@@ -141,6 +148,9 @@ func entries() (out []frame) {
 		{"order of a FIX session", order.Entry{Kind: order.KindOrder, Flags: order.FlagFix, Seq: 10, Epoch: 1, Session: 5, ClientSeq: 1<<62 - 1}, cancel},
 		{"order of a FIX session, on a day that is 77 modulo 128", order.Entry{Kind: order.KindOrder, Flags: order.FixFlags(20557), Seq: 10, Epoch: 1, Session: 5, ClientSeq: 2}, cancel},
 		{"order without account and price", order.Entry{Kind: order.KindOrder, Seq: 10, Epoch: 1, Session: 1<<32 - 1, ClientSeq: most, TimeNs: 1<<63 - 1}, cancel},
+		{"execute", order.Entry{Kind: order.KindExecute, Seq: 11, Session: 5, ClientSeq: 3, Fields: instructed}, append(instruction.Append(nil), cancel...)},
+		{"market", order.Entry{Kind: order.KindMarket, Seq: 12}, market.Append(nil)},
+		{"continue", order.Entry{Kind: order.KindContinue, Seq: 13}, nil},
 	} {
 		out = append(out, frame{name: e.name, bytes: put(e.e, e.payload)})
 	}
@@ -159,7 +169,7 @@ func hostileEntries() (out []frame) {
 	add("padding cut", orderEntry())
 	add("padding not zero", set(len(good)-1, 1))
 	add("kind 0", set(4, 0))
-	add("kind 8", set(4, 8))
+	add("kind 11", set(4, 11))
 	add("seq 0", set(8, 0))
 	add("unknown flag in byte 55", set(55, 2))
 	add("noop with the flag of a FIX session", with(noop, func(b []byte) { b[55] = 1 }))

@@ -15,7 +15,7 @@ from ._readers import Batch, Follower, LogReader
 from ._session import Session
 from .config import Config
 from .errors import Freed, FrameError, InvalidArgument, NotFound, OtherOrder, ProtocolError, Rejected
-from .log import ORDER, LogEntry, Order, OrderID, Position, Receipt, find_cl_ord_id, parse_order_id, partition_of, read_entry
+from .log import EXECUTE, ORDER, LogEntry, Order, OrderID, Position, Receipt, find_cl_ord_id, parse_order_id, partition_of, read_entry
 
 __all__ = ["AsyncClient", "Batch", "Follower", "LogReader", "ReadMode", "Session"]
 
@@ -216,7 +216,7 @@ class AsyncClient:
 
 def _asked(message: wire.Get, e: LogEntry, m: wire.GetReply) -> LogEntry:
     """The entry, if it is an order, the one that was asked for, and committed."""
-    if e.kind != ORDER:
+    if e.kind not in (ORDER, EXECUTE):
         raise FrameError("GetReply", "entry.kind", e.kind, "2, an order")
     if message.by == 1 and e.seq != message.seq:
         raise FrameError("GetReply", "entry.seq", e.seq, str(message.seq))

@@ -13,8 +13,10 @@ from .errors import FrameError, InvalidArgument
 from .wire import MAX_PARTITIONS
 
 KINDS = {1: "noop", 2: "order", 3: "session", 4: "cursor", 5: "truncate", 6: "reader", 7: "fix"}
+KINDS |= {8: "execute", 9: "market", 10: "continue"}  # of partitions that match
 ORDER = 2
-_FIXED_PAYLOAD = {1: 16, 3: 16, 4: 8, 5: 8}
+EXECUTE = 8
+_FIXED_PAYLOAD = {1: 16, 3: 16, 4: 8, 5: 8, 10: 0}
 _header = struct.Struct("<IBBHQQIIQqBBHHBBHHI")
 _READER = re.compile(rb"[a-z0-9-]{1,32}\Z")
 
@@ -48,7 +50,7 @@ class LogEntry(NamedTuple):
 
     @property
     def payload(self) -> bytes:
-        """Of an order, the FIX message verbatim."""
+        """Of an order the FIX message verbatim, of an execute 64 bytes of instruction and the message."""
         return self.raw[64:]
 
     @property
@@ -110,9 +112,11 @@ def _check(e: LogEntry, flags: int, reserved: int) -> None:
         raise _wrong(e.seq, "reserved", reserved, "0")
     if e.kind == 7:
         _check_fix(e.seq, e.raw[64:])
-    if e.kind == ORDER and not (e.cl_ord_id_off and e.cl_ord_id_len):
+    if e.kind == EXECUTE and payload <= 64:
+        raise _wrong(e.seq, "size", e.size, "more than 128 for an execute entry")
+    if e.kind in (ORDER, EXECUTE) and not (e.cl_ord_id_off and e.cl_ord_id_len):
         raise _wrong(e.seq, "clOrdIDOff", e.cl_ord_id_off, "1 or more: an order has a ClOrdID")
-    if e.kind != ORDER and (e.side or e.cl_ord_id_off or any(e[10:17])):
+    if e.kind not in (ORDER, EXECUTE) and (e.side or e.cl_ord_id_off or any(e[10:17])):
         raise _wrong(e.seq, "clOrdIDOff", e.cl_ord_id_off, "0: only an order has fields")
     for name, off, n in (
         ("clOrdIDOff", e.cl_ord_id_off, e.cl_ord_id_len), ("symbolOff", e.symbol_off, e.symbol_len),

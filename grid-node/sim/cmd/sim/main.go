@@ -32,7 +32,7 @@ type options struct {
 	mutant       string
 }
 
-var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore, sim.WorldFix)
+var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore, sim.WorldFix, sim.WorldMatch)
 
 func main() {
 	debug.SetGCPercent(400) // worlds are small and last for milliseconds
@@ -99,8 +99,11 @@ func one(o *options) error {
 // run avoids a non-nil interface around a nil writer.
 func run(o *options, trace *bufio.Writer) sim.Result {
 	do := sim.Run
-	if o.pairs {
+	switch {
+	case o.pairs:
 		do = sim.RunPair
+	case o.world == sim.WorldMatch:
+		do = sim.RunMatch
 	}
 	if trace == nil {
 		return do(o.seed, nil)
@@ -159,6 +162,8 @@ func report(r *sim.Result, o *options) {
 	replay := sim.Replay(r.Seed)
 	if o.pairs {
 		replay = sim.ReplayPair(r.Seed)
+	} else if o.world == sim.WorldMatch {
+		replay = sim.ReplayMatch(r.Seed)
 	}
 	fmt.Printf("\nFAILED seed %d (%s): %v\nreplay: %s\n", r.Seed, r.Profile, r.Violation, replay)
 	if len(r.History) == 0 || o.html == "" {

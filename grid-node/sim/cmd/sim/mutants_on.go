@@ -81,7 +81,11 @@ func prove(o *options, b bounds) error {
 		if i == 0 {
 			bound = b.control
 		}
-		sum := sim.Many{Seeds: bound, Pairs: sim.OfPairs(m.Name), Workers: o.workers, StopAfter: 1}.Run()
+		many := sim.Many{Seeds: bound, Pairs: sim.OfPairs(m.Name), Workers: o.workers, StopAfter: 1}
+		if sim.OfMatch(m.Name) {
+			many.World = sim.WorldMatch
+		}
+		sum := many.Run()
 		switch {
 		case i == 0 && len(sum.Failed) == 0:
 			fmt.Fprintf(w, "%s\t%d\tnothing\tall\t%s\n", m.Name, sum.Seeds, m.Breaks)

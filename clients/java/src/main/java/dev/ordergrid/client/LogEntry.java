@@ -27,7 +27,13 @@ public final class LogEntry {
         /** What a named sink holds. */
         READER,
         /** Numbers of FIX sessions. */
-        FIX;
+        FIX,
+        /** An order, cancel or replace of a partition that matches: 64 bytes of instruction, then the message. */
+        EXECUTE,
+        /** What the exchange does to a book. */
+        MARKET,
+        /** What is pending in the books goes on. */
+        CONTINUE;
 
         private static final Kind[] ALL = values();
     }
@@ -35,6 +41,7 @@ public final class LogEntry {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final VarHandle SHORT = MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final int INSTRUCTION = 64;
     private static final int MAX_SIZE = Wire.ENTRY_HEADER + Wire.MAX_PAYLOAD;
 
     private final byte[] b;
@@ -84,11 +91,12 @@ public final class LogEntry {
         int kind = b[at + 4] & 0xFF;
         int payload = size - Wire.ENTRY_HEADER;
         if (kind < 1 || kind > Kind.ALL.length) {
-            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix");
+            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue");
         }
         int want = switch (kind()) {
             case NOOP, SESSION -> 16;
             case CURSOR, TRUNCATE -> 8;
+            case CONTINUE -> 0;
             default -> payload;
         };
         if (payload != want) {
@@ -109,7 +117,10 @@ public final class LogEntry {
         if (kind() == Kind.FIX) {
             checkFix(at + Wire.ENTRY_HEADER, at + size);
         }
-        boolean order = kind() == Kind.ORDER;
+        if (kind() == Kind.EXECUTE && payload <= INSTRUCTION) {
+            throw bad("size", size, "more than 128 for an execute entry");
+        }
+        boolean order = kind() == Kind.ORDER || kind() == Kind.EXECUTE;
         if (order && (off(6) == 0 || b[at + 48] == 0)) {
             throw bad("clOrdIDOff", off(6), "1 or more: an order has a ClOrdID");
         }

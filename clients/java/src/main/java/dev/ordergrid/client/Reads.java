@@ -84,7 +84,7 @@ final class Reads {
             return;
         }
         LogEntry e = LogEntry.decode(m.entry(), 0);
-        if (e.kind() != LogEntry.Kind.ORDER || e.padded() != (m.entry().length + 7 & ~7)) {
+        if (e.kind() != LogEntry.Kind.ORDER && e.kind() != LogEntry.Kind.EXECUTE || e.padded() != (m.entry().length + 7 & ~7)) {
             throw new FrameException("GetReply.entry is of kind " + e.kind() + ", allowed: one order");
         }
         if (by == Wire.BY_ID && e.seq() != seq) {

@@ -1,0 +1,113 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/match"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// apply executes an entry; lineage is that of before.
+func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
+	b.out, b.cursors = b.out[:0], b.cursors[:0]
+	switch e.Kind {
+	case order.KindSessionOpen:
+		b.owners.open(e.Session)
+	case order.KindExecute:
+		b.execute(e, payload)
+	case order.KindMarket:
+		b.market(e, payload)
+	case order.KindContinue:
+		b.do(&match.Op{Kind: match.Continue, Time: e.TimeNs})
+	case order.KindNoop:
+		if lineage != 0 && le.Uint64(payload) != lineage && !mutant(mutLineageOpen) {
+			b.haltAll(e.TimeNs)
+		}
+	}
+}
+
+// do applies an operation to the engine, and follows which orders rest.
+func (b *Books) do(op *match.Op) {
+	from := len(b.out)
+	b.out = b.engine.Apply(op, b.out)
+	for i := from; i < len(b.out); i++ {
+		switch r := &b.out[i]; r.Kind {
+		case match.Filled:
+			if r.Leaves == 0 {
+				b.resting.drop(r.Order)
+			}
+		case match.Cancelled:
+			b.resting.drop(r.Order)
+		}
+	}
+}
+
+func (b *Books) execute(e *order.Entry, payload []byte) {
+	i := order.Instructed(payload)
+	clOrdID := payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]
+	op := match.Op{
+		Time: e.TimeNs, ID: e.Seq, Orig: i.Orig, Owner: i.Owner, Group: i.Group, Book: i.Book, Price: i.Price, Stop: i.Stop, Qty: i.Qty, Display: i.Display,
+		Side: match.Side(i.Side), Type: match.Type(i.Type), TIF: match.TIF(i.TIF), SMP: match.SMP(i.SMP), Post: i.Flags&order.InstructPost != 0,
+	}
+	switch i.Op {
+	case order.InstructEnter:
+		op.Kind = match.Enter
+		b.do(&op)
+		if _, rests := b.engine.Find(e.Seq); rests {
+			b.resting.add(e.Seq, e.Seq, clOrdID)
+		}
+	case order.InstructCancel:
+		op.Kind = match.Cancel
+		b.do(&op)
+	case order.InstructReplace:
+		op.Kind = match.Replace
+		b.replace(&op, clOrdID)
+	}
+}
+
+// replace gives the order that rests the id of this entry, if the book does.
+func (b *Books) replace(op *match.Op, clOrdID []byte) {
+	first := b.resting.firstOf(op.Orig)
+	b.do(op)
+	if !slices.ContainsFunc(b.out, func(r match.Record) bool { return r.Kind == match.Replaced }) {
+		return
+	}
+	b.resting.drop(op.Orig)
+	if _, rests := b.engine.Find(op.ID); rests && !mutant(mutOldClOrdID) {
+		b.resting.add(op.ID, first, clOrdID)
+	}
+}
+
+func (b *Books) market(e *order.Entry, payload []byte) {
+	m := order.MarketOf(payload)
+	var err error
+	switch m.Op {
+	case order.MarketConfig:
+		var c match.Config
+		if c, err = configOf(&m); err == nil {
+			err = b.configure(c)
+		}
+	case order.MarketDefine:
+		i := instrumentOf(&m)
+		if err = b.define(i); err == nil && i.State != match.Closed {
+			b.do(&match.Op{Kind: match.SetState, Time: e.TimeNs, Book: m.Book, State: i.State})
+		}
+	case order.MarketApply:
+		b.do(&match.Op{
+			Kind: match.OpKind(m.Kind), Time: e.TimeNs, ID: e.Seq, Book: m.Book, Side: match.Side(m.Side), State: match.State(m.State),
+			Price: int64(m.Values[0]), Stop: int64(m.Values[1]), Until: int64(m.Values[2]), Owner: uint32(m.Values[3]),
+		})
+	}
+	if err != nil { // memory: a copy that cannot execute what the others can is none
+		panic(fmt.Sprintf("entry %d: %v", e.Seq, err))
+	}
+}
+
+// haltAll halts every book that trades or collects orders: executions that were reported
+// may be gone with the entries of the lineage before. Persons open them.
+func (b *Books) haltAll(now int64) {
+	for n := range b.instruments {
+		b.do(&match.Op{Kind: match.SetState, Time: now, Book: uint16(n), State: match.Halted})
+	}
+}

@@ -1,0 +1,206 @@
+package machine
+
+import (
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// resting has a row per order in the books: an order may outlive its entry, and is found
+// by the ClOrdID of its last accepted entry. Nothing ranges over it but snapshots.
+type resting struct {
+	rows   []row // 0 is none
+	free   []uint32
+	byID   places
+	byName places
+	seed   uint64
+	n      int
+	sum    uint64
+}
+
+// row is an order that rests.
+type row struct {
+	id, first    uint64 // the entry that it has its id of, and its first one
+	hashID, hash uint32
+	size         uint8
+	name         [order.MaxClOrdID]byte
+	_            [7]byte
+}
+
+func (r *row) clOrdID() []byte { return r.name[:r.size] }
+
+func (r *row) digest() uint64 { return mix(r.id, r.first, xxhash.Sum64(r.clOrdID())) }
+
+// places finds rows by a hash: open addressing with linear probing, at most half full.
+type places struct {
+	table []uint64 // hash<<32 | row
+	mask  uint32
+}
+
+func (p *places) init(n int) {
+	p.table = make([]uint64, 1<<bits.Len32(uint32(2*n-1)))
+	p.mask = uint32(len(p.table) - 1)
+}
+
+func (p *places) put(h, at uint32) {
+	i := h & p.mask
+	for p.table[i] != 0 {
+		i = (i + 1) & p.mask
+	}
+	p.table[i] = uint64(h)<<32 | uint64(at)
+}
+
+func (p *places) drop(h, at uint32) {
+	i := h & p.mask
+	for want := uint64(h)<<32 | uint64(at); p.table[i] != want; {
+		i = (i + 1) & p.mask
+	}
+	for j := i; ; {
+		j = (j + 1) & p.mask
+		e := p.table[j]
+		if e == 0 {
+			break
+		}
+		if home := uint32(e>>32) & p.mask; (j-home)&p.mask >= (j-i)&p.mask {
+			p.table[i], i = e, j
+		}
+	}
+	p.table[i] = 0
+}
+
+func (t *resting) init(n int, seed uint64) {
+	t.rows, t.free = make([]row, 1, n+1), make([]uint32, 0, n)
+	t.seed = seed
+	t.byID.init(n)
+	t.byName.init(n)
+}
+
+func (t *resting) hashID(id uint64) uint32 { return uint32(mix(id, t.seed, 7)) }
+
+func (t *resting) hashName(name []byte) uint32 { return uint32(mix(xxhash.Sum64(name), t.seed, 8)) }
+
+// at returns the row of an order, 0 for none.
+func (t *resting) at(id uint64) uint32 {
+	if t.rows == nil {
+		return 0
+	}
+	h := t.hashID(id)
+	for i := h & t.byID.mask; ; i = (i + 1) & t.byID.mask {
+		switch e := t.byID.table[i]; {
+		case e == 0:
+			return 0
+		case uint32(e>>32) == h && t.rows[uint32(e)].id == id:
+			return uint32(e)
+		}
+	}
+}
+
+// named returns the row of a ClOrdID, 0 for none.
+func (t *resting) named(name []byte) uint32 {
+	if t.rows == nil {
+		return 0
+	}
+	h := t.hashName(name)
+	for i := h & t.byName.mask; ; i = (i + 1) & t.byName.mask {
+		switch e := t.byName.table[i]; {
+		case e == 0:
+			return 0
+		case uint32(e>>32) == h && string(t.rows[uint32(e)].clOrdID()) == string(name):
+			return uint32(e)
+		}
+	}
+}
+
+func (t *resting) firstOf(id uint64) uint64 {
+	if at := t.at(id); at != 0 {
+		return t.rows[at].first
+	}
+	return id
+}
+
+// add adds an order that is not there. The engine has no more orders than there are rows.
+func (t *resting) add(id, first uint64, name []byte) {
+	var at uint32
+	if n := len(t.free); n > 0 {
+		at, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		at = uint32(len(t.rows))
+		t.rows = append(t.rows, row{})
+	}
+	r := &t.rows[at]
+	r.id, r.first, r.size = id, first, uint8(len(name))
+	copy(r.name[:], name)
+	r.hashID, r.hash = t.hashID(id), t.hashName(name)
+	t.byID.put(r.hashID, at)
+	t.byName.put(r.hash, at)
+	t.n++
+	t.sum += r.digest()
+}
+
+// drop removes an order, if it is there.
+func (t *resting) drop(id uint64) {
+	at := t.at(id)
+	if at == 0 {
+		return
+	}
+	r := &t.rows[at]
+	t.byID.drop(r.hashID, at)
+	t.byName.drop(r.hash, at)
+	t.sum -= r.digest()
+	r.id = 0
+	t.free = append(t.free, at)
+	t.n--
+}
+
+func (t *resting) recount() (sum uint64) {
+	for i := range t.rows {
+		if r := &t.rows[i]; r.id != 0 {
+			sum += r.digest()
+		}
+	}
+	return sum
+}
+
+// owners numbers sessions: the orders of one have its number in the books. A slot that is
+// opened again gets another, so orders of the session before are nobody's.
+type owners struct {
+	bySlot []uint32
+	slots  map[uint32]uint32
+	last   uint32
+	sum    uint64
+}
+
+func (o *owners) of(slot uint32) uint32 {
+	if int(slot) >= len(o.bySlot) {
+		return 0
+	}
+	return o.bySlot[slot]
+}
+
+func (o *owners) open(slot uint32) {
+	if mutant(mutOwnerKept) && o.of(slot) != 0 {
+		return
+	}
+	o.last++
+	o.set(slot, o.last)
+}
+
+func (o *owners) set(slot, owner uint32) {
+	if o.slots == nil {
+		o.slots = map[uint32]uint32{}
+	}
+	for int(slot) >= len(o.bySlot) {
+		o.bySlot = append(o.bySlot, 0)
+	}
+	if before := o.bySlot[slot]; before != 0 {
+		o.sum -= mix(uint64(slot), uint64(before), 9)
+		delete(o.slots, before)
+	}
+	o.bySlot[slot] = owner
+	if owner != 0 {
+		o.slots[owner] = slot
+		o.sum += mix(uint64(slot), uint64(owner), 9)
+	}
+}

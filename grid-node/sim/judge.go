@@ -1,0 +1,227 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/match"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// judge looks at executions with nothing of the engine: orders in a map, the best found by
+// looking at all. It knows continuous trading of limit and market orders, cancels,
+// replaces, mass cancels and halts, which is what the world match has.
+type judge struct {
+	orders  map[uint64]*judged
+	states  []match.State // by book
+	traded  [][3]int64    // by book and side
+	lineage uint64
+	clock   int
+	fills   int
+
+	e     *order.Entry
+	i     order.Instruction
+	m     order.Market
+	taker *judged // on its way through the other side
+}
+
+type judged struct {
+	id                      uint64
+	book                    uint16
+	side                    match.Side
+	price, qty, leaves, cum int64
+	prio                    int
+	owner                   uint32
+	market, rests           bool
+	doomed                  bool // a mass cancel includes it
+}
+
+// entry judges what an entry did; "" if it is right.
+func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) string {
+	if j.orders == nil {
+		j.orders = map[uint64]*judged{}
+	}
+	j.e, j.i, j.m, j.taker = e, order.Instruction{}, order.Market{}, nil
+	switch e.Kind {
+	case order.KindNoop:
+		lineage := binary.LittleEndian.Uint64(payload)
+		if j.lineage != 0 && lineage != j.lineage {
+			for b := range j.states {
+				j.states[b] = match.Halted // before the records say so
+			}
+		}
+		j.lineage = lineage
+	case order.KindExecute:
+		j.i = order.Instructed(payload)
+	case order.KindMarket:
+		if j.m = order.MarketOf(payload); j.m.Op == order.MarketDefine {
+			j.states, j.traded = append(j.states, match.Closed), append(j.traded, [3]int64{})
+		}
+	}
+	for n := range records {
+		if text := j.record(records, n); text != "" {
+			return fmt.Sprintf("record %d (%+v): %s", n+1, records[n], text)
+		}
+	}
+	return j.end()
+}
+
+func (j *judge) record(records []match.Record, n int) string {
+	r := &records[n]
+	switch r.Kind {
+	case match.Accepted:
+		if r.Reason == match.MassCancelling {
+			return j.doom()
+		}
+		return j.accepted(r)
+	case match.Filled:
+		if r.Flags&match.Passive != 0 {
+			return "" // judged with the one before
+		}
+		if n+1 == len(records) {
+			return "a trade with one side"
+		}
+		return j.filled(r, &records[n+1])
+	case match.Cancelled:
+		return j.cancelled(r)
+	case match.Replaced:
+		return j.replaced(r)
+	case match.StateChanged:
+		j.states[r.Book] = match.State(r.Flags)
+	}
+	return ""
+}
+
+func (j *judge) accepted(r *match.Record) string {
+	j.clock++
+	o := &judged{id: r.Order, book: j.i.Book, side: match.Side(j.i.Side), price: j.i.Price, qty: j.i.Qty, leaves: j.i.Qty, prio: j.clock, owner: j.i.Owner, market: j.i.Type == 2}
+	switch {
+	case r.Order != j.e.Seq || j.i.Op != order.InstructEnter || j.orders[o.id] != nil:
+		return "an order that is not that of the entry, or twice"
+	case j.states[o.book] != match.Open:
+		return "an order in a book that is not open"
+	case j.i.Flags&order.InstructPost != 0 && j.crosses(o) != nil:
+		return "a post-only order that can trade"
+	}
+	j.orders[o.id], j.taker = o, o
+	return ""
+}
+
+// crosses returns the best order of the other side, if o could trade with it.
+func (j *judge) crosses(o *judged) (best *judged) {
+	for _, m := range j.orders {
+		if m.book != o.book || m.side == o.side || m.doomed || !m.rests {
+			continue
+		}
+		if best == nil || better(m, best) {
+			best = m
+		}
+	}
+	if best == nil || !o.market && (o.side == match.Buy && best.price > o.price || o.side == match.Sell && best.price < o.price) {
+		return nil
+	}
+	return best
+}
+
+// better reports whether a comes before b, of the same side.
+func better(a, b *judged) bool {
+	if a.price != b.price {
+		return (a.side == match.Sell) == (a.price < b.price)
+	}
+	return a.prio < b.prio
+}
+
+func (j *judge) filled(t, m *match.Record) string {
+	taker, maker := j.orders[t.Order], j.orders[m.Order]
+	if taker == nil || maker == nil || taker != j.taker || t.Other != maker.id || m.Other != taker.id || m.Flags&match.Passive == 0 {
+		return "a trade of others than the incoming order and one that rests"
+	}
+	if best := j.crosses(taker); best != maker {
+		return fmt.Sprintf("a trade with %d; the best by price, then time, is %+v", maker.id, best)
+	}
+	qty := min(taker.leaves, maker.leaves)
+	if t.Price != maker.price || m.Price != maker.price || t.Qty != qty || m.Qty != qty {
+		return fmt.Sprintf("a trade of %d at %d, want %d at %d", t.Qty, t.Price, qty, maker.price)
+	}
+	j.traded[taker.book][taker.side] += t.Qty
+	j.traded[maker.book][maker.side] += m.Qty
+	j.fills++
+	for _, x := range [2]struct {
+		o *judged
+		r *match.Record
+	}{{taker, t}, {maker, m}} {
+		x.o.leaves, x.o.cum = x.o.leaves-qty, x.o.cum+qty
+		if x.r.Leaves != x.o.leaves || x.r.Cum != x.o.cum || x.o.leaves+x.o.cum != x.o.qty {
+			return fmt.Sprintf("order %d has %d left and %d filled of %d", x.o.id, x.o.leaves, x.o.cum, x.o.qty)
+		}
+		if x.o.leaves == 0 {
+			delete(j.orders, x.o.id)
+		}
+	}
+	return ""
+}
+
+func (j *judge) cancelled(r *match.Record) string {
+	o := j.orders[r.Order]
+	switch {
+	case o == nil:
+		return "an order leaves that is not there"
+	case r.Leaves != o.leaves || r.Cum != o.cum || o.leaves+o.cum != o.qty:
+		return fmt.Sprintf("order %d has %d left and %d filled of %d", o.id, o.leaves, o.cum, o.qty)
+	case r.Reason == match.MassCancelling && !o.doomed:
+		return "a mass cancel that does not include the order"
+	case r.Reason == match.Requested && o.owner != j.i.Owner:
+		return "a cancel of another's order"
+	case r.Reason == match.Unfilled && o == j.taker && j.i.TIF == 2 && o.cum != 0:
+		return "a fill-or-kill order that was filled in part"
+	}
+	delete(j.orders, o.id)
+	return ""
+}
+
+func (j *judge) replaced(r *match.Record) string {
+	o := j.orders[r.Order]
+	if o == nil || o.owner != j.i.Owner || r.Other != j.e.Seq || o.doomed || r.Leaves != r.Qty-o.cum || r.Cum != o.cum {
+		return "a replacement of another's order, of one that is gone, or with wrong sums"
+	}
+	delete(j.orders, o.id)
+	keeps := o.price == r.Price && r.Leaves <= o.leaves
+	o.id, o.price, o.qty, o.leaves = r.Other, r.Price, r.Qty, r.Leaves
+	j.orders[o.id] = o
+	if !keeps {
+		j.clock++
+		o.prio, o.rests, j.taker = j.clock, false, o
+	}
+	return ""
+}
+
+// doom marks what a mass cancel includes.
+func (j *judge) doom() string {
+	for _, o := range j.orders {
+		if (j.m.Book == match.All || o.book == j.m.Book) && (j.m.Side == 0 || o.side == match.Side(j.m.Side)) && (j.m.Values[3] == 0 || uint64(o.owner) == j.m.Values[3]) {
+			o.doomed = true
+		}
+	}
+	return ""
+}
+
+// end judges what is left of the incoming order.
+func (j *judge) end() string {
+	for b, t := range j.traded {
+		if t[match.Buy] != t[match.Sell] {
+			return fmt.Sprintf("in book %d %d were bought and %d sold", b, t[match.Buy], t[match.Sell])
+		}
+	}
+	o := j.taker
+	if o == nil || j.orders[o.id] != o {
+		return ""
+	}
+	if best := j.crosses(o); best != nil {
+		return fmt.Sprintf("order %+v rests, and could trade with %+v", o, best)
+	}
+	if j.i.TIF != 0 || o.market {
+		return fmt.Sprintf("order %+v rests, and may not", o)
+	}
+	o.rests = true
+	return ""
+}
