@@ -132,5 +132,7 @@ const (
 	mutFixRefusalUnlogged
 	mutFixStepUncommitted
 	mutFixPagesKept
+	mutDecidedAgain
+	mutDecidedOnBackup
 	mutants
 )

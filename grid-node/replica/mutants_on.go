@@ -147,6 +147,8 @@ var mutantList = [mutants]Mutant{
 	mutFixRefusalUnlogged: {"fix-refusal-unlogged", "the refusal of an order of a FIX session has no entry"},
 	mutFixStepUncommitted: {"fix-step-uncommitted", "a heartbeat of a FIX session gets its number before that is committed"},
 	mutFixPagesKept:       {"fix-pages-kept", "after a reset of a FIX session reports of before are sent again"},
+	mutDecidedAgain:       {"decided-again", "a primary decides on an order before it looks whether it was applied: sent again, it is decided again"},
+	mutDecidedOnBackup:    {"decided-on-backup", "a backup decides on an order that its primary has decided on"},
 
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
