@@ -102,6 +102,7 @@ func (i *Instance) decide(ctx context.Context, o *Order) Decision {
 
 // enter fills the area.
 func (i *Instance) enter(_ context.Context, o *Order) ([]byte, bool) {
+	i.used = 0
 	area, ok := i.view()
 	if !ok || len(o.Raw) > order.MaxPayload {
 		return nil, false
