@@ -32,6 +32,7 @@ type serveFlags struct {
 	access                                                                              accessFlags
 	restore                                                                             restoreFlags
 	views                                                                               viewFlags
+	functions                                                                           functionFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -115,6 +116,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.access.add(fl)
 	f.restore.add(fl)
 	f.views.add(fl)
+	f.functions.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -189,6 +191,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, err
 	}
 	if cfg.Views, err = f.views.options(); err != nil {
+		return nil, err
+	}
+	if cfg.Functions, err = f.functions.options(); err != nil {
 		return nil, err
 	}
 	tuneRuntime(cfg.MemoryLimit)

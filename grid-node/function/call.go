@@ -40,6 +40,8 @@ const (
 	Pass
 )
 
+func (e OnError) String() string { return [...]string{"Reject", "Pass"}[e] }
+
 // FaultReason is the OrdRejReason (103) of an order that is refused because its function
 // failed: 99, other.
 const FaultReason = 99
