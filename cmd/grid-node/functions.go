@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ type functionFlags struct {
 	stamp uint32
 }
 
-const functionForm = "NAME=FILE:sha256=HEX[,fuel=N][,memory=QUANTITY][,onError=Reject|Pass][,tags=TAG+TAG][,config=FILE]"
+const functionForm = "NAME=FILE:sha256=HEX[,fuel=N][,memory=QUANTITY][,onError=Reject|Pass][,tags=TAG+TAG][,config=FILE,configSHA256=HEX]"
 
 func (f *functionFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.pre, "function-pre", nil, functionForm+", a WebAssembly module that decides on orders before they are entries, see docs/functions.md; repeat for more, they are called in order. The same on every node of the grid; fuel is 100000 and memory 1Mi by default, onError Reject")
@@ -56,18 +57,35 @@ func parseFunction(text string) (*node.PreFunction, error) {
 	if !ok || at <= 0 {
 		return nil, bad("no NAME, FILE or sha256")
 	}
-	p := &node.PreFunction{Name: name}
+	p, pinned := &node.PreFunction{Name: name}, pin{}
 	for _, field := range strings.Split(rest[at+1:], ",") {
 		key, value, _ := strings.Cut(field, "=")
+		if key == "configSHA256" {
+			pinned.want = value
+			continue
+		}
 		if err := setFunction(p, key, value); err != nil {
 			return nil, bad(err.Error())
 		}
+	}
+	if err := pinned.check(p.Config); err != nil {
+		return nil, bad(err.Error())
 	}
 	var err error
 	if p.Module, err = readModule(rest[:at]); err != nil {
 		return nil, fmt.Errorf("--function-pre: %s: %w", name, err)
 	}
 	return p, nil
+}
+
+// pin is the digest that a configuration has to have, "" for any.
+type pin struct{ want string }
+
+func (p *pin) check(config []byte) error {
+	if got := fmt.Sprintf("%x", sha256.Sum256(config)); p.want != "" && got != p.want {
+		return fmt.Errorf("the configuration has sha256 %s; deploy the one that was named, or name the one that is deployed", got)
+	}
+	return nil
 }
 
 // readModule reads no more than a module may have.

@@ -27,7 +27,7 @@ func functionFiles(t *testing.T) (module, config, sum string) {
 
 func TestFunctionFlags(t *testing.T) {
 	module, config, sum := functionFiles(t)
-	f := functionFlags{pre: []string{"finger=" + module + ":sha256=" + sum + ",fuel=5000,memory=128Ki,onError=Pass,tags=10001+10002,config=" + config}, stamp: 10003}
+	f := functionFlags{pre: []string{"finger=" + module + ":sha256=" + sum + ",fuel=5000,memory=128Ki,onError=Pass,tags=10001+10002,config=" + config + fmt.Sprintf(",configSHA256=%x", sha256.Sum256([]byte("quantity=100\n")))}, stamp: 10003}
 	fs, err := f.options()
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +47,7 @@ func TestFunctionFlags(t *testing.T) {
 		{"finger=" + module + ":sha256=" + sum + ",tags=1,2", `"2" is not known`},
 		{"finger=" + module + "x:sha256=" + sum, "no such file"},
 		{"finger=" + module + ":sha256=" + sum + ",config=/nowhere", "no such file"},
+		{"finger=" + module + ":sha256=" + sum + ",config=" + config + ",configSHA256=" + sum, "the configuration has sha256"},
 	} {
 		f := functionFlags{pre: []string{c.value}}
 		if _, err := f.options(); err == nil || !strings.Contains(err.Error(), c.want) {
