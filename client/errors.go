@@ -64,6 +64,7 @@ var (
 	ErrStandby            = errors.New("partition is a standby of another site")
 	ErrNotStandby         = errors.New("partition is not a standby")
 	ErrFenced             = errors.New("site was replaced by another")
+	ErrFunctionRefused    = errors.New("a function of the grid refuses the order")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -74,6 +75,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeSnapshotRequired: ErrSnapshotRequired, wire.CodeSinkUnreadable: ErrSinkUnreadable,
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
+	wire.CodeFunctionRefused: ErrFunctionRefused,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted

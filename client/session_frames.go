@@ -149,7 +149,8 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 // handled refusals that are not final before.
 func decides(code wire.Code) bool {
 	switch code {
-	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge:
+	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge,
+		wire.CodeFunctionRefused:
 		return true
 	}
 	return false

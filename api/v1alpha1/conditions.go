@@ -28,6 +28,8 @@ const (
 	// ConditionSinksReady is True while the pods that the operator runs for sinks of type Kafka and PostgreSQL are ready; absent
 	// without such sinks.
 	ConditionSinksReady = "SinksReady"
+	// ConditionFunctionsLoaded is True while every pod runs with the functions of spec.callbacks; absent without them.
+	ConditionFunctionsLoaded = "FunctionsLoaded"
 	// ConditionStandby is True while the grid holds the log of another site and takes no orders; absent in a grid that was
 	// never in a pair of sites.
 	ConditionStandby = "Standby"

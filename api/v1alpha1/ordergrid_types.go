@@ -119,6 +119,10 @@ type OrderGridSpec struct {
 	// +optional
 	Site *GridSiteSpec `json:"site,omitempty"`
 
+	// callbacks are functions of users, as WebAssembly, that the grid calls.
+	// +optional
+	Callbacks *CallbacksSpec `json:"callbacks,omitempty"`
+
 	// writeBehind is deprecated: use sinks. A grid that has it continues to work, and may change to sinks while it runs.
 	// +optional
 	WriteBehind WriteBehindSpec `json:"writeBehind,omitempty,omitzero"`

@@ -31,6 +31,7 @@ type serveFlags struct {
 	restore                                                        restoreFlags
 	views                                                          viewFlags
 	log                                                            command.LogFlags
+	functions                                                      functionFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -114,6 +115,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.access.add(fl)
 	f.restore.add(fl)
 	f.views.add(fl)
+	f.functions.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	f.log.Register(fl, "json")
 	addFaults(fl)
@@ -187,6 +189,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, err
 	}
 	if cfg.Views, err = f.views.options(); err != nil {
+		return nil, err
+	}
+	if cfg.Functions, err = f.functions.options(); err != nil {
 		return nil, err
 	}
 	tuneRuntime(cfg.MemoryLimit)

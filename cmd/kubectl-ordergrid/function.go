@@ -24,7 +24,7 @@ func functionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "function",
 		Short: "Try functions: code of yours over orders, as WebAssembly",
-		Long:  "Functions are WebAssembly modules that decide on orders or derive records from them.\nNo grid calls functions yet; they can be written and tried.",
+		Long:  "Functions are WebAssembly modules that decide on orders or derive records from them.\nA grid calls those in spec.callbacks of its OrderGrid.",
 	}
 	cmd.AddCommand(functionTestCommand())
 	return cmd
@@ -39,7 +39,7 @@ func functionTestCommand() *cobra.Command {
 what it refuses and why, what it changes, where it fails, nanoseconds and fuel a call.
 --orders is a FIX log, a CSV or a Parquet file, as for kubectl ordergrid load. Orders that are
 not valid FIX are counted and left out: a grid would not call a function with them.
-Nothing is sent anywhere, and no cluster is needed. No grid calls functions yet.
+Nothing is sent anywhere, and no cluster is needed.
 
 Exit codes: 0 no call failed, 1 a call failed, 2 wrong usage, 4 the module or the orders cannot
 be read, or the module is refused.`,

@@ -83,6 +83,9 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		_, mount := restoreVolumes(from, true)
 		c.VolumeMounts = append(c.VolumeMounts, mount)
 	}
+	if grid.Spec.Callbacks != nil {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: functionsVolume, MountPath: functionsDir, ReadOnly: true})
+	}
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
@@ -136,6 +139,9 @@ func volumes(grid *api.OrderGrid) []corev1.Volume {
 	if from := grid.Spec.RestoreFrom; from != nil {
 		v, _ := restoreVolumes(from, true)
 		list = append(list, v)
+	}
+	if c := grid.Spec.Callbacks; c != nil {
+		list = append(list, functionVolume(c))
 	}
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())

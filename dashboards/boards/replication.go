@@ -12,6 +12,7 @@ func replication() (board, error) {
 			{"Connections between nodes", between()},
 			{"Heartbeats and errors", trouble()},
 			{"Client authentication", askedWho()},
+			{"Functions", functions()},
 		},
 	}, nil
 }
@@ -123,6 +124,23 @@ func trouble() []*panel {
 			ask("proposed", sumBy("", increase(node("arbiter_proposals_total")))).
 			ask("failed", sumBy("", increase(node("arbiter_errors_total")))).
 			fromZero().empty(noGrid).docs("When things are unavailable", "replication.md#when-things-are-unavailable"),
+	}
+}
+
+// functions are those of users; none in a grid without.
+func functions() []*panel {
+	const none, page = "the grid calls no functions", "functions.md#what-a-grid-does-with-it"
+	return []*panel{
+		lines(8, 7, "Functions, calls by result", "Calls of functions of spec.callbacks, by result. Failed ones are out_of_fuel, calls_too_deep, trap and bad_result.").
+			ask("{{function}} {{result}}", sumBy("function, result", rate(node("function_calls_total")))+" > 0").
+			unit("ops").fromZero().empty(none).docs("Runbook: function failing", "runbooks/FunctionFailing.md"),
+		lines(8, 7, "Functions, fuel of a call", "Mean fuel that a call takes, and the most that it may take.").
+			ask("{{function}}", sumBy("function", rate(node("function_fuel_total")))+" / "+sumBy("function", rate(node("function_calls_total")))).
+			ask("{{function}} limit", maxBy("function", node("function_fuel_limit"))).
+			decimals(0).fromZero().empty(none).docs("What a grid does with functions", page),
+		rowsOf(8, 7, "Functions, modules", "Modules that the nodes have loaded. During a roll there are two of a function.").
+			ask("loaded", "max by (namespace, grid, pod, function, sha256, on_error) ("+node("function_info")+")").
+			join().hide("loaded").empty(none).docs("Runbook: functions differ", "runbooks/FunctionsDiffer.md"),
 	}
 }
 

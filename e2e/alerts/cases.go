@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
@@ -93,6 +95,10 @@ func cases() []oneCase {
 				return errors.Join(err, w.grid.signal(1, syscall.SIGKILL))
 			},
 			undo: func(_ context.Context, w *world) error { return writeRules(w.dir, devRules) }},
+		{alerts: []alert{named("FunctionFailing", "result", "out_of_fuel")}, how: "a function has too little fuel for any order",
+			grid:  starvedFunction,
+			cause: func(context.Context, *world) error { return nil }, // it fails from the first order on
+			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
 		{alerts: []alert{named("SinkFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
 			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
@@ -106,10 +112,20 @@ func cases() []oneCase {
 var notCaused = []omitted{
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
+	{named("FunctionsDiffer"), "needs nodes that are started with different modules; those of one grid here have the same arguments"},
 	{named("LogBroken"), "needs memory that goes bad"},
 	{named("ProbeRegressed"), "needs eight runs of a series; the tests of controllers/orderprobe show the metric it goes by"},
 	{named("SinkFailing"), "needs a process of grid-sink; the tests of gateway/sink show the metric it goes by"},
 	{named("StateDiverged"), "needs a bug, or memory that changes; the simulator spoils a state"},
+}
+
+// starvedFunction gives a grid a function that is loaded, and runs out of fuel in each call.
+func starvedFunction(dir string) (gridOptions, error) {
+	path := filepath.Join(dir, "restricted-list.wasm")
+	if err := os.WriteFile(path, examples.RestrictedList, 0o600); err != nil {
+		return gridOptions{}, err
+	}
+	return gridOptions{args: []string{"--", "--function-pre", fmt.Sprintf("restricted-list=%s:sha256=%x,fuel=50,onError=Pass", path, sha256.Sum256(examples.RestrictedList))}}, nil
 }
 
 // sinkInTheWay gives a grid a sink that cannot make its directories in dir.

@@ -40,6 +40,8 @@ const (
 	Pass
 )
 
+func (e OnError) String() string { return [...]string{"Reject", "Pass"}[e] }
+
 // FaultReason is the OrdRejReason (103) of an order that is refused because its function
 // failed: 99, other.
 const FaultReason = 99
@@ -102,6 +104,7 @@ func (i *Instance) decide(ctx context.Context, o *Order) Decision {
 
 // enter fills the area.
 func (i *Instance) enter(_ context.Context, o *Order) ([]byte, bool) {
+	i.used = 0
 	area, ok := i.view()
 	if !ok || len(o.Raw) > order.MaxPayload {
 		return nil, false

@@ -1,7 +1,7 @@
 // Package function runs code of users over orders: WebAssembly modules that accept, refuse
 // or change an order before it is an entry (Pre), that derive a record from an entry on
-// every copy (Post), or that compute (Compute). It is to be called by the node; no grid
-// calls it yet. The interface of a module is docs/functions.md, the decisions are ADR 50.
+// every copy (Post), or that compute (Compute). The node calls a
+// Chain of Pre functions for each order; no grid calls the others. The interface of a module is docs/functions.md, the decisions are ADR 50.
 //
 // A module is read by this package, not trusted: Load bounds every part of it, refuses what
 // has no bound or no defined result, and rewrites each function so that it counts fuel.

@@ -21,6 +21,7 @@ const (
 	TooDeep         // calls are nested deeper than the budget of stack
 	Trapped         // division by zero, access outside of memory, unreachable and the like
 	BadResult       // a return value or an output that the interface does not have
+	Faults          // how many there are
 )
 
 func (f Fault) String() string {

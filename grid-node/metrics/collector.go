@@ -150,6 +150,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range allDescs {
 		ch <- d
 	}
+	for _, d := range functionDescs {
+		ch <- d
+	}
 }
 
 var allDescs = []*prometheus.Desc{
@@ -198,6 +201,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	e.node(s)
 	e.peerLinks(s)
+	e.functions(s.Functions)
 }
 
 func (e emitter) partitionCounters(p *Partition) {

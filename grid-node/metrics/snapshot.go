@@ -154,6 +154,7 @@ type Snapshot struct {
 	Replicas    int       // copies of each partition that the grid is to have
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
 	Access      *Access   // nil: clients are not authenticated
+	Functions   []Function
 }
 
 // Questions are those that clients asked about orders.

@@ -83,4 +83,5 @@ func (p *partition) statusChanged() {
 		args = append(args, "configuration", p.status.Config.String())
 	}
 	p.log.Info("partition changed", args...)
+	p.all.functions.leads(p, epoch)
 }

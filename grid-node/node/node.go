@@ -46,8 +46,11 @@ func New(cfg Config) (*Node, error) {
 	n.identity = newIdentity(cfg)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	plan := planMemory(cfg.MemoryLimit, 1)
-	plan.orders -= n.cfg.viewMemory()
-	var err error
+	plan.orders -= n.cfg.viewMemory() + n.cfg.functionMemory()
+	functions, err := newFunctions(&n.process)
+	if err != nil {
+		return nil, err
+	}
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
 		MaxMemory: int(plan.clients), MaxUnread: int(plan.clients / 2), MaxHeldInput: int(plan.clients / 4), Work: loopWork,
@@ -60,6 +63,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.wire(plan)
+	n.data.parts.functions = functions
 	return n, nil
 }
 
@@ -160,4 +164,5 @@ func (n *Node) close() {
 	for _, p := range n.data.parts.list {
 		p.inc.close(n.data.parts.views)
 	}
+	n.data.parts.functions.close()
 }

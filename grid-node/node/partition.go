@@ -113,6 +113,9 @@ func (p *partition) incarnate(boot uint64) error {
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }
 	}
+	if f := p.all.functions; f != nil {
+		opt.Pre = f
+	}
 	r, err := replica.New(opt)
 	if err != nil {
 		st.Close()

@@ -21,6 +21,7 @@ type partitions struct {
 	plan        memoryPlan
 	inspections *inspect.Turns
 	views       *views       // nil: none are kept
+	functions   *functions   // nil: none decide
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none

@@ -17,6 +17,7 @@ func (d *dataLoop) status() nodestatus.Node {
 		dropped, every := replica.Dropped()
 		s.Faulty = &nodestatus.Faulty{DropEvery: every, Dropped: dropped}
 	}
+	s.Functions = d.parts.functions.status()
 	for _, p := range d.parts.list {
 		r := p.replica.Status()
 		ps := nodestatus.Partition{

@@ -35,7 +35,28 @@ type Node struct {
 	// Faulty is set in a build that can be configured to lose orders: the negative control
 	// of tests that detect lost ones.
 	Faulty     *Faulty     `json:"faulty,omitempty"`
+	Functions  *Functions  `json:"functions,omitempty"` // absent without --function-pre
 	Partitions []Partition `json:"partitions"`
+}
+
+// Functions are those that decide on orders where the node is primary.
+type Functions struct {
+	Chain string     `json:"chain"`           // SHA-256 of all that decides: modules, order, configurations, grants
+	Stamp uint32     `json:"stamp,omitempty"` // the tag that accepted orders have the beginning of Chain in
+	Pre   []Function `json:"pre"`
+}
+
+// Function is a module that the process has loaded. Its counts are of the process.
+type Function struct {
+	Name     string `json:"name"`
+	SHA256   string `json:"sha256"`
+	OnError  string `json:"onError"`
+	Fuel     int64  `json:"fuel"`  // of a call
+	Pages    uint32 `json:"pages"` // of 64 KiB
+	Accepted uint64 `json:"accepted"`
+	Refused  uint64 `json:"refused"`
+	Changed  uint64 `json:"changed"`
+	Failed   uint64 `json:"failed"`
 }
 
 // Faulty is the misbehaviour of a node built with the tag faulty. No release is built so.

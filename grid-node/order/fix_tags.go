@@ -135,6 +135,19 @@ func dataTag(lenTag uint32) uint32 {
 	return 0
 }
 
+// IsStructure reports whether a tag decides how others are read: length and bytes of data
+// fields, counts and members of repeating groups.
+func IsStructure(tag uint32) bool {
+	if tag >= tableSize {
+		return false
+	}
+	switch classes[tag] {
+	case classData, classDataLen, classCount, classNestedCount, classMember:
+		return true
+	}
+	return false
+}
+
 // tagNames is for error texts only.
 var tagNames = map[uint32]string{
 	1: "Account", 8: "BeginString", 9: "BodyLength", 10: "CheckSum", 11: "ClOrdID", 21: "HandlInst", 34: "MsgSeqNum",

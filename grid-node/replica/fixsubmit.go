@@ -59,8 +59,16 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, order.Seq(r.store.At(at)), "an order of the session has this ClOrdID on this day")
 		return
 	}
-	e := order.Entry{Kind: order.KindOrder, Flags: flags, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}
-	if err := r.append(&e, m.Payload, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixSubmit}); err != nil {
+	e, msg := order.Entry{Kind: order.KindOrder, Flags: flags, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}, m.Payload
+	if r.opt.Pre != nil {
+		d := r.decide(msg, f)
+		if d.Message == nil {
+			r.refuseFix(conn, m, seat, wire.CodeFunctionRefused, 0, uint64(d.Reason), string(d.Text))
+			return
+		}
+		msg, e.Fields = d.Message, d.Fields
+	}
+	if err := r.append(&e, msg, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)
 		return
 	}

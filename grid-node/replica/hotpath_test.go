@@ -34,6 +34,14 @@ type pair struct {
 const pairBatch = 64
 
 func newPair(tb testing.TB, payload []byte, change ...func(*replica.Limits)) *pair {
+	return newPairOf(tb, payload, func(o *replica.Options) {
+		for _, f := range change {
+			f(&o.Limits)
+		}
+	})
+}
+
+func newPairOf(tb testing.TB, payload []byte, change func(*replica.Options)) *pair {
 	p := &pair{tb: tb, now: replica.Time{Mono: 1e9, Wall: wallStart}, link: make([]byte, 0, wire.MaxFrame)}
 	members := make([]replica.Member, 2)
 	for i := range members {
@@ -47,11 +55,9 @@ func newPair(tb testing.TB, payload []byte, change ...func(*replica.Limits)) *pa
 		}
 		tb.Cleanup(st.Close)
 		p.stores[i] = st
-		var limits replica.Limits
-		for _, f := range change {
-			f(&limits)
-		}
-		if *r, err = replica.New(replica.Options{Partition: partition, Self: members[i], Store: st, Limits: limits}); err != nil {
+		o := replica.Options{Partition: partition, Self: members[i], Store: st}
+		change(&o)
+		if *r, err = replica.New(o); err != nil {
 			tb.Fatal(err)
 		}
 	}

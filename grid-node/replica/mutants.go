@@ -143,5 +143,7 @@ const (
 	mutPositionOfLast
 	mutPositionEchoed
 	mutContinueForgotten
+	mutDecidedAgain
+	mutDecidedOnBackup
 	mutants
 )

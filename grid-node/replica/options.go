@@ -83,6 +83,8 @@ type Options struct {
 	// value was read: only this detects a suspension in between. Without it a leased read
 	// is answered as a confirmed one.
 	LeaseClock func() int64
+	// Pre decides on orders before they are entries; nil: all become entries as they are.
+	Pre Decider
 	// Vitals of this incarnation, driven by their own thread; nil: not driven, and data is
 	// the only evidence of life.
 	Vitals *Vitals

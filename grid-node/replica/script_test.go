@@ -83,6 +83,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.leases = d.HasArg("leases")
 	opt.proved = !d.HasArg("asks")
 	opt.standby = d.HasArg("standby")
+	opt.functions = d.HasArg("functions")
 	s.addSource(d)
 	outside := ""
 	if arg(d, "outside", &outside); outside != "" {
@@ -369,6 +370,8 @@ func (s *script) look(d *datadriven.TestData) bool {
 		}
 	case "logs":
 		s.logs()
+	case "entry":
+		s.entry(d)
 	default:
 		return false
 	}

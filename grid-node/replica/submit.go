@@ -36,7 +36,7 @@ func (r *Replica) submit(conn uint64, frame []byte, hint *Hint) error {
 		r.rejectSubmit(conn, &m, wire.CodeSessionMoved, seat.attempt, "the session is not open on this connection; open it again with a higher attempt")
 		return nil
 	}
-	if !r.admitSession(conn, &m, s, seat) || !r.admitLoad(conn, &m) {
+	if r.mutateRetry(conn, &m) || !r.admitSession(conn, &m, s, seat) || !r.admitLoad(conn, &m) {
 		return nil
 	}
 	r.accept(conn, &m, hint)
@@ -175,8 +175,16 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 	if r.throwAway(conn, m) {
 		return
 	}
-	e := order.Entry{Kind: order.KindOrder, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: *f}
-	if err := r.append(&e, m.Payload, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
+	e, msg := order.Entry{Kind: order.KindOrder, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: *f}, m.Payload
+	if r.opt.Pre != nil {
+		d := r.decide(msg, f)
+		if d.Message == nil {
+			r.rejectDecided(conn, m, &d)
+			return
+		}
+		msg, e.Fields = d.Message, d.Fields
+	}
+	if err := r.append(&e, msg, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
 	}
 }

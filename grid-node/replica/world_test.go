@@ -53,6 +53,7 @@ type worldOptions struct {
 	outside   []string // names of the outside readers, if any
 	rest      bool     // idle replicas skip ticks
 	standby   bool     // the partition is claimed as a standby
+	functions bool     // pods have functions, see scriptDecider
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -133,6 +134,9 @@ func (n *node) start() {
 	}
 	o.Vitals, o.Rest = replica.NewVitals(self, partition, o.Timing), n.w.opt.rest
 	n.vitals = o.Vitals
+	if n.w.opt.functions {
+		o.Pre = &scriptDecider{n: n}
+	}
 	if n.r, err = replica.New(o); err != nil {
 		n.w.tb.Fatal(err)
 	}

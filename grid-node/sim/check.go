@@ -265,6 +265,7 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 			return
 		}
 		t.orders[id] = e.Seq
+		w.checkDecided(p, &e, entry)
 		w.checkRefused(p, id, e.Seq)
 	}
 }

@@ -174,7 +174,7 @@ func (c *client) submit() {
 	if w.chance(8) && !w.profile.retention.FreeDownstream { // a ClOrdID that is freed is free again
 		r.key = fmt.Sprintf("%s%d", shared, w.rng.IntN(20)) // another client may send it too
 	}
-	if r.message = fixOrder(r.key); w.profile.match != nil {
+	if r.message = fixOrder(r.key, ""); w.profile.match != nil {
 		r.message = c.matchMessage(r.key)
 	}
 	c.next++
@@ -329,6 +329,8 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 			c.given[m.RequestID] = true
 			w.duplicate(c, r, m, lineage)
 		}
+	case wire.CodeFunctionRefused:
+		c.decidedAgainst(m, lineage)
 	case wire.CodeSessionMoved:
 		c.turnTo(c.pod)
 	case wire.CodeSessionUnknown, wire.CodeSessionWindow:
@@ -368,13 +370,13 @@ func (c *client) find(clientSeq uint64) *request {
 	return nil
 }
 
-// fixOrder is a valid FIX 4.4 order with this ClOrdID.
-func fixOrder(clOrdID string) []byte {
+// fixOrder is a valid FIX 4.4 order with this ClOrdID, and with more fields at its end.
+func fixOrder(clOrdID, more string) []byte {
 	const before = "35=D\x0149=P\x0156=G\x0134=1\x0152=20071115-14:30:00.123\x0111="
 	const after = "\x0155=IBM\x0154=1\x0160=20071115-14:30:00.123\x0138=100\x0140=2\x0144=104.25\x01"
 	b := make([]byte, 0, 192)
-	b = fmt.Appendf(b, "8=FIX.4.4\x019=%d\x01", len(before)+len(clOrdID)+len(after))
-	b = append(append(append(b, before...), clOrdID...), after...)
+	b = fmt.Appendf(b, "8=FIX.4.4\x019=%d\x01", len(before)+len(clOrdID)+len(after)+len(more))
+	b = append(append(append(b, before...), clOrdID...), after+more...)
 	b = append(b, "10=000\x01"...)
 	if !order.Seal(b) {
 		panic("order has no trailer")

@@ -54,6 +54,7 @@ const (
 	faultPlanRefused
 	faultSiteLost
 	faultOutlived
+	faultWrongModule
 	faultEpochForgotten
 	faultFencedBefore
 	faultGatewayLost
@@ -72,7 +73,7 @@ var faultNames = [faultKinds]string{
 	faultSinkCrash: "sinks crashed", faultClientLost: "client connections left", faultClientStalled: "client connections stalled",
 	faultDrain: "processes drained", faultStop: "processes stopped", faultPrefer: "other pods preferred",
 	faultAllDead: "all in-sync members dead", faultLossAccepted: "losses accepted", faultLossWithdrawn: "accepted losses withdrawn", faultResize: "copies added or removed",
-	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or removed", faultPlanRefused: "planned moves refused, the record had changed", faultSiteLost: "sites lost and restored from an archive", faultOutlived: "processes of before a restore that came back",
+	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or removed", faultPlanRefused: "planned moves refused, the record had changed", faultSiteLost: "sites lost and restored from an archive", faultOutlived: "processes of before a restore that came back", faultWrongModule: "processes given another module than the one deployed",
 	faultEpochForgotten: "restores to an epoch before the last", faultFencedBefore: "restores of an archive that was fenced before",
 	faultGatewayLost: "FIX gateways crashed", faultFixHalfOpen: "FIX connections left half-open", faultFixReset: "FIX connections reset",
 }

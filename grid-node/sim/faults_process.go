@@ -50,7 +50,7 @@ func (w *world) makeCrash() {
 }
 
 func (w *world) restart(p *pod) {
-	if p.proc == nil && !p.absent {
+	if p.proc == nil && !p.absent && !w.misdeployed(p) {
 		p.start()
 		w.net.processStarted(p)
 	}

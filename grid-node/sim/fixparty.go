@@ -133,14 +133,14 @@ func (p *fixParty) order() {
 	switch n := p.rng.IntN(30); {
 	case n == 0 && len(p.accepted) > 0 && !p.w.profile.retention.FreeDownstream:
 		m.key = p.accepted[p.rng.IntN(len(p.accepted))] // refused: the day has it
-		m.payload = fixOrder(m.key)
+		m.payload = fixOrder(m.key, "")
 	case n == 1:
 		m.key = "bad"
 		m.payload = []byte("8=FIX.4.4\x019=5\x0135=D\x0110=000\x01")
 	default:
 		p.keys++
 		m.key = fmt.Sprintf("o-%d", p.keys)
-		m.payload = fixOrder(m.key)
+		m.payload = fixOrder(m.key, "")
 	}
 	p.open = append(p.open, fixOrderSent{p.out, p.w.now})
 	p.send(m)

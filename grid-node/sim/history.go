@@ -17,6 +17,7 @@ type histOp struct {
 	linear.Op
 	lineage uint64 // of the answer, 0 without one
 	dropped bool   // refused: it never happened
+	decided bool   // by a function
 	evicted bool   // its session was evicted, in a flood or by a late OpenSession of its own: its outcome stays unknown
 }
 

@@ -188,8 +188,8 @@ func (s *Summary) String() string {
 	st := &s.Stats
 	fmt.Fprintf(&b, "%d seeds in %.1f s (%.0f per second), %.0f s of simulated time, %d steps\n",
 		s.Seeds, s.Took.Seconds(), float64(s.Seeds)/s.Took.Seconds(), float64(st.Simulated)/1e9, st.Steps)
-	fmt.Fprintf(&b, "orders acknowledged %d, rejected and abandoned %d, rejected as duplicate %d, resent after their answer %d; operations checked by Porcupine %d\n",
-		st.Acked, st.Refused, st.Duplicates, st.Repeated, st.Ops)
+	fmt.Fprintf(&b, "orders acknowledged %d, rejected and abandoned %d, of these by a function %d, rejected as duplicate %d, resent after their answer %d; operations checked by Porcupine %d\n",
+		st.Acked, st.Refused, st.Decided, st.Duplicates, st.Repeated, st.Ops)
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
 	if st.Fills > 0 {

@@ -13,5 +13,6 @@ const (
 	mutPlanStale
 	mutFollowUncommitted
 	mutLinkAhead
+	mutModuleUnchecked
 	operatorMutants
 )

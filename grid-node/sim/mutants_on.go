@@ -22,6 +22,7 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 	mutSurgeUnclosed:     {Name: "surge-unclosed", Breaks: "the third copy of a roll is removed while the disruption budget still counts it"},
 	mutFollowUncommitted: {Name: "follow-uncommitted", Breaks: "a follower is sent entries that are stored and not committed"},
 	mutLinkAhead:         {Name: "link-ahead", Breaks: "a link tells the source that the standby holds what it has sent"},
+	mutModuleUnchecked:   {Name: "module-unchecked", Breaks: "a process decides by a module of another digest than the one deployed"},
 	mutPlanStale:         {Name: "plan-stale", Breaks: "the operator moves the partition by an outdated record"},
 }
 

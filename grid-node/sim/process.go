@@ -20,6 +20,7 @@ type pod struct {
 	proc    *process   // the one that runs, nil if none does
 	all     []*process // all processes so far
 	absent  bool       // no process is started in it
+	given   string     // the module that the next process is given, "" for the one deployed
 	cleared int64      // when the address was last taken by a new process
 }
 
@@ -106,6 +107,7 @@ func (p *pod) start() *process {
 	opt.Execution = w.profile.execution()
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
+	opt.Pre = w.newDecider(proc)
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}

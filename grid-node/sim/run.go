@@ -16,6 +16,7 @@ type Stats struct {
 	Duplicates uint64 // orders refused because their ClOrdID was there
 	Refusals   uint64 // answers that reject an order for now
 	Refused    uint64 // orders rejected and abandoned by their client
+	Decided    uint64 // of those, refused by a function
 	Repeated   uint64 // acknowledged orders that were sent again and answered
 	Ops        uint64 // operations checked by Porcupine
 	Changes    uint64 // of the configuration
@@ -44,6 +45,7 @@ func (s *Stats) add(o *Stats) {
 	s.Duplicates += o.Duplicates
 	s.Refusals += o.Refusals
 	s.Refused += o.Refused
+	s.Decided += o.Decided
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes

@@ -65,12 +65,15 @@ const (
 	CodeNotStandby    Code = 21 // the partition takes no entries of another site; Detail is the term of its own.
 	CodeFenced        Code = 22 // the site that sends was replaced; Detail is the term that is in force.
 
-	lastCode = CodeFenced
+	CodeFunctionRefused Code = 23 // a function of the grid refuses the order; Detail is its OrdRejReason (103), the text its own. Final.
+
+	lastCode = CodeFunctionRefused
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
-	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced"}
+	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
+	23: "FunctionRefused"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

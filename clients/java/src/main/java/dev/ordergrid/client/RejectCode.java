@@ -39,7 +39,9 @@ public enum RejectCode {
     /** What the reader holds is not in the log. */
     DIVERGED(18, ""),
     /** The reader holds an entry that is not committed here yet. */
-    READER_AHEAD(19, "ask again later");
+    READER_AHEAD(19, "ask again later"),
+    /** A function of the grid refuses the order; detail: OrdRejReason (103), the text is the function's. */
+    FUNCTION_REFUSED(23, "");
 
     final int wire;
     final String hint;
@@ -49,7 +51,7 @@ public enum RejectCode {
         this.hint = hint;
     }
 
-    private static final RejectCode[] BY_NUMBER = new RejectCode[20];
+    private static final RejectCode[] BY_NUMBER = new RejectCode[24];
 
     static {
         for (RejectCode c : values()) {
@@ -68,7 +70,7 @@ public enum RejectCode {
      */
     boolean decides() {
         return switch (this) {
-            case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE -> true;
+            case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE, FUNCTION_REFUSED -> true;
             default -> false;
         };
     }

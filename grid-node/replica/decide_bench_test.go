@@ -1,0 +1,89 @@
+package replica_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/function"
+	"github.com/ordergrid/ordergrid/grid-node/function/examples"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+)
+
+// chainDecider is a chain as the node has it.
+type chainDecider struct{ *function.Chain }
+
+func (c chainDecider) Decide(nowNs int64, msg []byte, f *order.Fields) replica.Decision {
+	out := c.Chain.Decide(nowNs, msg, f)
+	return replica.Decision{Message: out.Message, Fields: out.Fields, Reason: out.Reason, Text: out.Text}
+}
+
+func decider(tb testing.TB, stamp uint32, name string, bin []byte, opts function.Options) replica.Decider {
+	tb.Helper()
+	m, err := function.Load(tb.Context(), bin, function.Pre, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c, err := function.NewChain(tb.Context(), []function.Callback{{Name: name, Module: m}}, stamp)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return chainDecider{c}
+}
+
+// BenchmarkDecide is an order's whole path through both replicas, 64 in a wake-up, without
+// functions, with a check of five fields, and with a tag set in each: in turns, so that a
+// busy machine disturbs all of them. The added cost is the difference.
+func BenchmarkDecide(b *testing.B) {
+	kinds := []struct {
+		name string
+		pre  replica.Decider
+	}{
+		{"none", nil},
+		{"none-again", nil}, // what two equal ones differ by
+		{"five-fields", decider(b, 0, "fat-finger", examples.FatFinger, function.Options{Config: []byte("quantity=1000000\nvalue=9000000000")})},
+		{"tag-set", decider(b, 10002, "fat-finger", examples.FatFinger, function.Options{Config: []byte("quantity=1000000\nvalue=9000000000")})},
+	}
+	pairs := make([]*pair, len(kinds))
+	for i, k := range kinds {
+		pairs[i] = newPairOf(b, seedOrder(b), func(o *replica.Options) { o.Pre = k.pre })
+	}
+	took := make([]time.Duration, len(kinds))
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += pairBatch {
+		for i, p := range pairs {
+			began := time.Now()
+			for range pairBatch {
+				p.submit()
+			}
+			p.exchange()
+			took[i] += time.Since(began)
+		}
+	}
+	for i, p := range pairs {
+		if p.acks < b.N {
+			b.Fatalf("%s: %d of %d acknowledged", kinds[i].name, p.acks, b.N)
+		}
+		b.ReportMetric(float64(took[i].Nanoseconds())/float64((b.N+pairBatch-1)/pairBatch*pairBatch), kinds[i].name+"-ns/order")
+	}
+	b.ReportMetric(0, "ns/op") // of all kinds together: of no use
+}
+
+// TestDecidedPathDoesNotAllocate: with a function that sets a tag in each order.
+func TestDecidedPathDoesNotAllocate(t *testing.T) {
+	pre := decider(t, 10002, "fat-finger", examples.FatFinger, function.Options{})
+	p := newPairOf(t, seedOrder(t), func(o *replica.Options) { o.Pre = pre })
+	batch := func() {
+		for range pairBatch {
+			p.submit()
+		}
+		p.exchange()
+		p.now.Mono += 1000
+	}
+	for range 200 {
+		batch()
+	}
+	if n := testing.AllocsPerRun(200, batch); n != 0 || p.acks != 401*pairBatch {
+		t.Errorf("%v allocations for %d orders, want 0; %d acknowledged", n, pairBatch, p.acks)
+	}
+}
