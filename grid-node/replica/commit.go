@@ -34,7 +34,7 @@ func (r *Replica) advance() {
 		case pendingOpen:
 			s := r.live.Sessions.At(p.slot)
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
-		case pendingFixOpen, pendingFixSubmit, pendingFixRefusal, pendingFixStep:
+		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixStep:
 			r.fixCommitted(&p, seq)
 		}
 	}
@@ -80,7 +80,7 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeOpenSession, p.requestID, 0)
 		case pendingFixOpen:
 			r.notPrimary(p.conn, wire.TypeFixOpen, p.requestID, 0)
-		case pendingFixSubmit, pendingFixRefusal:
+		case pendingFixSubmit, pendingFixDecided, pendingFixRefusal:
 			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
 		case pendingFixStep:
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)

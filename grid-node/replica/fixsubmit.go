@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -59,6 +60,7 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, order.Seq(r.store.At(at)), "an order of the session has this ClOrdID on this day")
 		return
 	}
+	kind := pendingFixSubmit
 	e, msg := order.Entry{Kind: order.KindOrder, Flags: flags, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}, m.Payload
 	if r.opt.Pre != nil {
 		d := r.decide(msg, f)
@@ -66,9 +68,12 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 			r.refuseFix(conn, m, seat, wire.CodeFunctionRefused, 0, uint64(d.Reason), string(d.Text))
 			return
 		}
+		if !bytes.Equal(msg, d.Message) {
+			kind = pendingFixDecided
+		}
 		msg, e.Fields = d.Message, d.Fields
 	}
-	if err := r.append(&e, msg, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixSubmit}); err != nil {
+	if err := r.append(&e, msg, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: kind}); err != nil {
 		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)
 		return
 	}
@@ -125,7 +130,12 @@ func (r *Replica) fixCommitted(p *pending, seq uint64) {
 		r.fixStepped(p, entry)
 	default:
 		m := wire.FixAck{Seq: p.requestID, Slot: p.slot, Entry: seq, TimeNs: order.Received(entry)}
-		if p.kind == pendingFixRefusal {
+		switch p.kind {
+		case pendingFixDecided: // its report is made from what the log has, now as after any resend
+			if m.Body = order.Payload(entry); mutant(mutDecidedUnsaid) {
+				m.Body = nil
+			}
+		case pendingFixRefusal:
 			var rec order.FixRecord
 			order.NextFix(order.Payload(entry), &rec)
 			m.Code, m.Body = wire.Code(le.Uint16(rec.Body[2:])), rec.Body

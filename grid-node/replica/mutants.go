@@ -145,5 +145,6 @@ const (
 	mutContinueForgotten
 	mutDecidedAgain
 	mutDecidedOnBackup
+	mutDecidedUnsaid
 	mutants
 )

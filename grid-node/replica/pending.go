@@ -20,6 +20,7 @@ const (
 
 	pendingFixOpen    // answered by FixOpened
 	pendingFixSubmit  // answered by FixAck
+	pendingFixDecided // answered by FixAck, with the message as functions changed it
 	pendingFixRefusal // answered by FixAck
 	pendingFixStep    // answered by FixStepped
 )

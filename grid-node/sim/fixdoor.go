@@ -338,9 +338,12 @@ func (d *fixDoor) acked(m *wire.FixAck) {
 		return
 	}
 	r := fixMsg{kind: '8', ref: m.Seq}
-	if m.Code == 0 {
+	switch {
+	case m.Code == 0 && len(m.Body) > 0: // functions changed it
+		r.body = fixReport(m.Entry, m.TimeNs, m.Body)
+	case m.Code == 0:
 		r.body = fixReport(m.Entry, m.TimeNs, i.payload)
-	} else {
+	default:
 		r.key, r.body = "refused", fixReport(m.Entry, m.TimeNs, m.Body)
 	}
 	d.number(r, m.Number)

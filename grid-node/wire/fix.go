@@ -193,7 +193,7 @@ type FixAck struct {
 	Entry  uint64 // the sequence number of the entry
 	Number uint64 // MsgSeqNum of the report
 	TimeNs int64  // of the entry
-	Body   []byte // of a refusal
+	Body   []byte // of a refusal; of an order the message in the log, if functions changed it
 }
 
 const fixAckFixed = HeaderSize + 40
