@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
@@ -115,12 +116,30 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 		r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, fmt.Sprintf("executions that are held use %d of %d bytes; they are freed with the log", full.Used, full.Limit))
 		return
 	}
-	i, err := b.Resolve(m.Payload, &r.order, m.Slot)
+	msg := m.Payload
+	if r.opt.Pre != nil && !mutant(mutExecuteUndecided) {
+		d := r.decide(msg, f)
+		if d.Message == nil {
+			r.rejectDecided(conn, m, &d)
+			return
+		}
+		switch msg = d.Message; {
+		case len(msg) > order.MaxPayload-order.InstructionSize:
+			r.rejectSubmit(conn, m, wire.CodeFunctionRefused, reasonOther, string(textTooLong))
+			return
+		case !bytes.Equal(msg, m.Payload):
+			if err := r.layouts.Parse(msg, &r.order); err != nil {
+				bad(err)
+				return
+			}
+		}
+	}
+	i, err := b.Resolve(msg, &r.order, m.Slot)
 	if err != nil {
 		bad(err)
 		return
 	}
-	r.text = append(i.Append(r.text[:0]), m.Payload...)
+	r.text = append(i.Append(r.text[:0]), msg...)
 	e := order.Entry{Kind: order.KindExecute, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: f.Instructed()}
 	if err := r.append(&e, r.text, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)

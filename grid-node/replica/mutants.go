@@ -146,5 +146,6 @@ const (
 	mutDecidedAgain
 	mutDecidedOnBackup
 	mutDecidedUnsaid
+	mutExecuteUndecided
 	mutants
 )

@@ -160,9 +160,10 @@ var mutantList = [mutants]Mutant{
 	mutPositionEchoed:    {"position-echoed", "a copy acknowledges the position that its primary has sent"},
 	mutContinueForgotten: {"continue-forgotten", "a new primary does not go on with a mass cancel that is pending"},
 
-	mutDecidedAgain:    {"decided-again", "a primary decides on an order before it looks whether it was applied: sent again, it is decided again"},
-	mutDecidedUnsaid:   {"decided-unsaid", "a gateway is not told what functions made of an order, and reports it otherwise than a resend does"},
-	mutDecidedOnBackup: {"decided-on-backup", "a backup decides on an order that its primary has decided on"},
+	mutDecidedAgain:     {"decided-again", "a primary decides on an order before it looks whether it was applied: sent again, it is decided again"},
+	mutExecuteUndecided: {"execute-undecided", "a partition that matches does not ask the functions"},
+	mutDecidedUnsaid:    {"decided-unsaid", "a gateway is not told what functions made of an order, and reports it otherwise than a resend does"},
+	mutDecidedOnBackup:  {"decided-on-backup", "a backup decides on an order that its primary has decided on"},
 
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
