@@ -49,9 +49,9 @@ func (q *question) stop(code wire.QueryEndCode) {
 func (q *question) check() {
 	q.waits = false
 	q.full = q.v.Incomplete() != nil
-	if hash := q.inc.store.HashAt(q.m.MinSeq); q.m.MinHash != 0 && hash != 0 && hash != q.m.MinHash {
-		q.fault = wire.QueryEnd{Code: wire.QueryDiverged, Hash: hash,
-			Body: fmt.Appendf(nil, "entry %d has hash %016x, that of the log %016x: it is of another history", q.m.MinSeq, q.m.MinHash, hash)}
+	var other *view.HistoryError
+	if errors.As(q.inc.view.f.Has(q.m.MinSeq, q.m.MinHash), &other) {
+		q.fault = wire.QueryEnd{Code: wire.QueryDiverged, Hash: other.Hash, Body: []byte(other.Error())}
 	}
 	close(q.ready)
 }
@@ -229,7 +229,11 @@ func (q *question) cut() {
 		q.failed(wire.QueryLeaving, fmt.Sprintf("%s is %s here now: ask another copy", q.p.id, q.p.status.Role))
 		return
 	}
-	q.end.Hash, q.end.Lineage = q.inc.store.HashAt(q.end.At), uint32(q.p.replica.Lineage())
+	if q.end.Hash = q.inc.store.HashAt(q.end.At); q.end.Hash == 0 && q.end.At > 0 { // its view was over, and nothing was held for it
+		q.failed(wire.QueryTooOld, fmt.Sprintf("entry %d was freed before the answer was complete: ask again", q.end.At))
+		return
+	}
+	q.end.Lineage = uint32(q.p.replica.Lineage())
 	if c := q.p.status.Config; c != nil {
 		q.end.Epoch = c.Epoch
 	}

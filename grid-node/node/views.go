@@ -17,9 +17,7 @@ const (
 	// viewStep entries are applied after a wake-up, viewStepMost while a view is far behind.
 	viewStep     = 64
 	viewStepMost = 1024
-	// viewDrop rows are dropped at a time; dropping viewDropWork of them counts as applying one.
-	viewDrop     = 1024
-	viewDropWork = 8
+	viewDrop     = 1024 // rows are dropped at a time
 	// sortBits of a sequence number count the rows of a part of the view that is sorted at once.
 	sortBits = 16
 )
@@ -46,7 +44,8 @@ func newViews(cfg *Config) *views {
 
 // partView is the view of one incarnation.
 type partView struct {
-	v      *view.View   // nil until there is an entry for it, and while there is no memory
+	f      *view.Follower
+	v      *view.View   // of f; nil until there is an entry for it, and while there is no memory
 	log    *feed.Reader // holds the entries that v has rows for
 	held   uint64
 	queued bool        // in views.pending
@@ -102,29 +101,23 @@ func (vs *views) follow(p *partition, w *partView) (work int, more bool) {
 		return 1, false
 	}
 	work, more = vs.drop(p, w)
-	if w.v == nil || w.v.Incomplete() != nil {
+	if w.v == nil {
 		return work, more
 	}
-	next, committed := w.v.Applied()+1, p.store.Committed()
-	if next > committed {
-		return work, more
+	next := w.v.Applied() + 1
+	n, behind, err := w.f.Apply(viewStep, viewStepMost)
+	if err != nil {
+		w.why = err.Error()
+		p.log.Warn("a view ends before the log does: questions about later orders are refused", "partition", p.id.String(), "reason", err)
 	}
-	step := min(max(viewStep, (committed-next)/8), viewStepMost)
-	last := min(committed, next+step-1)
-	for seq := next; seq <= last; seq++ {
-		if err := w.v.Apply(p.store.Get(seq)); err != nil {
-			w.why = err.Error()
-			p.log.Warn("a view ends before the log does: questions about later orders are refused", "partition", p.id.String(), "reason", err)
-			break
+	if n > 0 {
+		if next>>sortBits != (w.v.Applied()+1)>>sortBits {
+			p.sortRuns(w)
 		}
+		w.answer()
+		w.hold()
 	}
-	w.v.Publish()
-	if next>>sortBits != (w.v.Applied()+1)>>sortBits {
-		p.sortRuns(w)
-	}
-	w.answer()
-	w.hold()
-	return work + int(last+1-next), more || last < committed
+	return work + n, more || behind
 }
 
 // sortRuns makes the sorted runs of what is complete, on another goroutine.
@@ -140,34 +133,26 @@ func (p *partition) sortRuns(w *partView) {
 
 // open makes the view, from the first entry that the log has.
 func (vs *views) open(p *partition, w *partView) bool {
-	base, _ := p.store.Base()
 	if vs.granted.Add(vs.each) > vs.limit {
 		vs.granted.Add(-vs.each)
 		w.why = fmt.Sprintf("a view takes %d bytes, and those of other partitions have all but %d of the %d of --views", vs.each, vs.limit-vs.granted.Load(), vs.limit)
 		return false
 	}
-	o := vs.options
-	o.Log, o.Base = p.store, base
-	v, err := view.New(o)
+	f, err := view.Follow(p.store, vs.options)
 	if err != nil {
 		vs.granted.Add(-vs.each)
 		w.why = err.Error()
 		return false
 	}
-	w.v, w.why = v, ""
+	w.f, w.v, w.why = f, f.View, ""
 	w.hold()
 	return true
 }
 
 // drop drops rows whose entries are to be freed. A view that was full begins anew when all its rows are gone.
 func (vs *views) drop(p *partition, w *partView) (work int, more bool) {
-	base, to := w.v.Base(), min(p.replica.MayFree(), w.v.Applied())
-	if to > base {
-		to = min(to, base+viewDrop)
-		w.v.Drop(to)
-		work, more = int(to-base)/viewDropWork+1, to < min(p.replica.MayFree(), w.v.Applied())
-	}
-	if w.v.Incomplete() != nil && w.users == 0 && w.v.Needed() > w.v.Applied() {
+	work, more = w.f.Drop(p.replica.MayFree(), viewDrop)
+	if w.users == 0 && w.f.Over() {
 		w.close(vs)
 		return work, true
 	}
@@ -177,11 +162,7 @@ func (vs *views) drop(p *partition, w *partView) (work int, more bool) {
 
 // hold keeps the entries that the view, or a question to it, may read.
 func (w *partView) hold() {
-	first := w.v.Needed()
-	if w.v.Incomplete() != nil && first > w.v.Applied() {
-		first = 0
-	}
-	if first != w.held {
+	if first := w.f.Holds(); first != w.held {
 		w.held = first
 		w.log.Hold(first)
 	}
@@ -193,7 +174,7 @@ func (w *partView) close(vs *views) {
 		return
 	}
 	w.v.Close()
-	w.v, w.held = nil, 0
+	w.f, w.v, w.held = nil, nil, 0
 	w.log.Hold(0)
 	vs.granted.Add(-vs.each)
 }

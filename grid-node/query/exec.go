@@ -63,6 +63,13 @@ func newExec(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {
 		if err := q.After.resume(s, q); err != nil {
 			return nil, err
 		}
+		s.Begin(q.After.Base) // this copy may have rows that that of the first page had dropped
+	}
+	if q.From != 0 {
+		if s.Base() > q.From {
+			return nil, &view.TooOldError{Base: s.Base(), Wanted: q.From + 1}
+		}
+		s.Begin(q.From)
 	}
 	x := &Exec{s: s, q: q, limits: l, limit: int(q.Limit), plan: makePlan(s, q)}
 	if x.limit == 0 {

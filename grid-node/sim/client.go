@@ -181,7 +181,7 @@ func (c *client) submit() {
 
 func (c *client) send(r *request) {
 	r.sentAt, r.conn = c.w.now, c.conn
-	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: r.clientSeq, Payload: fixOrder(r.key)}))
+	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: r.clientSeq, Payload: c.w.fixOrder(r.key)}))
 }
 
 // lowest clientSeq without an answer.
@@ -362,6 +362,14 @@ func (c *client) find(clientSeq uint64) *request {
 		}
 	}
 	return nil
+}
+
+// fixOrder is the order with this ClOrdID.
+func (w *world) fixOrder(clOrdID string) []byte {
+	if w.profile.views != nil {
+		return variedOrder(clOrdID)
+	}
+	return fixOrder(clOrdID)
 }
 
 // fixOrder is a valid FIX 4.4 order with this ClOrdID.

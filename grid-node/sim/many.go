@@ -172,6 +172,7 @@ func (s *Summary) String() string {
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
+	fmt.Fprintf(&b, "answers of views %d; askers that were told that they hold another history %d\n", st.Answers, st.AskedOther)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
 	var names []string
 	for name, n := range s.Profiles {

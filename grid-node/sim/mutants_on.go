@@ -2,7 +2,10 @@
 
 package sim
 
-import "github.com/ordergrid/ordergrid/grid-node/replica"
+import (
+	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/view"
+)
 
 // selectedOperator is set before any world runs and not changed while one does.
 var selectedOperator operatorMutantID
@@ -22,7 +25,11 @@ var operatorMutantList = [operatorMutants]replica.Mutant{
 
 // Mutants lists the variants of the protocol, then those of its surroundings.
 func Mutants() []replica.Mutant {
-	return append(replica.Mutants(), operatorMutantList[1:]...)
+	all := append(replica.Mutants(), operatorMutantList[1:]...)
+	for _, m := range view.Following() {
+		all = append(all, replica.Mutant{Name: m.Name, Breaks: m.Breaks})
+	}
+	return all
 }
 
 // OfPairs reports whether only pairs of worlds can show what a mutant breaks.
@@ -30,6 +37,10 @@ func OfPairs(name string) bool { return name == operatorMutantList[mutLinkAhead]
 
 // SelectMutant breaks one of them from here on, in this process.
 func SelectMutant(name string) error {
+	if view.SelectMutant(name) {
+		selectedOperator = mutOperatorNone
+		return replica.SelectMutant("none")
+	}
 	for id := range operatorMutantList {
 		if id > 0 && operatorMutantList[id].Name == name {
 			selectedOperator = operatorMutantID(id)

@@ -35,6 +35,7 @@ type world struct {
 	subs    []*subscriber
 
 	followers []*follower
+	askers    []*asker
 	faults    faultCounts
 	healing   bool // no new faults, no chance events in the network
 
