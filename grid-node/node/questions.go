@@ -75,6 +75,9 @@ func (c *clients) query(l *link, frame []byte) error {
 		}
 	}
 	w := p.inc.view
+	if w.v == nil && !c.parts.views.wants(p, w) {
+		return c.endQuery(l, p, &m, wire.QueryLeaving, fmt.Sprintf("%s is primary here, and views are kept by backups, allowed: to ask one", p.id))
+	}
 	if w.v == nil && !c.parts.views.open(p, w) {
 		return c.endQuery(l, p, &m, wire.QueryIncomplete, w.why)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
@@ -15,9 +16,17 @@ type Views struct {
 	// nil: Symbol and Account, and Price.
 	Extra             []view.Extra
 	Postings, Ordered []view.Field
+	// OnBackups: a primary keeps no view while another copy is in sync.
+	OnBackups bool
+
+	handOver time.Duration // viewHandOver when 0
 }
 
 const defaultViewRows = 1 << 20
+
+// viewHandOver is how long a primary keeps the view that it has as a backup, or while it was alone: questions are
+// answered from it while another copy makes one.
+const viewHandOver = time.Minute
 
 // options of the view of one partition.
 func (v *Views) options() view.Options {

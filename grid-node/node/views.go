@@ -1,11 +1,13 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
@@ -25,6 +27,8 @@ const (
 // views are the views of all partitions. Of the data loop, but for granted.
 type views struct {
 	options view.Options // of each, without Log and Base
+	backups bool         // a primary has none while another copy is in sync
+	keep    int64        // ns that it keeps what it has
 	each    int64        // bytes that each is given
 	limit   int64        // for all of them
 	granted atomic.Int64 // also given back on other goroutines
@@ -39,7 +43,8 @@ func newViews(cfg *Config) *views {
 	each, _ := view.Bytes(cfg.Views.options())
 	o := cfg.Views.options()
 	o.Memory = each
-	return &views{options: o, each: each, limit: cfg.Views.Memory}
+	keep := cmp.Or(cfg.Views.handOver, viewHandOver)
+	return &views{options: o, backups: cfg.Views.OnBackups, keep: int64(keep), each: each, limit: cfg.Views.Memory}
 }
 
 // partView is the view of one incarnation.
@@ -52,6 +57,7 @@ type partView struct {
 	asked  []*question // that wait for an entry
 	users  int         // goroutines that read v
 	why    string      // there is none, or it ends before the log does; "" if it follows
+	spare  int64       // Mono since which other copies are to have one in place of this; 0: this is to
 }
 
 // newPartView is called when an incarnation begins; nil without views.
@@ -97,6 +103,12 @@ func (vs *views) step() (again bool) {
 
 // follow lets one view go on, and returns what that was in entries applied.
 func (vs *views) follow(p *partition, w *partView) (work int, more bool) {
+	if !vs.wants(p, w) {
+		if w.v != nil && w.users == 0 {
+			vs.leave(p, w)
+		}
+		return 1, false
+	}
 	if base, _ := p.store.Base(); w.v == nil && (p.store.Committed() <= base || !vs.open(p, w)) {
 		return 1, false
 	}
@@ -118,6 +130,31 @@ func (vs *views) follow(p *partition, w *partView) (work int, more bool) {
 		w.hold()
 	}
 	return work + n, more || behind
+}
+
+// wants reports whether this copy is to have a view, now or still.
+func (vs *views) wants(p *partition, w *partView) bool {
+	c := p.status.Config
+	if !vs.backups || p.status.Role != replica.RolePrimary || c == nil || len(c.InSync) < 2 {
+		w.spare = 0
+		return true
+	}
+	now := p.loop.Clock().Mono()
+	if w.spare == 0 {
+		w.spare = now
+	}
+	return w.v != nil && now-w.spare < vs.keep
+}
+
+// leave gives a view up whose rows other copies have. Its memory goes back on another goroutine: that takes milliseconds.
+func (vs *views) leave(p *partition, w *partView) {
+	v := w.v
+	w.f, w.v, w.held, w.why = nil, nil, 0, ""
+	w.log.Hold(0)
+	p.inc.wg.Go(func() {
+		v.Close()
+		vs.granted.Add(-vs.each)
+	})
 }
 
 // sortRuns makes the sorted runs of what is complete, on another goroutine.
@@ -179,9 +216,9 @@ func (w *partView) close(vs *views) {
 	vs.granted.Add(-vs.each)
 }
 
-// status is what /status says of the view; nil without one.
+// status is what /status says of the view; nil without one, and where other copies have it.
 func (w *partView) status(committed uint64) *nodestatus.View {
-	if w == nil {
+	if w == nil || w.v == nil && w.spare != 0 {
 		return nil
 	}
 	s := &nodestatus.View{Lag: committed, Error: w.why}
@@ -190,4 +227,19 @@ func (w *partView) status(committed uint64) *nodestatus.View {
 		s.Lag = committed - min(committed, s.AppliedSeq)
 	}
 	return s
+}
+
+// viewsKept is what /memory says of the views here; on the loop.
+func (ps *partitions) viewsKept() (all []nodestatus.PartitionView) {
+	for _, p := range ps.list {
+		if p.inc.view == nil || !p.answers() {
+			continue
+		}
+		v := nodestatus.PartitionView{Partition: p.id.String()}
+		if s := p.inc.view.status(p.store.Committed()); s != nil {
+			v.Kept, v.Lag, v.Error = true, s.Lag, s.Error
+		}
+		all = append(all, v)
+	}
+	return all
 }

@@ -2,7 +2,11 @@ package node
 
 import (
 	"testing"
+	"time"
 
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/query"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
@@ -123,6 +127,59 @@ func TestViewsLetGoOfWhatIsFreed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With views on backups a primary gives its view up a while after another copy is in sync, and questions are answered by
+// that one; a take-over needs no rebuild, and while a copy is alone it has the view.
+func TestViewsOnBackups(t *testing.T) {
+	g := newGrid(t, 2, 1)
+	g.base.Views = &Views{Memory: 64 << 20, Rows: 1 << 16, OnBackups: true, handOver: 300 * time.Millisecond}
+	g.up()
+	c := g.client()
+	acked, stop := g.load(c)
+	primary := func() (i int) {
+		for i = range g.nodes {
+			at := false
+			if g.nodes[i] == nil {
+				continue
+			}
+			if g.onLoop(i, func() { at = g.nodes[i].data.parts.list[0].status.Role == replica.RolePrimary }); at {
+				return i
+			}
+		}
+		return 0
+	}
+	has := func(i int) (has bool) {
+		g.onLoop(i, func() {
+			p := g.nodes[i].data.parts.list[0]
+			has = p.inc.view.v != nil
+			if page := g.nodes[i].data.parts.viewsKept(); len(page) == 1 && page[0].Kept != has {
+				t.Errorf("the page has %+v, there is a view: %t", page, has)
+			}
+		})
+		return has
+	}
+	count := client.Query{Query: query.Query{Aggregates: []query.Aggregate{{Func: query.Count}}}}
+	for range 2 {
+		p := primary()
+		g.until(func() bool { return has(1-p) && !has(p) }, "views of the primary %t, the backup %t", func() any { return has(p) }, func() any { return has(1 - p) })
+		a, err := c.Query(t.Context(), count)
+		if err != nil || a.Rows[0][0].Int == 0 {
+			t.Fatalf("%v, %v", a, err)
+		}
+		before := acked.Load()
+		g.kill(p)
+		g.until(func() bool { return acked.Load() > before+200 }, "no orders flow")
+		if !has(1 - p) {
+			t.Error("the new primary, which is alone, has no view")
+		}
+		if b, err := c.Query(t.Context(), count); err != nil || b.Rows[0][0].Int < a.Rows[0][0].Int {
+			t.Fatalf("%v after %v, %v", b, a, err)
+		}
+		g.start(p)
+		g.ready()
+	}
+	stop()
 }
 
 func TestViewsAreChecked(t *testing.T) {
