@@ -28,6 +28,9 @@ const (
 	// ConditionSinksReady is True while the pods that the operator runs for sinks of type Kafka and PostgreSQL are ready; absent
 	// without such sinks.
 	ConditionSinksReady = "SinksReady"
+	// ConditionViewsComplete is True while questions about every order are answered by the copies that spec.views names; absent
+	// without it.
+	ConditionViewsComplete = "ViewsComplete"
 	// ConditionStandby is True while the grid holds the log of another site and takes no orders; absent in a grid that was
 	// never in a pair of sites.
 	ConditionStandby = "Standby"

@@ -69,6 +69,7 @@ var gridConditions = []struct {
 	{api.ConditionAcceptingOrders, judgeAccepting},
 	{api.ConditionExternalAccessReady, judgeExternal},
 	{api.ConditionSinksReady, judgeSinks},
+	{api.ConditionViewsComplete, judgeViews},
 	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},
