@@ -45,9 +45,9 @@ func (f *viewFlags) options() (*node.Views, error) {
 	}
 	v := &node.Views{Memory: q.Value(), Rows: f.rows, Values: f.values, OnBackups: f.copies == "backup"}
 	for _, text := range f.index {
-		x, err := parseColumn(text)
+		x, err := view.ParseExtra(text)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--order-index: %w", err)
 		}
 		v.Extra = append(v.Extra, x)
 		if x.Kind == view.Text {
@@ -61,18 +61,6 @@ func (f *viewFlags) options() (*node.Views, error) {
 		v.Ordered = slices.Concat([]view.Field{view.Price}, v.Ordered)
 	}
 	return v, nil
-}
-
-var columnKinds = map[string]view.Kind{"text": view.Text, "decimal": view.Decimal, "time": view.Time}
-
-func parseColumn(text string) (x view.Extra, err error) {
-	tag, rest, _ := strings.Cut(text, ":")
-	kind, name, _ := strings.Cut(rest, ":")
-	n, err := strconv.ParseUint(tag, 10, 32)
-	if k, ok := columnKinds[kind]; err == nil && ok {
-		return view.Extra{Tag: uint32(n), Kind: k, Name: name}, nil
-	}
-	return x, fmt.Errorf("--order-index: value %q, allowed: TAG:KIND or TAG:KIND:NAME, KIND one of text, decimal, time, such as 5001:text:Desk", text)
 }
 
 // args are the flags for a node.
