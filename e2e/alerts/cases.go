@@ -106,6 +106,9 @@ func cases() []oneCase {
 var notCaused = []omitted{
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
+	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},
+	{named("ViewIncomplete"), "goes away with another process only; the tests of grid-node/node show the metric it goes by"},
+	{named("ViewLagging"), "needs a loop without time for views; the tests of grid-node/node show the metric it goes by"},
 	{named("LogBroken"), "needs memory that goes bad"},
 	{named("SinkFailing"), "needs a process of grid-sink; the tests of gateway/sink show the metric it goes by"},
 	{named("StateDiverged"), "needs a bug, or memory that changes; the simulator spoils a state"},

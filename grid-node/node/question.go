@@ -30,6 +30,9 @@ type question struct {
 	fault    wire.QueryEnd // when ready: why it is not to be run, Done if it is
 	stopped  wire.QueryEndCode
 
+	began  int64 // Mono
+	way    query.Way
+	rows   uint64
 	end    wire.QueryEnd
 	frames [][]byte // rows that the connection has not taken
 }
@@ -148,6 +151,9 @@ func (q *question) answer() {
 	defer release()
 	q.end.At, q.end.Base = s.At(), s.Base()
 	x, err := query.OpenAt(s, asked, limits)
+	if err == nil {
+		q.way = x.Way()
+	}
 	switch {
 	case err != nil:
 		q.wrong(err)
@@ -184,6 +190,7 @@ func (q *question) steps(x *query.Exec) bool {
 
 // encode makes the frames of an answer: a snapshot's values are its own.
 func (q *question) encode(a *query.Result) {
+	q.rows = uint64(len(a.Rows))
 	q.end.Base, q.end.Scanned, q.end.Matched = a.Base, uint64(a.Scanned), uint64(a.Matched)
 	m := wire.QueryRows{ReqID: q.m.ReqID}
 	flush := func() {
@@ -249,6 +256,10 @@ func (q *question) finish() {
 	}
 	if !q.p.closed && q.p.inc == q.inc {
 		q.p.all.views.touch(q.p) // entries that it held may be freed
+	}
+	if q.end.Code == wire.QueryDone && !q.m.Explain {
+		qs.stats.Returned += q.rows
+		qs.stats.Took[q.way].Observe(q.p.loop.Clock().Mono() - q.began)
 	}
 	qs.answered = append(qs.answered, q)
 	qs.give()

@@ -93,6 +93,7 @@ func (c *clients) startQuestion(l *link, p *partition, m *wire.Query) {
 	q.m.Question = slices.Clone(m.Question)
 	q.m.MaxBytes = min(m.MaxBytes, maxPage)
 	q.ctx, q.cancel = context.WithTimeout(p.inc.ctx, q.patience())
+	q.began = p.loop.Clock().Mono()
 	q.deadline = p.loop.Clock().Mono() + int64(q.patience())
 	p.inc.view.users++
 	l.questions = append(l.questions, q)

@@ -108,6 +108,32 @@ func (x *Exec) skipTo(row uint64) {
 	}
 }
 
+// Way is how a question finds its rows.
+type Way uint8
+
+// Ways.
+const (
+	ByIndex Way = iota // rows by an index
+	ByScan             // rows by a scan
+	Groups             // groups, by either
+	Ways
+)
+
+func (w Way) String() string {
+	return [...]string{ByIndex: "index", ByScan: "scan", Groups: "groups"}[w]
+}
+
+// Way returns how the question finds its rows.
+func (x *Exec) Way() Way {
+	switch {
+	case x.groups != nil:
+		return Groups
+	case x.plan.scan:
+		return ByScan
+	}
+	return ByIndex
+}
+
 func (x *Exec) sink() sink {
 	if x.groups != nil {
 		return x.groups
