@@ -86,8 +86,10 @@ func (a *asker) begin() {
 		a.query.OrderBy = []query.Order{{Field: view.Price}}
 	}
 	a.pages, a.cut, a.base, a.plain, a.got, a.must = 0, cut{}, 0, nil, map[uint64]bool{}, answered{}
-	if c := a.w.clients[rng.IntN(len(a.w.clients))]; len(c.last) > 0 {
-		a.must = c.last[len(c.last)-1]
+	if n := len(a.w.clients); n > 0 { // a standby has none
+		if c := a.w.clients[rng.IntN(n)]; len(c.last) > 0 {
+			a.must = c.last[len(c.last)-1]
+		}
 	}
 }
 
