@@ -35,8 +35,8 @@ type gather struct {
 func newGather(c *Client, q *Query) (*gather, error) {
 	g := &gather{q: q, grouped: len(q.GroupBy)+len(q.Aggregates) > 0}
 	ask := q.Query
-	ask.At, ask.After = 0, nil
-	if q.At != 0 || q.Query.After != nil {
+	ask.At, ask.From, ask.After = 0, 0, nil
+	if q.At != 0 || q.From != 0 || q.Query.After != nil {
 		return nil, fmt.Errorf("client: query with At or a cursor of one partition, allowed: Page, which has those of all")
 	}
 	if g.grouped {
@@ -70,7 +70,7 @@ func (p *part) resume(at *pagePart) {
 	p.min, p.exact = Receipt{Seq: at.cut.Seq, Hash: at.cut.Hash}, false
 	p.cut, p.none = at.cut, at.cut.Seq == 0
 	if p.ask.After = at.after; at.after == nil {
-		p.ask.At, p.base, p.fixed = at.cut.Seq, at.base, true
+		p.ask.At, p.ask.From = at.cut.Seq, at.base
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Query is a question about the orders of a grid whose nodes keep views (grid-node --views).
 type Query struct {
-	query.Query // At and After are not used: see Page
+	query.Query // At, From and After are not used: see Page
 	// After are receipts of orders that the answer must see, with all before them.
 	After []Receipt
 	// Linearizable makes the answer see every order that was acknowledged, to any client,
@@ -133,9 +133,7 @@ type part struct {
 	all   bool // every page is fetched: of groups
 	min   Receipt
 	exact bool // linearizable
-	fixed bool // the prefix is that of an earlier page, of which no row was returned
 	none  bool // that prefix has no entry
-	base  uint64
 
 	end  wire.QueryEnd
 	cut  Cut
@@ -164,9 +162,6 @@ func (p *part) fetch(ctx context.Context) error {
 		}
 		if p.rows = append(p.rows, rows...); len(p.rows) > maxGathered {
 			return fmt.Errorf("client: query %s: more than %d rows, allowed: %d; ask with a limit, or a narrower filter", p.id, maxGathered, maxGathered)
-		}
-		if p.fixed && p.end.Base > p.base {
-			return &QueryError{Partition: p.id, Address: p.cut.Address, Code: wire.QueryTooOld, Text: fmt.Sprintf("rows up to entry %d were dropped since the first page: ask again from there", p.end.Base)}
 		}
 		enough := !p.all && p.ask.Limit > 0 && len(p.rows) >= int(p.ask.Limit)
 		if p.next == nil || enough {

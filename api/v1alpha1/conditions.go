@@ -30,6 +30,9 @@ const (
 	ConditionSinksReady = "SinksReady"
 	// ConditionFunctionsLoaded is True while every pod runs with the functions of spec.callbacks; absent without them.
 	ConditionFunctionsLoaded = "FunctionsLoaded"
+	// ConditionViewsComplete is True while questions about every order are answered by the copies that spec.views names; absent
+	// without it.
+	ConditionViewsComplete = "ViewsComplete"
 	// ConditionStandby is True while the grid holds the log of another site and takes no orders; absent in a grid that was
 	// never in a pair of sites.
 	ConditionStandby = "Standby"

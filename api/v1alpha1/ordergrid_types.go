@@ -14,6 +14,9 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory, and the node would be killed when it is full; raise the limit, lower spec.memory, or leave the limit out'.format([self.resources.limits['memory'], self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".retention.policy",rule="self.?retention.?policy.orValue('KeepAll') != 'FreeDownstream' || self.?writeBehind.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' || has(self.sinks) && self.sinks.exists(s, s.type != 'File' || s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim')",message="FreeDownstream needs a sink that outlives the pods, or what is freed would be lost with them; give one of spec.sinks type Kafka, PostgreSQL, Archive or External, or file.volume PersistentVolumeClaim, or keep policy KeepAll"
 // +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="!has(self.sinks) || !self.sinks.exists(s, s.?file.?volume.orValue('EmptyDir') == 'PersistentVolumeClaim' && s.file.?whenDeleted.orValue('Retain') == 'Retain') || !self.sinks.exists(s, s.?file.?whenDeleted.orValue('Retain') == 'Delete')",message="file.whenDeleted is Retain in one sink and Delete in another; the claims of a grid's pods stay or go together: give all sinks with a PersistentVolumeClaim the same"
+// +kubebuilder:validation:XValidation:fieldPath=".views",rule="!has(self.views) || !isQuantity(string(self.views.memory)) || !isQuantity(string(self.memory)) || quantity(string(self.views.memory)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'memory: %s is more than the %s of spec.memory; give at most that'.format([self.views.memory, self.memory])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.views) || !isQuantity(string(self.views.memory)) || !has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity(string(self.views.memory))).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside the %s of spec.memory and the %s of spec.views.memory; raise the limit, lower one of them, or leave the limit out'.format([self.resources.limits['memory'], self.memory, self.views.memory])"
+// +kubebuilder:validation:XValidation:fieldPath=".orderIndex",rule="!has(self.orderIndex) || has(self.views)",message="columns of views, and spec.views is not set; set it, for example to {copies: All}, or remove orderIndex"
 // +kubebuilder:validation:XValidation:fieldPath=".prefault",rule="!has(self.prefault) || !isQuantity(string(self.prefault)) || !isQuantity(string(self.memory)) || quantity(string(self.prefault)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'%s is more than the %s of spec.memory; give at most that, or 0'.format([self.prefault, self.memory])"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !(has(self.resources.requests) && 'cpu' in self.resources.requests || has(self.resources.limits) && 'cpu' in self.resources.limits)",message="cpu is given twice: with spec.placement.cpu.policy Exclusive the request and the limit are spec.placement.cpu.cores; remove cpu from spec.resources, or set policy to Shared"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.placement.cpu) || self.placement.cpu.policy != 'Exclusive' || !has(self.resources) || !has(self.resources.requests) || !has(self.resources.limits) || !('memory' in self.resources.requests) || !('memory' in self.resources.limits) || quantity(string(self.resources.requests['memory'])).compareTo(quantity(string(self.resources.limits['memory']))) == 0",messageExpression="'requests.memory: %s is not limits.memory %s, but only a pod whose requests are its limits gets processors of its own (spec.placement.cpu.policy Exclusive); give both the same, or one of them'.format([self.resources.requests['memory'], self.resources.limits['memory']])"
@@ -108,6 +111,19 @@ type OrderGridSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Sinks []SinkSpec `json:"sinks,omitempty"`
+
+	// views keep the orders in columns in memory, which clients ask questions of. Without them questions are refused. They may
+	// be set, changed and removed while the grid runs: pods are replaced one after the other.
+	// +optional
+	Views *ViewsSpec `json:"views,omitempty"`
+
+	// orderIndex has further tags that views have a column for, and find rows by without a scan. It needs views. At most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=tag
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !has(x.name) || self.exists_one(y, has(y.name) && y.name == x.name))",message="two columns have one name; give each tag a name of its own, or none"
+	OrderIndex []OrderIndex `json:"orderIndex,omitempty"`
 
 	// restoreFrom is the archive that the grid begins with. It is set when the grid is created, and may be removed once
 	// status.restore.completionTime is set.

@@ -18,10 +18,12 @@ type viewFlags struct {
 	memory       string
 	rows, values int
 	index        []string
+	copies       string
 }
 
 func (f *viewFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.memory, "views", "0", "memory of a node for views of orders, which clients may ask questions of, taken from what --memory-limit leaves to orders: 0 none, or 128Mi and more, about 90Mi for each partition of the node with the usual --view-rows")
+	fl.StringVar(&f.copies, "view-copies", "all", "which copies of a partition keep its view: all, or backup, in which a primary keeps none while another copy is in sync")
 	fl.IntVar(&f.rows, "view-rows", 0, "entries of a partition that are in its view at a time; default 1048576")
 	fl.IntVar(&f.values, "view-values", 0, "distinct texts of a column of a view; default 65536")
 	fl.StringSliceVar(&f.index, "order-index", nil, "TAG:KIND[:NAME], a further column of views: a FIX tag, text, decimal or time, and the name that it has in answers; text is found without a scan by equality, the others by ranges. Repeat or separate by commas")
@@ -34,16 +36,18 @@ func (f *viewFlags) options() (*node.Views, error) {
 		return nil, fmt.Errorf("--views: value %q, allowed: a quantity such as 0, 128Mi or 1Gi", f.memory)
 	}
 	switch {
+	case f.copies != "all" && f.copies != "backup":
+		return nil, fmt.Errorf("--view-copies: value %q, allowed: all, backup", f.copies)
 	case q.Value() == 0 && (f.rows != 0 || f.values != 0 || len(f.index) > 0):
 		return nil, fmt.Errorf("--views: value 0, allowed: 128Mi and more with --view-rows, --view-values and --order-index")
 	case q.Value() == 0:
 		return nil, nil
 	}
-	v := &node.Views{Memory: q.Value(), Rows: f.rows, Values: f.values}
+	v := &node.Views{Memory: q.Value(), Rows: f.rows, Values: f.values, OnBackups: f.copies == "backup"}
 	for _, text := range f.index {
-		x, err := parseColumn(text)
+		x, err := view.ParseExtra(text)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--order-index: %w", err)
 		}
 		v.Extra = append(v.Extra, x)
 		if x.Kind == view.Text {
@@ -59,21 +63,9 @@ func (f *viewFlags) options() (*node.Views, error) {
 	return v, nil
 }
 
-var columnKinds = map[string]view.Kind{"text": view.Text, "decimal": view.Decimal, "time": view.Time}
-
-func parseColumn(text string) (x view.Extra, err error) {
-	tag, rest, _ := strings.Cut(text, ":")
-	kind, name, _ := strings.Cut(rest, ":")
-	n, err := strconv.ParseUint(tag, 10, 32)
-	if k, ok := columnKinds[kind]; err == nil && ok {
-		return view.Extra{Tag: uint32(n), Kind: k, Name: name}, nil
-	}
-	return x, fmt.Errorf("--order-index: value %q, allowed: TAG:KIND or TAG:KIND:NAME, KIND one of text, decimal, time, such as 5001:text:Desk", text)
-}
-
 // args are the flags for a node.
 func (f *viewFlags) args() []string {
-	args := []string{"--views", f.memory, "--view-rows", strconv.Itoa(f.rows), "--view-values", strconv.Itoa(f.values)}
+	args := []string{"--views", f.memory, "--view-rows", strconv.Itoa(f.rows), "--view-values", strconv.Itoa(f.values), "--view-copies", f.copies}
 	if len(f.index) > 0 {
 		args = append(args, "--order-index", strings.Join(f.index, ","))
 	}

@@ -21,6 +21,7 @@ const exitNotFound = 1
 type getFlags struct {
 	reachFlags
 	mode, output string
+	chain        bool
 	timeout      time.Duration
 }
 
@@ -52,6 +53,7 @@ Exit codes: 0 all there, 1 one is not there, was freed, or is another order now,
 	f.register(cmd.Flags())
 	cmd.Flags().StringVar(&f.mode, "mode", "confirmed", client.ReadModeHelp)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", strings.Join(ordertext.Formats, ", ")+" (the message byte for byte)")
+	cmd.Flags().BoolVar(&f.chain, "chain", false, "with text: also what the order replaces or cancels, and what replaced or cancelled it, in all partitions (of grids with spec.views)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "for everything")
 	return cmd
 }
@@ -59,6 +61,9 @@ Exit codes: 0 all there, 1 one is not there, was freed, or is another order now,
 func (f *getFlags) run(cmd *cobra.Command, k *kubeFlags, grid string, orders []string) error {
 	if err := ordertext.CheckFormat("--output", f.output); err != nil {
 		return usageError{err}
+	}
+	if f.chain && f.output != "text" {
+		return usageError{fmt.Errorf("--chain with --output %s, allowed: text", f.output)}
 	}
 	mode, err := client.ParseReadMode(f.mode)
 	if err != nil {
@@ -85,6 +90,11 @@ func (f *getFlags) run(cmd *cobra.Command, k *kubeFlags, grid string, orders []s
 		}
 		if err := writeOrder(cmd.OutOrStdout(), f.output, &o, i > 0); err != nil {
 			return err
+		}
+		if f.chain {
+			if err := writeChain(ctx, cmd.OutOrStdout(), c, &o); err != nil {
+				return err
+			}
 		}
 	}
 	if missing {

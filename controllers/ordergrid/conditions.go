@@ -70,6 +70,7 @@ var gridConditions = []struct {
 	{api.ConditionExternalAccessReady, judgeExternal},
 	{api.ConditionSinksReady, judgeSinks},
 	{api.ConditionFunctionsLoaded, judgeFunctions},
+	{api.ConditionViewsComplete, judgeViews},
 	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},

@@ -40,7 +40,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	}
 	args = append(args, authorizationArgs(grid)...)
 	args = append(args,
-		"--memory-limit", processMemory(spec.Memory).String(),
+		"--memory-limit", processMemory(nodeMemory(grid)).String(),
 		"--prefault", prefault(grid).String(),
 		"--beacon", spec.Timing.BeaconInterval.Duration.String(),
 		"--lease", spec.Timing.Lease.Duration.String(),
@@ -50,6 +50,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 		"--drain-timeout", spec.Timing.DrainTimeout.Duration.String(),
 		"--learner-rate", spec.Replication.LearnerRate.String(),
 	)
+	args = append(args, viewArgs(grid)...)
 	args = append(args, sinkArgs(grid)...)
 	args = append(args, restoreArgs(grid)...)
 	args = append(args, callbackArgs(grid)...)
@@ -73,7 +74,7 @@ func peers(grid *api.OrderGrid, shard int32) []string {
 	return list
 }
 
-// processMemory is the limit at which a grid node leaves spec.memory to orders: it reserves a quarter of its limit, at
+// processMemory is the limit at which a grid node leaves so much to orders and views: it reserves a quarter of its limit, at
 // most 192Mi, for its runtime and connections.
 func processMemory(orders resource.Quantity) *resource.Quantity {
 	n := orders.Value()

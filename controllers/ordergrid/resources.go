@@ -7,14 +7,15 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// resources are the user's, with defaults: memory for the orders, plus a quarter and at least 256Mi for everything
+// resources are the user's, with defaults: memory for the orders and views, plus a quarter and at least 256Mi for everything
 // else; whole processors if they are exclusive; the device of the fabric.
 func resources(grid *api.OrderGrid) corev1.ResourceRequirements {
 	var r corev1.ResourceRequirements
 	if grid.Spec.Resources != nil {
 		r = *grid.Spec.Resources.DeepCopy()
 	}
-	orders := grid.Spec.Memory.Value()
+	needed := nodeMemory(grid)
+	orders := needed.Value()
 	memory := *resource.NewQuantity(orders+max(orders/4, 256<<20), resource.BinarySI)
 	exclusive := grid.Spec.Placement.CPU.Policy == api.CPUExclusive
 	if limit, ok := r.Limits[corev1.ResourceMemory]; ok {

@@ -49,13 +49,14 @@ type room struct {
 	usedPercent int32
 	fullIn      *time.Duration // nil: no growth, or more than a day
 
-	sinks   []api.SinkStatus // as reported, by name
-	readers []string         // sinks with a position in a log, by name
-	all     bool             // every pod that was queried has answered
+	views   map[string]map[string]viewState // by pod and partition
+	sinks   []api.SinkStatus                // as reported, by name
+	readers []string                        // sinks with a position in a log, by name
+	all     bool                            // every pod that was queried has answered
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all) &&
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views) &&
 		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
@@ -226,6 +227,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	}
 	slices.Sort(a.refusing)
 	a.sinks, a.readers = sinksOf(answers)
+	a.views = viewsOf(answers)
 	return a
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/histogram"
@@ -125,6 +126,8 @@ var (
 	questionsOpen  = desc("questions", "Questions about orders that wait, run, or have an answer that the client has not read.")
 	questionEnds   = desc("questions_total", "Questions about orders that ended, by result: those of QueryEnd.", "result")
 	questionsTurn  = desc("questions_rejected_total", "Questions rejected by a bound on how many may be open, of a client or of the node.")
+	questionsGiven = desc("question_rows_returned_total", "Rows, or groups, of answers to questions.")
+	questionTook   = desc("question_seconds", "From a question received to its answer made, of those that were answered: with its wait for an entry and for others. By way: index, scan, groups.", "way")
 	questionRows   = desc("question_rows_scanned_total", "Rows that questions looked at.")
 	paused         = desc("connections_paused_total", "Times reading a connection was stopped until its replies were read.")
 	badFrames      = desc("bad_frames_total", "Connections closed because of a frame that cannot be right.")
@@ -159,7 +162,7 @@ var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
 	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, toRestore, restoreFailed, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
-	viewLag, viewMemory, viewEnded, questionsOpen, questionEnds, questionsTurn, questionRows, followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
+	viewLag, viewMemory, viewEnded, questionsOpen, questionEnds, questionsTurn, questionRows, questionsGiven, questionTook, followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }
@@ -188,6 +191,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	ch <- histogram.Metric(orderLatency, &s.Loop.Order)
+	for way := range s.Questions.Took {
+		ch <- histogram.Metric(questionTook, &s.Questions.Took[way], query.Way(way).String())
+	}
 	ch <- histogram.Metric(roundTrip, &s.Loop.RoundTrip)
 	ch <- histogram.Metric(preprocess, &s.Loop.Preprocess)
 	ch <- histogram.Metric(postprocess, &s.Loop.Postprocess)
@@ -348,6 +354,7 @@ func (e emitter) questions(q *Questions) {
 	}
 	e.counter(questionsTurn, q.Rejected)
 	e.counter(questionRows, q.Scanned)
+	e.counter(questionsGiven, q.Returned)
 }
 
 func (e emitter) follow(f *Follow) {

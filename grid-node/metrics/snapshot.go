@@ -5,6 +5,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -161,6 +162,8 @@ type Snapshot struct {
 type Questions struct {
 	Open     int // waiting, running, or with an answer that is not read
 	Ends     [wire.QueryEndCodes]uint64
-	Rejected uint64 // by a bound on how many are open
-	Scanned  uint64 // rows that were looked at
+	Rejected uint64                          // by a bound on how many are open
+	Scanned  uint64                          // rows that were looked at
+	Returned uint64                          // rows, or groups, of answers
+	Took     [query.Ways]histogram.Histogram // from the question received to its answer made, by query.Way
 }

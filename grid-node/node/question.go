@@ -30,6 +30,9 @@ type question struct {
 	fault    wire.QueryEnd // when ready: why it is not to be run, Done if it is
 	stopped  wire.QueryEndCode
 
+	began  int64 // Mono
+	way    query.Way
+	rows   uint64
 	end    wire.QueryEnd
 	frames [][]byte // rows that the connection has not taken
 }
@@ -49,9 +52,9 @@ func (q *question) stop(code wire.QueryEndCode) {
 func (q *question) check() {
 	q.waits = false
 	q.full = q.v.Incomplete() != nil
-	if hash := q.inc.store.HashAt(q.m.MinSeq); q.m.MinHash != 0 && hash != 0 && hash != q.m.MinHash {
-		q.fault = wire.QueryEnd{Code: wire.QueryDiverged, Hash: hash,
-			Body: fmt.Appendf(nil, "entry %d has hash %016x, that of the log %016x: it is of another history", q.m.MinSeq, q.m.MinHash, hash)}
+	var other *view.HistoryError
+	if errors.As(q.inc.view.f.Has(q.m.MinSeq, q.m.MinHash), &other) {
+		q.fault = wire.QueryEnd{Code: wire.QueryDiverged, Hash: other.Hash, Body: []byte(other.Error())}
 	}
 	close(q.ready)
 }
@@ -148,6 +151,9 @@ func (q *question) answer() {
 	defer release()
 	q.end.At, q.end.Base = s.At(), s.Base()
 	x, err := query.OpenAt(s, asked, limits)
+	if err == nil {
+		q.way = x.Way()
+	}
 	switch {
 	case err != nil:
 		q.wrong(err)
@@ -184,6 +190,7 @@ func (q *question) steps(x *query.Exec) bool {
 
 // encode makes the frames of an answer: a snapshot's values are its own.
 func (q *question) encode(a *query.Result) {
+	q.rows = uint64(len(a.Rows))
 	q.end.Base, q.end.Scanned, q.end.Matched = a.Base, uint64(a.Scanned), uint64(a.Matched)
 	m := wire.QueryRows{ReqID: q.m.ReqID}
 	flush := func() {
@@ -229,7 +236,11 @@ func (q *question) cut() {
 		q.failed(wire.QueryLeaving, fmt.Sprintf("%s is %s here now: ask another copy", q.p.id, q.p.status.Role))
 		return
 	}
-	q.end.Hash, q.end.Lineage = q.inc.store.HashAt(q.end.At), uint32(q.p.replica.Lineage())
+	if q.end.Hash = q.inc.store.HashAt(q.end.At); q.end.Hash == 0 && q.end.At > 0 { // its view was over, and nothing was held for it
+		q.failed(wire.QueryTooOld, fmt.Sprintf("entry %d was freed before the answer was complete: ask again", q.end.At))
+		return
+	}
+	q.end.Lineage = uint32(q.p.replica.Lineage())
 	if c := q.p.status.Config; c != nil {
 		q.end.Epoch = c.Epoch
 	}
@@ -245,6 +256,10 @@ func (q *question) finish() {
 	}
 	if !q.p.closed && q.p.inc == q.inc {
 		q.p.all.views.touch(q.p) // entries that it held may be freed
+	}
+	if q.end.Code == wire.QueryDone && !q.m.Explain {
+		qs.stats.Returned += q.rows
+		qs.stats.Took[q.way].Observe(q.p.loop.Clock().Mono() - q.began)
 	}
 	qs.answered = append(qs.answered, q)
 	qs.give()

@@ -75,6 +75,9 @@ func (c *clients) query(l *link, frame []byte) error {
 		}
 	}
 	w := p.inc.view
+	if w.v == nil && !c.parts.views.wants(p, w) {
+		return c.endQuery(l, p, &m, wire.QueryLeaving, fmt.Sprintf("%s is primary here, and views are kept by backups, allowed: to ask one", p.id))
+	}
 	if w.v == nil && !c.parts.views.open(p, w) {
 		return c.endQuery(l, p, &m, wire.QueryIncomplete, w.why)
 	}
@@ -90,6 +93,7 @@ func (c *clients) startQuestion(l *link, p *partition, m *wire.Query) {
 	q.m.Question = slices.Clone(m.Question)
 	q.m.MaxBytes = min(m.MaxBytes, maxPage)
 	q.ctx, q.cancel = context.WithTimeout(p.inc.ctx, q.patience())
+	q.began = p.loop.Clock().Mono()
 	q.deadline = p.loop.Clock().Mono() + int64(q.patience())
 	p.inc.view.users++
 	l.questions = append(l.questions, q)

@@ -37,19 +37,19 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 	g.base.MinInSync, g.base.Views = 1, &Views{Memory: 64 << 20, Rows: 1 << 16}
 	c := g.up().client()
 	acked, stop := g.load(c)
-	g.until(func() bool { return acked.Load() > 5000 }, "no orders flow")
+	g.until(func() bool { return acked.Load() > 3000 }, "no orders flow")
 	r := dialRaw(t, g.addrs[0])
 	_ = r.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	b := hello(wire.RoleClient, 0, "silent", "")
 	const hostile = clientQuestions - 4
 	for i := range hostile {
-		b = wire.AppendQuery(b, 0, &wire.Query{ReqID: uint64(i + 1), TimeoutMs: 3000, MaxBytes: 1 << 30, Question: wide()})
+		b = wire.AppendQuery(b, 0, &wire.Query{ReqID: uint64(i + 1), TimeoutMs: 1500, MaxBytes: 1 << 30, Question: wide()})
 	}
 	if _, err := r.Write(b); err != nil {
 		t.Fatal(err)
 	}
 	g.until(func() bool { _, held := g.openQuestions(); return held > 0 }, "everything was taken")
-	for range 20 {
+	for range 10 {
 		before := acked.Load()
 		if _, err := c.Query(t.Context(), client.Query{Query: query.Query{Aggregates: []query.Aggregate{{Func: query.Count}}}}); err != nil {
 			t.Fatal(err)

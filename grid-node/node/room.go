@@ -129,6 +129,7 @@ func (r *room) memory() nodestatus.Memory {
 	m := nodestatus.Memory{Grid: r.cfg.Grid, Pod: r.cfg.Pod, BootID: wire.FormatBootID(r.boot), UsedBytes: budget.Used(), LimitBytes: budget.Limit(),
 		RefuseBytes: budget.RefuseAt(), FreeableBytes: freeable, GrowthBytesPerSecond: r.growth(noise), Full: r.full, Refused: r.refused}
 	m.Sinks, m.Readers = r.parts.sinksWaited()
+	m.Views = r.parts.viewsKept()
 	left := m.RefuseBytes - m.UsedBytes
 	if r.cfg.Retention == RetentionFreeDownstream {
 		left = m.RefuseBytes - stays

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
@@ -15,9 +16,20 @@ type Views struct {
 	// nil: Symbol and Account, and Price.
 	Extra             []view.Extra
 	Postings, Ordered []view.Field
+	// OnBackups: a primary keeps no view while another copy is in sync.
+	OnBackups bool
+
+	handOver time.Duration // viewHandOver when 0
 }
 
 const defaultViewRows = 1 << 20
+
+// minViews is the least memory for views, in bytes. Where the view of a partition finds no room it has none, and says so.
+const minViews = 16 << 20
+
+// viewHandOver is how long a primary keeps the view that it has as a backup, or while it was alone: questions are
+// answered from it while another copy makes one.
+const viewHandOver = time.Minute
 
 // options of the view of one partition.
 func (v *Views) options() view.Options {
@@ -45,8 +57,8 @@ func (c *Config) checkViews() error {
 		return fmt.Errorf("--order-index, --view-rows, --view-values: %w", err)
 	}
 	most := planMemory(c.MemoryLimit, 1).orders / 2
-	if m := c.Views.Memory; m < each || m > most {
-		return fmt.Errorf("--views: value %d bytes, allowed: %d, which the view of one partition takes, to %d, half of what --memory-limit leaves to orders", m, each, most)
+	if m := c.Views.Memory; m < minViews || m > most {
+		return fmt.Errorf("--views: value %d bytes, allowed: %d to %d, half of what --memory-limit leaves to orders; the view of one partition takes %d", m, minViews, most, each)
 	}
 	return nil
 }

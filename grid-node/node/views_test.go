@@ -2,7 +2,11 @@ package node
 
 import (
 	"testing"
+	"time"
 
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/query"
+	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
@@ -10,6 +14,19 @@ import (
 type viewAt struct {
 	base, applied, committed uint64
 	hash, fresh              uint64 // of rows base+1 to applied, and of a view that is made of the log now
+}
+
+// viewPlace is viewAt without the hashes, for polling.
+func (g *grid) viewPlace(i int) (at viewAt) {
+	g.t.Helper()
+	g.onLoop(i, func() {
+		p := g.nodes[i].data.parts.list[0]
+		at.committed = p.store.Committed()
+		if v := p.inc.view.v; v != nil {
+			at.base, at.applied = v.Base(), v.Applied()
+		}
+	})
+	return at
 }
 
 func (g *grid) viewAt(i int) (at viewAt) {
@@ -59,8 +76,8 @@ func hashOf(t *testing.T, v *view.View, from, to uint64) uint64 {
 // followed waits until the view of node i has what is committed.
 func (g *grid) followed(i int) (at viewAt) {
 	g.t.Helper()
-	g.until(func() bool { at = g.viewAt(i); return at.committed > 0 && at.applied == at.committed }, "the view of node %d is at %+v", i, func() any { return at })
-	return at
+	g.until(func() bool { at = g.viewPlace(i); return at.committed > 0 && at.applied == at.committed }, "the view of node %d is at %+v", i, func() any { return at })
+	return g.viewAt(i)
 }
 
 // Views of all copies have the same rows, also those of a node that joined late, through
@@ -70,7 +87,7 @@ func TestViewsFollowTheLog(t *testing.T) {
 	g.base.Views = &Views{Memory: 64 << 20, Rows: 1 << 16}
 	g.up()
 	acked, stop := g.load(g.client())
-	for round := range 4 {
+	for round := range 2 {
 		before := acked.Load()
 		g.until(func() bool { return acked.Load() > before+300 }, "no orders flow")
 		g.kill(round % 2)
@@ -94,7 +111,7 @@ func TestViewsLetGoOfWhatIsFreed(t *testing.T) {
 	g.base.Sink, g.base.SinkDir = SinkFile, t.TempDir()
 	g.up()
 	_, stop := g.load(g.client())
-	g.until(func() bool { return g.viewAt(0).base > 0 && g.viewAt(1).base > 0 }, "nothing is freed: %+v", func() any { return g.viewAt(0) })
+	g.until(func() bool { return g.viewPlace(0).base > 0 && g.viewPlace(1).base > 0 }, "nothing is freed: %+v", func() any { return g.viewPlace(0) })
 	var s *view.Snapshot
 	g.onLoop(0, func() {
 		var err error
@@ -102,7 +119,7 @@ func TestViewsLetGoOfWhatIsFreed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	g.until(func() bool { return g.viewAt(0).base > s.Base() }, "nothing more is dropped")
+	g.until(func() bool { return g.viewPlace(0).base > s.Base() }, "nothing more is dropped")
 	g.onLoop(0, func() {
 		if p := g.nodes[0].data.parts.list[0]; p.store.Read(s.Base()+1) == nil {
 			t.Error("an entry that a question may read is freed")
@@ -123,6 +140,59 @@ func TestViewsLetGoOfWhatIsFreed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With views on backups a primary gives its view up a while after another copy is in sync, and questions are answered by
+// that one; a take-over needs no rebuild, and while a copy is alone it has the view.
+func TestViewsOnBackups(t *testing.T) {
+	g := newGrid(t, 2, 1)
+	g.base.Views = &Views{Memory: 64 << 20, Rows: 1 << 16, OnBackups: true, handOver: 300 * time.Millisecond}
+	g.up()
+	c := g.client()
+	acked, stop := g.load(c)
+	primary := func() (i int) {
+		for i = range g.nodes {
+			at := false
+			if g.nodes[i] == nil {
+				continue
+			}
+			if g.onLoop(i, func() { at = g.nodes[i].data.parts.list[0].status.Role == replica.RolePrimary }); at {
+				return i
+			}
+		}
+		return 0
+	}
+	has := func(i int) (has bool) {
+		g.onLoop(i, func() {
+			p := g.nodes[i].data.parts.list[0]
+			has = p.inc.view.v != nil
+			if page := g.nodes[i].data.parts.viewsKept(); len(page) == 1 && page[0].Kept != has {
+				t.Errorf("the page has %+v, there is a view: %t", page, has)
+			}
+		})
+		return has
+	}
+	count := client.Query{Query: query.Query{Aggregates: []query.Aggregate{{Func: query.Count}}}}
+	for range 2 {
+		p := primary()
+		g.until(func() bool { return has(1-p) && !has(p) }, "views of the primary %t, the backup %t", func() any { return has(p) }, func() any { return has(1 - p) })
+		a, err := c.Query(t.Context(), count)
+		if err != nil || a.Rows[0][0].Int == 0 {
+			t.Fatalf("%v, %v", a, err)
+		}
+		before := acked.Load()
+		g.kill(p)
+		g.until(func() bool { return acked.Load() > before+200 }, "no orders flow")
+		if !has(1 - p) {
+			t.Error("the new primary, which is alone, has no view")
+		}
+		if b, err := c.Query(t.Context(), count); err != nil || b.Rows[0][0].Int < a.Rows[0][0].Int {
+			t.Fatalf("%v after %v, %v", b, a, err)
+		}
+		g.start(p)
+		g.ready()
+	}
+	stop()
 }
 
 func TestViewsAreChecked(t *testing.T) {

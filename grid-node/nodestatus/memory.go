@@ -35,6 +35,16 @@ type Memory struct {
 	// Readers are the named sinks with a position in a log of this node: no entry is freed
 	// before all of them hold it, whether this node has such a sink or not.
 	Readers []string `json:"readers,omitempty"`
+	// Views are those of the partitions that this node is in sync in; without --views there are none.
+	Views []PartitionView `json:"views,omitempty"`
+}
+
+// PartitionView is whether questions to a partition are answered here from a whole view.
+type PartitionView struct {
+	Partition string `json:"partition"`       // "p1"
+	Kept      bool   `json:"kept"`            // false: views are on backups, and this is the primary
+	Lag       uint64 `json:"lag"`             // committed entries that it lacks
+	Error     string `json:"error,omitempty"` // why there is none, or why it ends before the log does
 }
 
 // Sink is the progress of a sink in a partition's log.

@@ -33,7 +33,7 @@ func (q *Query) Append(b []byte) []byte {
 		flags |= hasAfter
 	}
 	b = append(b, codecVersion, flags)
-	b = binary.AppendUvarint(b, q.At)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, q.At), q.From)
 	b = binary.AppendUvarint(b, uint64(q.Limit))
 	b = appendFields(appendFields(b, q.Select), q.GroupBy)
 	b = binary.AppendUvarint(b, uint64(len(q.Aggregates)))
@@ -184,7 +184,7 @@ func (r *reader) query() *Query {
 	if flags > hasWhere|hasAfter {
 		r.fail("flags", flags, "0 to 3")
 	}
-	q.At = r.uint(maxUint)
+	q.At, q.From = r.uint(maxUint), r.uint(maxUint)
 	q.Limit = uint32(r.uint(1<<32 - 1))
 	q.Select, q.GroupBy = r.fields(), r.fields()
 	for range r.uint(uint64(r.l.Fields)) {

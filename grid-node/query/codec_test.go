@@ -17,6 +17,7 @@ func TestQuestionsKeepTheirBytes(t *testing.T) {
 	for range 2000 {
 		q := c.Question(r)
 		if r.IntN(2) == 0 {
+			q.From = r.Uint64()
 			q.After = &query.Cursor{At: r.Uint64(), Base: 3, Asked: r.Uint64(), Seq: 4, Keys: []view.Value{view.TextValue("x"), {}, view.IntValue(-5)}}
 		}
 		b := q.Append(nil)

@@ -21,7 +21,7 @@ type Cursor struct {
 // Asked is a hash of the question without its page.
 func (q *Query) Asked() uint64 {
 	p := *q
-	p.At, p.After, p.Limit = 0, nil, 0
+	p.At, p.From, p.After, p.Limit = 0, 0, nil, 0
 	return xxhash.Sum64(p.Append(nil))
 }
 

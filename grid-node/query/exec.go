@@ -63,6 +63,13 @@ func newExec(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {
 		if err := q.After.resume(s, q); err != nil {
 			return nil, err
 		}
+		s.Begin(q.After.Base) // this copy may have rows that that of the first page had dropped
+	}
+	if q.From != 0 {
+		if s.Base() > q.From {
+			return nil, &view.TooOldError{Base: s.Base(), Wanted: q.From + 1}
+		}
+		s.Begin(q.From)
 	}
 	x := &Exec{s: s, q: q, limits: l, limit: int(q.Limit), plan: makePlan(s, q)}
 	if x.limit == 0 {
@@ -99,6 +106,32 @@ func (x *Exec) skipTo(row uint64) {
 		}
 		x.part++
 	}
+}
+
+// Way is how a question finds its rows.
+type Way uint8
+
+// Ways.
+const (
+	ByIndex Way = iota // rows by an index
+	ByScan             // rows by a scan
+	Groups             // groups, by either
+	Ways
+)
+
+func (w Way) String() string {
+	return [...]string{ByIndex: "index", ByScan: "scan", Groups: "groups"}[w]
+}
+
+// Way returns how the question finds its rows.
+func (x *Exec) Way() Way {
+	switch {
+	case x.groups != nil:
+		return Groups
+	case x.plan.scan:
+		return ByScan
+	}
+	return ByIndex
 }
 
 func (x *Exec) sink() sink {

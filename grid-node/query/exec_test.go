@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -149,5 +150,52 @@ func TestMemoryOfDroppedRowsIsUsedAgain(t *testing.T) {
 		q := c.Question(r)
 		q.At = c.View.Base() + 1 + uint64(r.IntN(int(c.View.Applied()-c.View.Base())))
 		same(t, c, q, 10000)
+	}
+}
+
+// TestPagesAtAnotherCopy: the rows of all pages are those of the first, whatever earlier rows the copy has at which they
+// go on.
+func TestPagesAtAnotherCopy(t *testing.T) {
+	c := newCase(t, 2, 700, true)
+	base := c.View.Base() + 400
+	late, err := view.New(querytest.Options(c.Store, base, 1<<16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	for seq := base + 1; seq <= c.View.Applied(); seq++ {
+		if err := late.Apply(c.Store.Read(seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late.Publish()
+	run := func(v *view.View, q query.Query) *query.Result {
+		t.Helper()
+		r, err := query.Run(t.Context(), v, &q, query.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for name, q := range map[string]query.Query{
+		"rows":   {Select: []view.Field{view.Seq}, OrderBy: []query.Order{{Field: view.ClOrdID, Desc: true}}},
+		"groups": {GroupBy: []view.Field{view.Symbol, view.Side}, Aggregates: []query.Aggregate{{Func: query.Count}, {Func: query.Sum, Field: view.OrderQty}}},
+	} {
+		want := run(late, q).Rows
+		q.Limit = 3
+		first := run(late, q)
+		q.After, q.Limit = first.Next, 0
+		got := append(first.Rows, run(c.View, q).Rows...)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %d in two pages, %d at once", name, len(got), len(want))
+		}
+		q.After, q.At, q.From = nil, first.At, first.Base
+		if r := run(c.View, q); !reflect.DeepEqual(r.Rows, want) || r.Base != base {
+			t.Errorf("%s from entry %d: %d, want %d", name, r.Base, len(r.Rows), len(want))
+		}
+	}
+	old := query.Query{Select: []view.Field{view.Seq}, From: base - 1}
+	if _, err := query.Run(t.Context(), late, &old, query.Limits{}); !errors.As(err, new(*view.TooOldError)) {
+		t.Errorf("from before the view: %v", err)
 	}
 }

@@ -83,6 +83,7 @@ type Order struct {
 // Query is a question to one view. Without GroupBy and Aggregates it is answered with rows.
 type Query struct {
 	At         uint64       // the last entry that counts; 0: the last one applied
+	From       uint64       // the entry before the first that counts; 0: the earliest that the copy has
 	Select     []view.Field // of rows
 	Where      *Expr        // nil: all rows
 	GroupBy    []view.Field

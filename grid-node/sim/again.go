@@ -49,7 +49,7 @@ func (c *client) askAgain() {
 		return // about to be forgotten, when what was sent after it is applied
 	}
 	c.again[a.clientSeq] = a
-	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: a.clientSeq, Payload: fixOrder(a.key, "")}))
+	c.conn.send(wire.AppendSubmit(nil, partition, &wire.Submit{Slot: c.slot, Generation: c.gen, ClientSeq: a.clientSeq, Payload: c.w.fixOrder(a.key)}))
 }
 
 // toldAgain checks the answer to askAgain: it equals the first one.

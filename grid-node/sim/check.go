@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I19", "linearizable", "order", or another check
+	Invariant string // "I1".."I26", "linearizable", "order", or another check
 	At        int64  // true time, nanoseconds
 	Text      string
 }
@@ -40,6 +40,7 @@ type checker struct {
 	made        [2]map[uint64]uint64  // (epoch, seq) -> hash of the entry made there: before and after a restore
 	spoiled     bool                  // a process was given a wrong state
 	noticed     int                   // alarms about it
+	plain       map[uint64]plainRow   // hash of an entry -> what it is, in worlds with views
 	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
 	executions  map[uint64]execution  // hash of an entry -> what it did
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
@@ -170,6 +171,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 			return
 		}
 		made[key] = hash
+		w.keepPlain(hash, entry)
 		w.checkI21(p, seq, hash)
 		w.checkI24(p, seq, epoch)
 		w.checkExecution(p, seq, hash)

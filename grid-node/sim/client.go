@@ -174,7 +174,7 @@ func (c *client) submit() {
 	if w.chance(8) && !w.profile.retention.FreeDownstream { // a ClOrdID that is freed is free again
 		r.key = fmt.Sprintf("%s%d", shared, w.rng.IntN(20)) // another client may send it too
 	}
-	if r.message = fixOrder(r.key, ""); w.profile.match != nil {
+	if r.message = w.fixOrder(r.key); w.profile.match != nil {
 		r.message = c.matchMessage(r.key)
 	}
 	c.next++
@@ -368,6 +368,14 @@ func (c *client) find(clientSeq uint64) *request {
 		}
 	}
 	return nil
+}
+
+// fixOrder is the order with this ClOrdID.
+func (w *world) fixOrder(clOrdID string) []byte {
+	if w.profile.views != nil {
+		return variedOrder(clOrdID)
+	}
+	return fixOrder(clOrdID, "")
 }
 
 // fixOrder is a valid FIX 4.4 order with this ClOrdID, and with more fields at its end.

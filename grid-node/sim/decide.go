@@ -138,7 +138,7 @@ func (w *world) checkDecided(p *process, e *order.Entry, entry []byte) {
 		return
 	}
 	if unstamped(key) {
-		if w.profile.match == nil && !bytes.Equal(payload, fixOrder(key, "")) {
+		if w.profile.match == nil && !bytes.Equal(payload, w.fixOrder(key)) {
 			w.violation("decided", "entry %d is order %s, which was to stay as it is: %q", e.Seq, key, payload)
 		}
 		return
@@ -148,7 +148,7 @@ func (w *world) checkDecided(p *process, e *order.Entry, entry []byte) {
 		return // of an epoch before a restore
 	}
 	boot := committers[e.Epoch]
-	right := bytes.Equal(payload, stamped(key, boot, module))
+	right := bytes.Equal(payload, stampedMessage(w.fixOrder(key), boot, module))
 	if w.profile.match != nil { // messages of several kinds
 		right = bytes.Contains(payload, []byte("\x01"+stamp(boot, module)))
 	}

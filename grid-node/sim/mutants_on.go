@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
 // selectedOperator is set before any world runs and not changed while one does.
@@ -34,6 +35,9 @@ func Mutants() []replica.Mutant {
 			all = append(all, replica.Mutant{Name: m.Name, Breaks: m.Breaks})
 		}
 	}
+	for _, m := range view.Following() {
+		all = append(all, replica.Mutant{Name: m.Name, Breaks: m.Breaks})
+	}
 	return all
 }
 
@@ -50,6 +54,10 @@ func OfPairs(name string) bool { return name == operatorMutantList[mutLinkAhead]
 
 // SelectMutant breaks one of them from here on, in this process.
 func SelectMutant(name string) error {
+	if view.SelectMutant(name) {
+		selectedOperator = mutOperatorNone
+		return replica.SelectMutant("none")
+	}
 	for id := range operatorMutantList {
 		if id > 0 && operatorMutantList[id].Name == name {
 			selectedOperator = operatorMutantID(id)

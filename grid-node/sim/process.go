@@ -62,6 +62,7 @@ type process struct {
 	watchSeen    int          // apiServer.changes of the last one delivered
 	fenced       fenceMark    // when it first answered a link of a later term
 
+	view   *followed // nil before its first entry, and in worlds without views
 	log    logView
 	leased uint64 // reads it answered on its lease
 	// A lineage ended in the middle of a wake-up: its first replies were given before,
@@ -213,6 +214,7 @@ func (p *process) flush() {
 	p.w.checkStep(p)
 	p.w.checkI4Lease(p, config)
 	p.act()
+	p.followView()
 	p.awake = false
 }
 
@@ -332,6 +334,8 @@ func (p *process) end() {
 	if p.pod.proc == p {
 		p.pod.proc = nil
 	}
+	p.w.leaveViews(p)
+	p.endView()
 	p.st.Close()
 }
 

@@ -29,6 +29,8 @@ type Stats struct {
 	Delivered  uint64 // entries that reached a subscriber
 	Followed   uint64 // entries that reached a follower
 	Diverged   uint64 // followers told that they hold another history
+	Answers    uint64 // of whole questions to views
+	AskedOther uint64 // askers told that they hold another history
 	SinkFenced uint64 // writes the sink refused as of an older epoch
 	FixReports uint64 // reports of FIX sessions that reached a counterparty
 	FixHeld    uint64 // requests of gateways that were refused for now
@@ -58,6 +60,8 @@ func (s *Stats) add(o *Stats) {
 	s.Delivered += o.Delivered
 	s.Followed += o.Followed
 	s.Diverged += o.Diverged
+	s.Answers += o.Answers
+	s.AskedOther += o.AskedOther
 	s.SinkFenced += o.SinkFenced
 	s.FixReports += o.FixReports
 	s.FixHeld += o.FixHeld
@@ -106,6 +110,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
 	w.check.executions = map[uint64]execution{}
+	w.check.plain = map[uint64]plainRow{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
 		w.sinks = append(w.sinks, &sink{w: w, name: name})
@@ -127,12 +132,15 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addSubscriber()
 	w.addFollowers()
 	w.addFix()
+	w.addAskers()
 	return w
 }
 
 func (w *world) close() {
 	for _, p := range w.pods {
 		if p.proc != nil {
+			w.leaveViews(p.proc)
+			p.proc.endView()
 			p.proc.st.Close()
 		}
 	}

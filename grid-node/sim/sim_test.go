@@ -30,7 +30,7 @@ func TestSeeds(t *testing.T) {
 		m.Seeds = 42
 	}
 	sum := runSeeds(t, m)
-	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 {
+	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 || sum.Stats.Answers == 0 {
 		t.Errorf("no work was done in %d seeds: %+v", sum.Seeds, sum.Stats)
 	}
 }

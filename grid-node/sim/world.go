@@ -36,6 +36,7 @@ type world struct {
 
 	followers []*follower
 	fix       *fixWorld // nil: no FIX sessions
+	askers    []*asker
 	faults    faultCounts
 	healing   bool // no new faults, no chance events in the network
 

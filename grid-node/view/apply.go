@@ -51,7 +51,7 @@ func (v *View) apply(entry []byte) error {
 	}
 	v.putTime(c, offReceived, offReceivedBase, i, e.TimeNs, &c.zones[zoneReceived])
 	*at[uint16](c, offSession, i) = uint16(e.Session)
-	if e.Kind != order.KindOrder {
+	if e.Kind != order.KindOrder || v.blind {
 		*at[byte](c, offMsgType, i) = 0
 		put32(at[uint32](c, offHeir, i), 0)
 		v.ids.skip(c, i)

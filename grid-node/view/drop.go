@@ -124,6 +124,16 @@ func (v *View) seen() uint64 {
 	return seen
 }
 
+// inUse reports whether there is a snapshot.
+func (v *View) inUse() bool {
+	for i := range v.pins {
+		if v.pins[i].Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // reclaim takes back what no snapshot can see.
 func (v *View) reclaim() {
 	seen := v.seen()

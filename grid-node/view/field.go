@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -134,6 +135,9 @@ var standard = []Def{
 	{Field: State, Name: "State", Kind: Text, store: inStates},
 }
 
+// Standard are the fields that every view has.
+func Standard() []Def { return slices.Clone(standard) }
+
 // known reports whether a field is a standard one.
 func known(f Field) bool {
 	for i := range standard {
@@ -142,6 +146,19 @@ func known(f Field) bool {
 		}
 	}
 	return false
+}
+
+var extraKinds = map[string]Kind{"text": Text, "decimal": Decimal, "time": Time}
+
+// ParseExtra reads TAG:KIND or TAG:KIND:NAME.
+func ParseExtra(text string) (x Extra, err error) {
+	tag, rest, _ := strings.Cut(text, ":")
+	kind, name, _ := strings.Cut(rest, ":")
+	n, err := strconv.ParseUint(tag, 10, 32)
+	if k, ok := extraKinds[kind]; err == nil && ok {
+		return Extra{Tag: uint32(n), Kind: k, Name: name}, nil
+	}
+	return x, fmt.Errorf("value %q, allowed: TAG:KIND or TAG:KIND:NAME, KIND one of text, decimal, time, such as 5001:text:Desk", text)
 }
 
 func (x *Extra) check() error {

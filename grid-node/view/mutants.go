@@ -12,5 +12,12 @@ const (
 	mutStateEarly
 	mutRunEdge
 	mutFarIgnored
+	mutSkipsEntry // this one and those after it are of a Follower
+	mutAppliesUncommitted
+	mutDropsLate
+	mutDropsEarly
+	mutReadersForgotten
+	mutHistoryUnchecked
+	mutPageBase
 	mutants
 )

@@ -71,6 +71,13 @@ func (s *Snapshot) At() uint64 { return s.at }
 // Base returns the entry before the first of the snapshot.
 func (s *Snapshot) Base() uint64 { return s.base }
 
+// Begin lets the snapshot begin behind a later entry: its copy may hold rows that others have dropped.
+func (s *Snapshot) Begin(base uint64) {
+	if !mutant(mutPageBase) {
+		s.base = max(s.base, min(base, s.at))
+	}
+}
+
 // View returns the view.
 func (s *Snapshot) View() *View { return s.v }
 

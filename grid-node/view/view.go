@@ -53,6 +53,7 @@ type View struct {
 	first    uint64 // seq of the first row ever
 	next     uint64 // seq of the row that Apply makes
 	cur      *chunk // of next
+	blind    bool   // of a mutant: the row that Apply makes is empty
 	full     error  // nil while it takes rows
 	applied  atomic.Uint64
 	base     atomic.Uint64

@@ -95,7 +95,9 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		all = append(all, p)
 	}
 	flags := strings.Fields(b.nodeFlags)
+	viewFlags := []string{"--views", "1Gi", "--view-rows", "8388608"}
 	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
+		&grid.Grid{Label: cases.GridViews, Args: append(viewFlags, flags...), Dir: b.dir}, &grid.Grid{Label: cases.GridViewsBackup, Args: append([]string{"--view-copies", "backup"}, append(viewFlags, flags...)...), Dir: b.dir},
 		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir})
 	var use []system.System
 	for _, s := range all {

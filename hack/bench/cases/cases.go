@@ -151,7 +151,7 @@ func Standard() []Case {
 }
 
 // All are the standard cases and those measured on request only.
-func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Peers()) }
+func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers()) }
 
 // Names of systems that are measured where a case asks for them only.
 const (
@@ -159,6 +159,9 @@ const (
 	GridTLS = "grid-tls" // the grid with TLS
 	// GridScraped has its metrics read every second.
 	GridScraped = "grid-scraped"
+	// GridViews keeps views of the orders with every copy, GridViewsBackup with backups only.
+	GridViews       = "grid-views"
+	GridViewsBackup = "grid-views-backup"
 	// GridInsecure is without the peer key, so that nothing between nodes is sealed.
 	GridInsecure = "grid-insecure"
 )
@@ -184,7 +187,7 @@ func (c *Case) Uses(system string) bool {
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid
 	}
-	return system != GridTLS && system != GridScraped && system != GridInsecure
+	return system != GridTLS && system != GridScraped && system != GridViews && system != GridViewsBackup && system != GridInsecure
 }
 
 // TLS are the cases that show what TLS costs. On request only: CASES=tls.
@@ -193,6 +196,10 @@ func TLS() []Case { return besides("tls", Grid, GridTLS) }
 // Scrape are the cases that show what being observed costs. On request only:
 // CASES=scrape.
 func Scrape() []Case { return besides("scrape", Grid, GridScraped) }
+
+// Views are the cases that show what views of the orders cost orders, beside the grid without them. On request only:
+// CASES=views.
+func Views() []Case { return besides("views", Grid, GridViews, GridViewsBackup) }
 
 // Peers are the cases that show what it costs that nodes prove themselves and seal what they say. On request only:
 // CASES=peers.
