@@ -13,9 +13,12 @@ import (
 // chainDecider is a chain as the node has it.
 type chainDecider struct{ *function.Chain }
 
-func (c chainDecider) Decide(nowNs int64, msg []byte, f *order.Fields) replica.Decision {
-	out := c.Chain.Decide(nowNs, msg, f)
-	return replica.Decision{Message: out.Message, Fields: out.Fields, Reason: out.Reason, Text: out.Text}
+func (c chainDecider) Decide(nowNs int64, msg []byte, o *order.Order) replica.Decision {
+	out := c.Chain.Decide(nowNs, msg, o)
+	if out.Message == nil {
+		return replica.Decision{Reason: out.Reason, Text: out.Text}
+	}
+	return replica.Decision{Message: out.Message, Fields: out.Parsed.Fields}
 }
 
 func decider(tb testing.TB, stamp uint32, name string, bin []byte, opts function.Options) replica.Decider {
