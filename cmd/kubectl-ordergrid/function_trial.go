@@ -79,7 +79,7 @@ func (t *trial) orders(ctx context.Context, src load.Source) error {
 			continue
 		}
 		t.report.Orders++
-		o := function.Order{Time: time.Now().UnixNano(), Raw: row.Message, Places: parsed.Places()}
+		o := function.Order{Time: time.Now().UnixNano(), Raw: row.Message, Places: parsed.Places(), Parsed: &parsed}
 		if t.kind == function.Post {
 			o.Seq = uint64(t.report.Orders)
 			t.post(ctx, &o)

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -95,13 +96,16 @@ type Order struct {
 	Time   int64  // when the primary received it, in nanoseconds since 1970
 	Raw    []byte // the message, as order.Parse accepted it
 	Places uint64 // order.Fields.Places, or 0: makes finding its fields faster
+	// Parsed is what order.Parse found in Raw, or nil: then nothing has to be found for a
+	// module that names no tags.
+	Parsed *order.Order
 }
 
 // fill writes an order into an area.
 func (i *Instance) fill(area []byte, o *Order) {
 	le.PutUint64(area[areaSeq:], o.Seq)
 	le.PutUint64(area[areaTime:], uint64(o.Time))
-	spans := i.locator.Locate(o.Raw, o.Places)
+	spans := i.spansOf(o)
 	present := uint32(0)
 	quantity, ok := decimal(spans[0].Of(o.Raw))
 	if ok {
@@ -113,12 +117,7 @@ func (i *Instance) fill(area []byte, o *Order) {
 	}
 	le.PutUint64(area[areaQuantity:], uint64(quantity))
 	le.PutUint64(area[areaPrice:], uint64(price))
-	for k, s := range spans[2:firstSpan] {
-		area[areaMsgType+k] = 0
-		if s.Len > 0 {
-			area[areaMsgType+k] = o.Raw[s.Off]
-		}
-	}
+	i.fillLetters(area, o, spans)
 	le.PutUint32(area[areaPresent:], present)
 	at := uint32(areaData)
 	if i.module.payload {
@@ -141,6 +140,46 @@ func (i *Instance) fill(area []byte, o *Order) {
 	}
 	putSpan(area[areaOut:], 0, 0)
 	le.PutUint32(area[areaReason:], 0)
+}
+
+// fillLetters writes the values that are one character.
+func (i *Instance) fillLetters(area []byte, o *Order, spans []order.Span) {
+	if p := o.Parsed; p != nil {
+		area[areaMsgType], area[areaMsgType+1], area[areaMsgType+2], area[areaMsgType+3] = p.MsgType, p.Side, p.OrdType, p.TimeInForce
+		return
+	}
+	for k, s := range spans[2:firstSpan] {
+		area[areaMsgType+k] = 0
+		if s.Len > 0 {
+			area[areaMsgType+k] = o.Raw[s.Off]
+		}
+	}
+	if area[areaMsgType+3] == 0 {
+		area[areaMsgType+3] = '0' // Day, as order.Parse has it
+	}
+}
+
+// spansOf returns where the values are: of ownTags, then of the module's.
+func (i *Instance) spansOf(o *Order) []order.Span {
+	p := o.Parsed
+	if p == nil || len(i.module.tags) > 0 {
+		return i.locator.Locate(o.Raw, o.Places)
+	}
+	s := i.found[:]
+	s[0], s[1] = number(o.Raw, p.QtyOff), number(o.Raw, p.PriceOff)
+	s[firstSpan] = order.Span{Off: p.ClOrdIDOff, Len: uint16(p.ClOrdIDLen)}
+	s[firstSpan+1] = order.Span{Off: p.SymbolOff, Len: uint16(p.SymbolLen)}
+	s[firstSpan+2] = order.Span{Off: p.AccountOff, Len: uint16(p.AccountLen)}
+	return s
+}
+
+// number is the value that begins at off, 0 for none.
+func number(raw []byte, off uint16) (s order.Span) {
+	if off == 0 {
+		return s
+	}
+	n := bytes.IndexByte(raw[off:], order.SOH)
+	return order.Span{Off: off, Len: uint16(max(n, 0))}
 }
 
 func putSpan(b []byte, at, n uint32) {

@@ -48,6 +48,7 @@ func BenchmarkCall(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			i, o := load(b, c.bin, c.kind, c.opts), with(b)
+			o.Parsed = parsed(b, o.Raw) // as in the node
 			b.ReportAllocs()
 			for b.Loop() {
 				if f := call(i, b, o); f != None {

@@ -23,7 +23,7 @@ type Callback struct {
 // Outcome is what a chain decides. Slices are valid until its next call.
 type Outcome struct {
 	Message []byte       // nil: refused
-	Fields  order.Fields // of Message
+	Parsed  *order.Order // of Message
 	Reason  uint32       // of a refusal, as Decision
 	Text    []byte
 }
@@ -43,7 +43,7 @@ type Chain struct {
 	stamp   []Set // one that is set last, or none
 	stamper *Amender
 	layouts order.Layouts
-	order   order.Order
+	orders  [2]order.Order // of bufs
 	bufs    [2][]byte
 	turn    int
 	text    []byte
@@ -104,12 +104,13 @@ func (c *Chain) Digest() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Decide calls the functions with a message that order.Parse accepted, and with its fields.
-func (c *Chain) Decide(timeNs int64, msg []byte, f *order.Fields) Outcome {
-	out := Outcome{Message: msg, Fields: *f}
+// Decide calls the functions with a message that order.Parse accepted, and with what it
+// found.
+func (c *Chain) Decide(timeNs int64, msg []byte, parsed *order.Order) Outcome {
+	out := Outcome{Message: msg, Parsed: parsed}
 	for k := range c.links {
 		l := &c.links[k]
-		o := Order{Time: timeNs, Raw: out.Message, Places: out.Fields.Places()}
+		o := Order{Time: timeNs, Raw: out.Message, Places: out.Parsed.Places(), Parsed: out.Parsed}
 		d := l.inst.Decide(context.Background(), &o)
 		l.counts.Fuel += uint64(l.inst.Used())
 		if d.Verdict == Change && !c.change(l, &d, &out) {
@@ -118,7 +119,7 @@ func (c *Chain) Decide(timeNs int64, msg []byte, f *order.Fields) Outcome {
 		l.counts.add(&d)
 		if d.Fault != None {
 			if c.OnFault != nil {
-				c.OnFault(k, d.Fault, out.Message[out.Fields.ClOrdIDOff:][:out.Fields.ClOrdIDLen])
+				c.OnFault(k, d.Fault, out.Message[out.Parsed.ClOrdIDOff:][:out.Parsed.ClOrdIDLen])
 			}
 			l.err = nil
 			if d = l.OnError.Apply(d); d.Verdict == Refuse {
@@ -150,16 +151,17 @@ func (c *Chain) change(l *link, d *Decision, out *Outcome) bool {
 // set makes the message with the tags the next one, in the buffer that the present one is
 // not in.
 func (c *Chain) set(a *Amender, sets []Set, out *Outcome) bool {
-	buf, err := a.Amend(c.bufs[c.turn][:0], out.Message, out.Fields.Places(), sets)
+	buf, err := a.Amend(c.bufs[c.turn][:0], out.Message, out.Parsed.Places(), sets)
 	if err != nil {
 		return false
 	}
+	o := &c.orders[c.turn]
 	c.bufs[c.turn] = buf
-	if err := c.layouts.Parse(buf, &c.order); err != nil {
+	if err := c.layouts.Parse(buf, o); err != nil {
 		return false
 	}
 	c.turn = 1 - c.turn
-	out.Message, out.Fields = buf, c.order.Fields
+	out.Message, out.Parsed = buf, o
 	return true
 }
 

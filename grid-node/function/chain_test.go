@@ -30,13 +30,13 @@ func chain(tb testing.TB, stamp uint32, list ...Callback) *Chain {
 	return c
 }
 
-func fields(tb testing.TB, raw []byte) *order.Fields {
+func parsed(tb testing.TB, raw []byte) *order.Order {
 	tb.Helper()
 	var o order.Order
 	if err := order.Parse(raw, &o); err != nil {
 		tb.Fatal(err)
 	}
-	return &o.Fields
+	return &o
 }
 
 // sets are the instructions of a function that sets one tag.
@@ -77,15 +77,15 @@ func TestChain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ch := chain(t, c.stamp, c.list...)
 			for range 2 { // buffers are used again
-				out := ch.Decide(7, c.order, fields(t, c.order))
+				out := ch.Decide(7, c.order, parsed(t, c.order))
 				got := fmt.Sprint(out.Reason, " ", string(out.Text))
 				switch {
 				case out.Message == nil:
 				case bytes.Equal(out.Message, c.order):
 					got = "same"
 				default:
-					if *fields(t, out.Message) != out.Fields {
-						t.Errorf("fields %+v of %q", out.Fields, out.Message)
+					if *parsed(t, out.Message) != *out.Parsed {
+						t.Errorf("%+v of %q", out.Parsed, out.Message)
 					}
 					spans := order.NewLocator(1, 10001).Locate(out.Message, 0)
 					got = fmt.Sprintf("1=%s 10001=%s", spans[0].Of(out.Message), spans[1].Of(out.Message))
@@ -112,9 +112,9 @@ func TestChainCounts(t *testing.T) {
 		told = append(told, fmt.Sprintf("%d %s %s: %s", k, f, id, ch.Explain(k, f)))
 	}
 	good, large := with(t, set(38, "10")).Raw, with(t, set(38, "1001")).Raw
-	ch.Decide(1, good, fields(t, good))
-	ch.Decide(1, large, fields(t, large))
-	ch.Decide(1, good, fields(t, good))
+	ch.Decide(1, good, parsed(t, good))
+	ch.Decide(1, large, parsed(t, large))
+	ch.Decide(1, good, parsed(t, good))
 	id := string(order.NewLocator(11).Locate(good, 0)[0].Of(good))
 	want := []string{"1 bad result " + id + ": what it sets makes no valid order", "2 out of fuel " + id + ": out of fuel, it has 500"}
 	if want = append(want, want...); fmt.Sprint(told) != fmt.Sprint(want) {
@@ -167,7 +167,7 @@ func TestChainDoesNotAllocate(t *testing.T) {
 	finger := loaded(t, examples.FatFinger, Options{Config: []byte("quantity=1000")})
 	ch := chain(t, 10002, Callback{"finger", finger, Reject}, Callback{"desk", desk, Reject})
 	raw := with(t, set(38, "10"), set(1, "ACC-1")).Raw
-	f := fields(t, raw)
+	f := parsed(t, raw)
 	ok := true
 	if n := testing.AllocsPerRun(200, func() { ok = ok && ch.Decide(1, raw, f).Message != nil }); n != 0 || !ok {
 		t.Errorf("%v allocations, accepted %t", n, ok)

@@ -178,3 +178,19 @@ func TestAmendRefusesTheEnvelope(t *testing.T) {
 		}
 	}
 }
+
+// TestExampleManifestHasTheDigests: what docs/examples/functions deploys is what is there.
+func TestExampleManifestHasTheDigests(t *testing.T) {
+	b, err := os.ReadFile("../../docs/examples/functions/functions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"fat-finger.wasm": examples.FatFinger, "enrich-client.wasm": examples.EnrichClient,
+		"limits.txt": []byte("quantity=1000000\nvalue=50000000\n"), "desks.txt": []byte("ACCT-0042=DESK-7\n"),
+	} {
+		if want := fmt.Sprintf("key: %s, sha256: \"%x\"", name, sha256.Sum256(content)); !strings.Contains(string(b), want) {
+			t.Errorf("the manifest has not %s", want)
+		}
+	}
+}

@@ -61,9 +61,12 @@ func (f *functions) close() {
 }
 
 // Decide implements replica.Decider.
-func (f *functions) Decide(nowNs int64, msg []byte, fields *order.Fields) replica.Decision {
-	out := f.chain.Decide(nowNs, msg, fields)
-	return replica.Decision{Message: out.Message, Fields: out.Fields, Reason: out.Reason, Text: out.Text}
+func (f *functions) Decide(nowNs int64, msg []byte, o *order.Order) replica.Decision {
+	out := f.chain.Decide(nowNs, msg, o)
+	if out.Message == nil {
+		return replica.Decision{Reason: out.Reason, Text: out.Text}
+	}
+	return replica.Decision{Message: out.Message, Fields: out.Parsed.Fields}
 }
 
 // failed logs a failed call with the order's id.

@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +107,18 @@ func TestFunctionsDecide(t *testing.T) {
 	}
 }
 
+// linesWith are how many lines of a log have all of these.
+func linesWith(l *logged, all ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range strings.Split(l.b.String(), "\n") {
+		if !slices.ContainsFunc(all, func(s string) bool { return !strings.Contains(line, s) }) {
+			n++
+		}
+	}
+	return n
+}
+
 // TestHostileFunctionsAreCutOff: each harms the orders it was written for and no other.
 func TestHostileFunctionsAreCutOff(t *testing.T) {
 	files, err := filepath.Glob("../function/testdata/hostile/*.wasm")
@@ -124,6 +138,8 @@ func TestHostileFunctionsAreCutOff(t *testing.T) {
 		}
 		g.base.Functions.Pre = append(g.base.Functions.Pre, f)
 	}
+	var log logged
+	g.base.Log = slog.New(slog.NewTextHandler(&log, nil))
 	g.up()
 	const rounds = 15
 	var wg sync.WaitGroup
@@ -145,6 +161,20 @@ func TestHostileFunctionsAreCutOff(t *testing.T) {
 		if f.Failed != rounds {
 			t.Errorf("%s failed %d times, want %d", f.Name, f.Failed, rounds)
 		}
+	}
+	for _, f := range g.base.Functions.Pre {
+		n, id := linesWith(&log, "a function failed", "function="+f.Name+" "), linesWith(&log, "a function failed", "clOrdID="+f.Name+"-")
+		if n == 0 || n != id || n > rounds {
+			t.Errorf("%d lines are about %s, %d with the id of an order", n, f.Name, id)
+		}
+	}
+	g.onLoop(1, func() { // which had no orders: one line for all that fail in a wake-up
+		for range 5 {
+			g.nodes[1].data.parts.functions.failed(0, function.OutOfFuel, []byte("again"))
+		}
+	})
+	if n := linesWith(&log, "a function failed", "clOrdID=again"); n != 1 {
+		t.Errorf("%d lines about 5 orders at once, want 1", n)
 	}
 	for i := range g.nodes {
 		if n := g.nodes[i].alarmCounts()["TakeOver"]; n != 0 {

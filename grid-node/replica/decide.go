@@ -15,8 +15,9 @@ import (
 // decided anew when it is sent again, here or by the next primary. None is decided again
 // once it is an entry.
 type Decider interface {
-	// Decide returns the decision on a message with these fields. It may keep neither.
-	Decide(nowNs int64, msg []byte, f *order.Fields) Decision
+	// Decide returns the decision on a message and what order.Parse found in it. It may keep
+	// neither.
+	Decide(nowNs int64, msg []byte, o *order.Order) Decision
 }
 
 // Decision of a Decider. Slices are valid until its next call.
@@ -28,15 +29,15 @@ type Decision struct {
 }
 
 // decide asks the Decider. An order stays what its client knows it by.
-func (r *Replica) decide(msg []byte, f *order.Fields) Decision {
-	d := r.opt.Pre.Decide(r.now.Wall, msg, f)
+func (r *Replica) decide(msg []byte, o *order.Order) Decision {
+	d := r.opt.Pre.Decide(r.now.Wall, msg, o)
 	if d.Message == nil {
 		return d
 	}
 	switch {
 	case len(d.Message) > r.opt.Limits.MaxPayload:
 		return Decision{Reason: reasonOther, Text: textTooLong}
-	case !bytes.Equal(clOrdID(d.Message, &d.Fields), clOrdID(msg, f)):
+	case !bytes.Equal(clOrdID(d.Message, &d.Fields), clOrdID(msg, &o.Fields)):
 		return Decision{Reason: reasonOther, Text: textIdentity}
 	}
 	return d
@@ -62,7 +63,7 @@ func (r *Replica) mutateRetry(conn uint64, m *wire.Submit) bool {
 	if !mutant(mutDecidedAgain) || r.opt.Pre == nil || r.layouts.Parse(m.Payload, &r.order) != nil {
 		return false
 	}
-	d := r.decide(m.Payload, &r.order.Fields)
+	d := r.decide(m.Payload, &r.order)
 	if d.Message == nil {
 		r.rejectDecided(conn, m, &d)
 	}
@@ -74,8 +75,8 @@ func (r *Replica) mutateEntry(entry []byte, e *order.Entry) []byte {
 	if !mutant(mutDecidedOnBackup) || r.opt.Pre == nil || e.Kind != order.KindOrder {
 		return entry
 	}
-	fields := e.Fields // e is on the stack of its caller
-	d := r.opt.Pre.Decide(r.now.Wall, order.Payload(entry), &fields)
+	o := order.Order{Fields: e.Fields}
+	d := r.opt.Pre.Decide(r.now.Wall, order.Payload(entry), &o)
 	if d.Message == nil {
 		return entry
 	}

@@ -19,7 +19,7 @@ type scriptDecider struct {
 	order order.Order
 }
 
-func (s *scriptDecider) Decide(_ int64, msg []byte, f *order.Fields) replica.Decision {
+func (s *scriptDecider) Decide(_ int64, msg []byte, f *order.Order) replica.Decision {
 	s.calls++
 	id := string(msg[f.ClOrdIDOff:][:f.ClOrdIDLen])
 	s.n.w.logf("%s decides on %s, call %d", s.n.name(), id, s.calls)
@@ -33,7 +33,7 @@ func (s *scriptDecider) Decide(_ int64, msg []byte, f *order.Fields) replica.Dec
 	case strings.HasPrefix(id, "desk"):
 		return s.accept(with(msg, fmt.Sprintf("10001=%s.%d\x01", s.n.name(), s.calls)))
 	}
-	return replica.Decision{Message: msg, Fields: *f}
+	return replica.Decision{Message: msg, Fields: f.Fields}
 }
 
 func (s *scriptDecider) accept(msg []byte) replica.Decision {

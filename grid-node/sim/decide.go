@@ -57,7 +57,7 @@ func neverAccepted(key string) bool { return mix(key, 1)%25 == 0 }
 // unstamped reports whether an order with this ClOrdID stays as it is.
 func unstamped(key string) bool { return mix(key, 2)%4 == 0 }
 
-func (d *decider) Decide(_ int64, msg []byte, f *order.Fields) replica.Decision {
+func (d *decider) Decide(_ int64, msg []byte, f *order.Order) replica.Decision {
 	d.calls++
 	key := string(msg[f.ClOrdIDOff:][:f.ClOrdIDLen])
 	switch {
@@ -66,7 +66,7 @@ func (d *decider) Decide(_ int64, msg []byte, f *order.Fields) replica.Decision 
 	case mix(key, 3, d.boot, d.calls)%20 == 0:
 		return replica.Decision{Reason: 99, Text: []byte("not now")}
 	case unstamped(key):
-		return replica.Decision{Message: msg, Fields: *f}
+		return replica.Decision{Message: msg, Fields: f.Fields}
 	}
 	d.last = stampedMessage(msg, d.boot, d.module)
 	if err := order.Parse(d.last, &d.order); err != nil {
