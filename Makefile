@@ -230,6 +230,11 @@ clients-check: ## Clients of other languages: 50 primaries killed under load, ea
 	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check mypy==$(MYPY)
 	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v ./clients/...
 
+.PHONY: streams-check
+streams-check: ## Kill 20 primaries and 40 gateways under load: each WebSocket client has each order once; clients of other languages, and the console in a browser (minutes)
+	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check websockets==17.4
+	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_CHROMIUM=1 ORDERGRID_REQUIRE_PYTHON_WEBSOCKETS=1 ORDERGRID_STREAM_KILLS=20 $(GO) test -count 1 -timeout 60m -v ./cmd/order-gateway ./gateway/stream/...
+
 .PHONY: queries-check
 queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, and to broken views (minutes)
 	@ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -run RandomQuestions -v ./grid-node/query
@@ -247,7 +252,7 @@ limits-check: ## 5,000 seeds of the risk limits against naive ones, and broken l
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/limits
 
 .PHONY: check
-check: sim sim-mutants sinks-check fix-check clients-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
+check: sim sim-mutants sinks-check fix-check clients-check streams-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
 
 ##@ Cluster
 

@@ -1,5 +1,6 @@
 // Command order-gateway is a FIX acceptor before a grid: it takes orders of FIX sessions
-// and reports each once the grid has replicated it.
+// and reports each once the grid has replicated it. It also streams orders to WebSocket
+// clients.
 package main
 
 import (
@@ -21,10 +22,15 @@ reports each with an ExecutionReport once all in-sync copies of the grid hold it
 The numbers of the sessions are in the memory of this process: when it ends, counterparties
 reset their sessions (ResetSeqNumFlag=Y), and ask the grid for orders without a report.
 
-Who may log on is in the file of --sessions. Passwords are taken over TLS only.`,
+Who may log on is in the file of --sessions. Passwords are taken over TLS only.
+
+With --websocket it streams the grid's orders to WebSocket clients, and serves a console for
+browsers; who may read what is in the file of --websocket-clients. Without --sessions it does
+only that.`,
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.ErrOrStderr()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.runAll(cmd.Context(), cmd.ErrOrStderr()) },
 	})
 	f.add(root.Flags())
+	f.websocket.add(root.Flags())
 	return root
 }

@@ -22,6 +22,8 @@ func TestUsage(t *testing.T) {
 	byPassword := file("p.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "`+password+`"}]}`)
 	byCertificate := file("c.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`)
 	open := file("o.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`)
+	byToken := file("t.json", `{"clients": [{"name": "a", "tokenFile": "`+file("token", "s3cret-s3cret-s3cret")+`", "topics": ["orders.>"]}]}`)
+	byName := file("n.json", `{"clients": [{"name": "a", "certificate": "a", "topics": ["orders.>"]}]}`)
 	for _, c := range []struct {
 		args string
 		want string
@@ -34,6 +36,14 @@ func TestUsage(t *testing.T) {
 		{"--sessions " + byPassword + " --fix-tls-cert x --fix-tls-key y --fix-tls-ca z", "--fix-tls-cert, --fix-tls-key, --fix-tls-ca"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --log-level loud", "--log-level: value \"loud\""},
+		{"--websocket 127.0.0.1:0 --websocket-insecure-plain", "--websocket-clients, --websocket-rules"},
+		{"--websocket 127.0.0.1:0 --websocket-insecure-plain --websocket-clients /nowhere", "no such file"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken, "--websocket-tls-cert, --websocket-insecure-plain: both or none"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-tls-cert x", "both or none"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byName + " --websocket-insecure-plain", "allowed: TLS (--websocket-tls-cert"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-tls-cert x --websocket-tls-key y --websocket-tls-ca z", "--websocket-tls-key, --websocket-tls-ca"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-queued-bytes 1", "--websocket-queued-bytes: value 1, allowed: 1024 or more"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
 		{"more", "argument \"more\", allowed: flags only"},
 		{"--nothing", "unknown flag: --nothing"},
 	} {

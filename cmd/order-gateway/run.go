@@ -36,6 +36,8 @@ type flags struct {
 	tls       tlsflag.Flags
 	dial      time.Duration
 	level     string
+
+	websocket websocketFlags
 }
 
 func (f *flags) add(fl *pflag.FlagSet) {

@@ -118,7 +118,7 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 	}
 	msg := m.Payload
 	if r.opt.Pre != nil && !mutant(mutExecuteUndecided) {
-		d := r.decide(msg, f)
+		d := r.decide(msg, &r.order)
 		if d.Message == nil {
 			r.rejectDecided(conn, m, &d)
 			return

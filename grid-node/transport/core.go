@@ -36,6 +36,7 @@ type core struct {
 	cfg   Config
 	h     Handler
 	after Afterwards // h, if it is one
+	paced Paced      // h, if it is one
 	clock *Clock
 
 	conns    map[uint64]*Conn
@@ -56,7 +57,8 @@ type core struct {
 
 func newCore(cfg Config, h Handler) core {
 	after, _ := h.(Afterwards)
-	return core{cfg: cfg, h: h, after: after, clock: newClock(), conns: map[uint64]*Conn{}, turns: turns{left: cfg.Work, outLeft: cfg.Work}}
+	paced, _ := h.(Paced)
+	return core{cfg: cfg, h: h, after: after, paced: paced, clock: newClock(), conns: map[uint64]*Conn{}, turns: turns{left: cfg.Work, outLeft: cfg.Work}}
 }
 
 func (l *core) Clock() *Clock { return l.clock }
@@ -270,15 +272,37 @@ func (l *core) tick(now int64) bool {
 		return false
 	}
 	now = l.clock.Exact()
-	l.nextTick = now + int64(l.cfg.Tick)
 	if now >= l.sweepAt {
 		l.sweepAt = now + int64(250*time.Millisecond)
 		if !l.sweep(now) {
-			l.sweepAt = l.nextTick
+			l.sweepAt = now + int64(l.cfg.Tick)
 		}
 	}
 	l.h.OnTick()
+	l.nextTick = now + l.interval()
 	return true
+}
+
+// interval is the time to the next tick, in ns.
+func (l *core) interval() int64 {
+	if l.paced == nil {
+		return int64(l.cfg.Tick)
+	}
+	return int64(max(l.paced.Rest(), l.cfg.Tick))
+}
+
+// hasten brings the next tick forward if the handler wants it sooner than before this
+// wake-up, and returns in how many ns it is then; otherwise 0.
+func (l *core) hasten() int64 {
+	if l.paced == nil {
+		return 0
+	}
+	in := l.interval()
+	if l.clock.mono+in >= l.nextTick {
+		return 0
+	}
+	l.nextTick = l.clock.mono + in
+	return in
 }
 
 // sweep closes connections whose dial or output takes too long, and the largest ones while

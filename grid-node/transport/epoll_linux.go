@@ -136,12 +136,15 @@ func (l *epollLoop) Run() error {
 			l.servePatient()
 		}
 		if l.tick(l.clock.mono) {
-			setTimer(l.tickfd, int64(l.cfg.Tick))
+			setTimer(l.tickfd, l.interval())
 			if len(l.muted) > 0 {
 				l.unmute()
 			}
 		}
 		l.settle()
+		if in := l.hasten(); in > 0 {
+			setTimer(l.tickfd, in)
+		}
 		if l.share.resting && !l.masked {
 			l.rest()
 		}

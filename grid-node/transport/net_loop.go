@@ -84,8 +84,13 @@ func (l *netLoop) Run() error {
 			l.serveOthers(first)
 		}
 		l.stats.WakeUps++
-		l.tick(l.clock.mono)
+		if l.tick(l.clock.mono) && l.paced != nil {
+			ticker.Reset(time.Duration(l.interval()))
+		}
 		l.settle()
+		if in := l.hasten(); in > 0 {
+			ticker.Reset(time.Duration(in))
+		}
 		l.wokeUp()
 	}
 	return nil

@@ -66,6 +66,15 @@ type Afterwards interface {
 	OnWritten() (again bool)
 }
 
+// Paced is a Handler whose OnTick may come later than every Config.Tick, so that a process
+// with nothing to do sleeps.
+type Paced interface {
+	// Rest returns how long OnTick may stay away; below Config.Tick stands for that. It is
+	// asked after each wake-up, and must not be over 250 ms, in which time limits of
+	// connections are checked.
+	Rest() time.Duration
+}
+
 // Loop runs a Handler. Listen may be called before Run from any goroutine;
 // Dial only on the loop (from a Handler method or a posted function); Post, Stop
 // and Stats from anywhere.

@@ -17,7 +17,6 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
-	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
 
 // target is what a child measures. Its publish is called with the topics of one millisecond.
@@ -105,16 +104,16 @@ type streams struct {
 }
 
 func newServer(s *shape) (target, error) {
-	if err := transport.TuneScheduler(1); err != nil {
-		return nil, err
-	}
 	all, err := topics.ParsePattern(">")
 	if err != nil {
 		return nil, err
 	}
 	srv, err := server.New(server.Config{
 		Hub:   fanout.Config{Partitions: 1, RingBytes: 16 << 20},
-		Admit: func(*http.Request, *x509.Certificate) ([]topics.Pattern, error) { return []topics.Pattern{all}, nil },
+		Admit: func(*http.Request, *x509.Certificate) (*server.Grant, error) {
+			return &server.Grant{Topics: []topics.Pattern{all}}, nil
+		},
+		MaxOfOne: 10_000, MaxUnknown: 10_000,
 	})
 	return &streams{s: srv, shape: s}, err
 }

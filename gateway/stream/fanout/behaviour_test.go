@@ -37,6 +37,8 @@ func (l *log) Gap(_ uint32, g *Gap) {
 	}
 }
 
+func (l *log) Live(number uint32) { l.sent = append(l.sent, fmt.Sprintf("live %d", number)) }
+
 func (l *log) Close(reason error) { l.reason = reason }
 
 func small(t testing.TB, l Limits) *Hub {
@@ -331,6 +333,7 @@ type sink struct{ bytes int }
 func (s *sink) Buffered() int                         { return 0 }
 func (s *sink) Message(frame []byte, _ int, _ uint32) { s.bytes += len(frame) }
 func (s *sink) Gap(uint32, *Gap)                      {}
+func (*sink) Live(uint32)                             {}
 func (s *sink) Close(error)                           {}
 
 func benchHub(tb testing.TB, clients int) (*Hub, *sink) {
@@ -376,5 +379,87 @@ func BenchmarkPublish(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/delivery")
 			}
 		})
+	}
+}
+
+// A hub that begins in the middle of a log tells who comes from before that.
+func TestResumeFromBeforeTheHub(t *testing.T) {
+	h := small(t, Limits{})
+	h.Begin(0, Position{Seq: 100})
+	h.Begin(1, Position{Seq: 7})
+	publish(t, h, 0, 101, "t.a")
+	l := &log{}
+	token, err := ParseToken("3.p0:50,p1:7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Open(l, 0).Subscribe(Subscription{Number: 1, Pattern: pattern(t, "t.*"), Policy: Disconnect, Resume: &token}); err != nil {
+		t.Fatal(err)
+	}
+	h.Tick(time.Millisecond)
+	sent(t, l, "gap p0:50..100 0", "t.a=101")
+}
+
+// The last messages come first, then it is told that what follows is new. A ring with more than a share of messages takes
+// several ticks.
+func TestLastMessages(t *testing.T) {
+	h, err := New(Config{Lineage: 3, Partitions: 2, Encodings: []Encoding{testEncoding{'a'}}, RingBytes: 1 << 20, RingSlots: 8192})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := range uint64(3 * share) {
+		publish(t, h, int(seq%2), seq+1, "t."+string("abc"[seq%3]))
+	}
+	last := uint64(3 * share)
+	l := &log{}
+	k := h.Open(l, 0)
+	if _, err := k.Subscribe(Subscription{Number: 1, Pattern: pattern(t, "t.b"), Last: 2}); err != nil {
+		t.Fatal(err)
+	}
+	h.Tick(time.Millisecond)
+	publish(t, h, 0, last+1, "t.b")
+	h.Tick(2 * time.Millisecond)
+	sent(t, l, fmt.Sprintf("t.b=%d", last-4), fmt.Sprintf("t.b=%d", last-1), fmt.Sprintf("t.b=%d", last+1), "live 1")
+	publish(t, h, 0, last+2, "t.b")
+	if _, err := k.Subscribe(Subscription{Number: 2, Pattern: pattern(t, "t.z"), Last: 9}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		h.Tick(time.Duration(3+i) * time.Millisecond)
+	}
+	sent(t, l, fmt.Sprintf("t.b=%d", last+2), "live 2")
+	if !h.Idle() {
+		t.Error("nothing waits, and the hub is not idle")
+	}
+}
+
+// Many that resume look at a bounded part of the ring in a tick, all together, and each has its turn.
+func TestResumingIsBounded(t *testing.T) {
+	h, err := New(Config{Lineage: 3, Partitions: 1, Encodings: []Encoding{testEncoding{'a'}}, RingBytes: 1 << 20, RingSlots: 8192})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := range uint64(share) {
+		publish(t, h, 0, seq+1, "t.a")
+	}
+	const clients = 5 * shares
+	logs := make([]log, clients)
+	for i := range logs {
+		if _, err := h.Open(&logs[i], 0).Subscribe(Subscription{Number: 1, Pattern: pattern(t, "t.b"), Last: 9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := func() (n int) {
+		for i := range logs {
+			n += len(logs[i].sent)
+		}
+		return n
+	}
+	for tick, before := 1, 0; live() < clients; tick++ {
+		h.Tick(time.Duration(tick) * time.Millisecond)
+		if n := live() - before; n > shares || tick > 3*clients {
+			t.Fatalf("tick %d: %d looked at the whole ring, allowed: %d", tick, n, shares)
+		}
+		before = live()
 	}
 }

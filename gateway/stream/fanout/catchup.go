@@ -7,13 +7,20 @@ import (
 
 // catching is a subscription that reads the ring from its position.
 type catching struct {
-	next uint64     // in the ring; what is before was looked at, or has left it
-	at   []Position // of each partition: it has everything up to it
-	hold bool
+	next  uint64     // in the ring; what is before was looked at, or has left it
+	at    []Position // of each partition: it has everything up to it
+	hold  bool
+	begun bool // what the ring does not have was told
+	seek  int  // messages to go back by, before next is the first one: see Subscription.Last
+	live  bool // to be told Outlet.Live
 }
 
-// share is how many messages of the ring one subscription looks at in a tick.
-const share = 1024
+const (
+	// share is how many messages of the ring one subscription looks at in a tick.
+	share = 1024
+	// shares of all subscriptions together: those that resume may not keep new messages from the others.
+	shares = 8
+)
 
 // resume checks a token.
 func (h *Hub) resume(t *Token) (*catching, error) {
@@ -31,6 +38,34 @@ func (h *Hub) resume(t *Token) (*catching, error) {
 		k.at[p.Partition] = p.At
 	}
 	return k, nil
+}
+
+// lastOf begins the way back to the last n messages of a subscription. What is before them it did not ask for.
+func (h *Hub) lastOf(n int) *catching {
+	return &catching{at: append([]Position(nil), h.last...), next: h.ring.head, begun: true, seek: n, live: true}
+}
+
+// seekBack looks for the first of the last messages, a share of the ring at a time.
+func (h *Hub) seekBack(s *Sub) {
+	k := s.catch
+	for range share {
+		if h.left == 0 {
+			return
+		}
+		h.left--
+		if k.seek == 0 || k.next <= h.ring.tail {
+			k.seek = 0
+			return
+		}
+		k.next--
+		e := h.ring.entry(k.next)
+		m := h.ring.message(e, h.fields)
+		h.fields = m.Fields
+		if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {
+			k.seek--
+		}
+		k.at[e.partition] = e.before
+	}
 }
 
 // Missing returns what a subscription that resumes lacks and the ring does not have.
@@ -71,6 +106,23 @@ func (s *Sub) Fed(partition int, at Position) {
 	}
 }
 
+// Lost tells a subscription on hold that nothing up to the position can be had any more. It returns false when the client
+// has no room now: the same again, later.
+func (s *Sub) Lost(partition int, through Position) bool {
+	if s.catch == nil || !s.catch.hold || !s.catch.at[partition].Before(through) {
+		return true
+	}
+	if !s.client.room(gapSize) {
+		return false
+	}
+	s.client.hub.tell(s, &Gap{[]Range{{Partition: partition, After: s.catch.at[partition], Through: through}}})
+	s.catch.at[partition] = through
+	return true
+}
+
+// Gone reports whether the subscription has ended.
+func (s *Sub) Gone() bool { return s.gone }
+
 // Release ends the hold. What is still missing is told as a gap.
 func (s *Sub) Release() {
 	if s.catch != nil && s.catch.hold {
@@ -85,9 +137,13 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 	if k.hold {
 		return true, false
 	}
-	if k.next < h.ring.tail {
+	if k.seek > 0 {
+		h.seekBack(s)
+		return false, false
+	}
+	if !k.begun || k.next < h.ring.tail {
 		if missing := s.Missing(); len(missing) > 0 {
-			if s.policy == Disconnect && k.next > 0 {
+			if s.policy == Disconnect && k.begun {
 				c.close(fmt.Errorf("%w: what it resumes from left the ring", ErrTooSlow))
 				return true, false
 			}
@@ -99,13 +155,23 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 				k.at[r.Partition] = r.Through
 			}
 		}
-		k.next = h.ring.tail
+		k.next, k.begun = max(k.next, h.ring.tail), true
 	}
 	for range share {
 		if k.next == h.ring.head {
+			if k.live {
+				if !c.room(gapSize) {
+					return false, true
+				}
+				c.out.Live(s.number)
+			}
 			s.catch = nil
 			return true, false
 		}
+		if h.left == 0 {
+			return false, false
+		}
+		h.left--
 		e := h.ring.entry(k.next)
 		if p := e.partition; k.at[p].Before(e.at) {
 			m := h.ring.message(e, h.fields)
@@ -127,12 +193,14 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 type wheel struct {
 	slots [1024][]*Sub
 	at    int64 // milliseconds that are done
+	count int
 }
 
 func (w *wheel) add(s *Sub) {
 	ms := max(s.due/int64(time.Millisecond), w.at+1)
 	slot := &w.slots[ms%int64(len(w.slots))]
 	*slot = append(*slot, s)
+	w.count++
 }
 
 func (w *wheel) advance(now int64, due func(*Sub)) {
@@ -148,6 +216,7 @@ func (w *wheel) advance(now int64, due func(*Sub)) {
 			if s.due > now && !s.gone {
 				kept = append(kept, s)
 			} else {
+				w.count--
 				due(s)
 			}
 		}

@@ -24,6 +24,9 @@ const (
 // MaxFlush bounds Subscription.Flush.
 const MaxFlush = time.Minute
 
+// MaxLast bounds Subscription.Last.
+const MaxLast = 100_000
+
 // Subscription is what a client asks for.
 type Subscription struct {
 	Number  uint32 // of the client's choice, not in use by another of its subscriptions
@@ -31,7 +34,10 @@ type Subscription struct {
 	Filter  topics.Filter
 	Policy  Policy
 	Flush   time.Duration // messages are sent together that often; 0: at once
-	Resume  *Token        // nil: new messages only
+	Resume  *Token        // nil: new messages only, behind those of Last
+	// Last begins with the last messages of the ring that match, so many at most, all partitions together; then
+	// Outlet.Live is called. Not with Resume.
+	Last int
 	// Hold keeps the subscription from starting: the caller has missing messages read elsewhere, for Feed, and calls
 	// Release.
 	Hold bool
@@ -123,6 +129,8 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		return nil, fmt.Errorf("%w: patterns and filters take %d bytes, allowed: at most %d", ErrLimit, c.indexed+s.size, l.IndexBytes)
 	case w.Flush < 0 || w.Flush > MaxFlush || w.Flush%time.Millisecond != 0:
 		return nil, fmt.Errorf("flush interval of subscription %d is %s, allowed: 0 to %s in whole milliseconds", w.Number, w.Flush, MaxFlush)
+	case w.Last < 0 || w.Last > MaxLast || w.Last > 0 && w.Resume != nil:
+		return nil, fmt.Errorf("subscription %d begins with its last %d messages, allowed: 0 to %d, and 0 with a token", w.Number, w.Last, MaxLast)
 	case w.Policy > Disconnect:
 		return nil, fmt.Errorf("policy of subscription %d is %d, allowed: Drop, Conflate, Disconnect", w.Number, w.Policy)
 	}
@@ -132,6 +140,8 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 			return nil, err
 		}
 		s.catch.hold = w.Hold
+	} else if w.Last > 0 {
+		s.catch = h.lastOf(w.Last)
 	}
 	if _, literal := w.Pattern.First(); !literal && w.Filter.Terms() > 0 {
 		return nil, fmt.Errorf("pattern of subscription %d is %.80q, allowed: with a filter, one whose first token is neither * nor >", w.Number, w.Pattern)
@@ -204,6 +214,15 @@ func (h *Hub) remove(s *Sub) {
 	h.subs[s.id] = nil
 	h.free = append(h.free, s.id)
 	s.gone, s.gap, s.catch = true, nil, nil // the wheel and Client.ready pass over it
+}
+
+// Token returns where all partitions are.
+func (h *Hub) Token() Token {
+	t := Token{Lineage: h.cfg.Lineage, At: make([]PartitionPosition, len(h.last))}
+	for p := range h.last {
+		t.At[p] = PartitionPosition{p, h.last[p]}
+	}
+	return t
 }
 
 // Token returns what the subscription has been sent, for Subscription.Resume. After Conflate, resuming from it may send the

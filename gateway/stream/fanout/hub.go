@@ -47,6 +47,8 @@ type Outlet interface {
 	Message(frame []byte, slot int, number uint32)
 	// Gap tells a subscription what it misses at this place.
 	Gap(number uint32, g *Gap)
+	// Live tells a subscription that it has got its last messages: what follows is new.
+	Live(number uint32)
 	// Close ends the connection. The Hub has forgotten the client already.
 	Close(reason error)
 }
@@ -99,6 +101,8 @@ type Hub struct {
 	fields  []topics.Value
 	scratch []byte
 	clients int
+	left    int // messages of the ring that subscriptions may look at before the next tick
+	turn    int // who of the busy begins
 	stats   Stats
 }
 
@@ -248,13 +252,18 @@ func (h *Hub) shuffle(ids []uint32) {
 	}
 }
 
+// Idle reports whether nothing waits for the time: then Tick may come late. Publish ends it.
+func (h *Hub) Idle() bool { return len(h.busy) == 0 && h.wheel.count == 0 }
+
 // Tick tells the time: it flushes subscriptions that are due, and goes on with those that resume. now never goes back.
 func (h *Hub) Tick(now time.Duration) {
 	h.now = int64(now)
 	h.wheel.advance(h.now, h.due)
 	busy := h.busy
-	h.busy = nil
-	for _, c := range busy {
+	h.busy, h.left = nil, shares*share
+	h.turn++
+	for i := range busy {
+		c := busy[(i+h.turn)%len(busy)]
 		c.busy = false
 		h.drain(c)
 	}

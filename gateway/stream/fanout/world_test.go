@@ -41,6 +41,7 @@ type stream struct {
 	token  Token      // the hub's, some time ago
 	events []event
 	filter bool
+	live   bool
 }
 
 type event struct {
@@ -98,6 +99,13 @@ func (c *testClient) Gap(number uint32, g *Gap) {
 	}
 }
 
+func (c *testClient) Live(number uint32) {
+	if s := c.streams[number]; s.live || s.what.Last == 0 {
+		c.w.t.Fatalf("%s is live, again or without being asked for", s)
+	}
+	c.streams[number].live = true
+}
+
 func (c *testClient) Close(reason error) {
 	c.closed = reason
 	for _, s := range c.streams {
@@ -105,7 +113,7 @@ func (c *testClient) Close(reason error) {
 		if s.what.Policy != Conflate {
 			token = s.ownToken()
 		}
-		s.what.Resume, s.client, s.sub = &token, nil, nil
+		s.what.Resume, s.what.Last, s.client, s.sub = &token, 0, nil, nil
 	}
 	clear(c.streams)
 }
@@ -172,7 +180,35 @@ func (w *world) subscribe(t *rapid.T) {
 	s.start = slices.Clone(w.hub.last)
 	s.known = slices.Clone(s.start)
 	w.streams = append(w.streams, s)
+	s.what.Last = rapid.SampledFrom([]int{0, 0, 1, 5, 1000}).Draw(t, "last")
 	w.attach(t, s)
+	if s.what.Last > 0 {
+		w.goBack(t, s)
+	}
+}
+
+// goBack checks how far back a stream begins that asked for its last messages.
+func (w *world) goBack(t *rapid.T, s *stream) {
+	for s.sub.catch.seek > 0 {
+		w.hub.left = share
+		w.hub.seekBack(s.sub)
+	}
+	s.start = slices.Clone(s.sub.catch.at)
+	s.known = slices.Clone(s.start)
+	kept, given := 0, 0
+	for p, history := range w.history {
+		for i := range history {
+			if s.wants(&history[i]) && w.hub.evicted[p].Before(history[i].At) {
+				kept++
+			}
+			if s.wants(&history[i]) && s.start[p].Before(history[i].At) {
+				given++
+			}
+		}
+	}
+	if given != min(kept, s.what.Last) {
+		t.Fatalf("%s begins with %d messages, wanted are %d of %d", s, given, s.what.Last, kept)
+	}
 }
 
 // attach subscribes a stream at a client, from its token if it has been subscribed before.
@@ -197,7 +233,7 @@ func (w *world) leave(t *rapid.T, s *stream) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.what.Resume = &back
+	s.what.Resume, s.what.Last = &back, 0
 	if !s.client.c.Unsubscribe(s.what.Number) {
 		t.Fatalf("subscription %d is not there", s.what.Number)
 	}
@@ -221,6 +257,18 @@ func (w *world) resume(t *rapid.T, s *stream) {
 		return
 	}
 	for _, r := range s.sub.Missing() {
+		if rapid.Bool().Draw(t, "lost") && len(w.history[r.Partition]) > 0 {
+			through := rapid.SampledFrom(w.history[r.Partition]).Draw(t, "up to").At
+			if r.Through.Before(through) {
+				through = r.Through
+			}
+			if !s.sub.Lost(r.Partition, through) {
+				s.client.buffered = 0
+				if !s.sub.Lost(r.Partition, through) {
+					t.Fatal("an empty connection has no room for a gap")
+				}
+			}
+		}
 		for _, m := range w.history[r.Partition] {
 			if !r.Through.Before(m.At) && !s.sub.Feed(&m) { // those that it has are passed over
 				s.client.buffered = 0

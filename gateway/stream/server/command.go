@@ -22,6 +22,8 @@ type command struct {
 	Policy  string        `json:"policy"`
 	FlushMS int64         `json:"flush_ms"`
 	Resume  *string       `json:"resume"`
+	Last    int           `json:"last"`
+	Token   string        `json:"token"`
 }
 
 // reply is what a client is sent, but for messages.
@@ -30,9 +32,14 @@ type reply struct {
 	ID       uint32     `json:"id"`
 	Position string     `json:"position,omitempty"`
 	Ranges   []gapRange `json:"ranges,omitempty"`
+	Client   string     `json:"client,omitempty"`
+	Topics   []string   `json:"topics,omitempty"`
+	Status   rawJSON    `json:"status,omitempty"`
 	Code     string     `json:"code,omitempty"`
 	Error    string     `json:"error,omitempty"`
 }
+
+type rawJSON = json.RawMessage
 
 type gapRange struct {
 	Partition int    `json:"partition"`
@@ -78,10 +85,17 @@ func (c *conn) command(payload []byte) {
 		}
 	}
 	c.reply(&r)
+	if errors.Is(err, errLogin) {
+		c.end(ws.StatusPolicy, "login refused")
+	}
 }
 
 func (c *conn) execute(m *command) error {
 	switch m.Op {
+	case "login":
+		return c.login(m.Token)
+	case "status":
+		return c.status(m)
 	case "subscribe":
 		return c.subscribe(m)
 	case "unsubscribe", "position":
@@ -97,11 +111,11 @@ func (c *conn) execute(m *command) error {
 		c.reply(&r)
 		return nil
 	}
-	return fmt.Errorf("op is %.40q, allowed: subscribe, unsubscribe, position", m.Op)
+	return fmt.Errorf("op is %.40q, allowed: subscribe, unsubscribe, position, login, status", m.Op)
 }
 
 func (c *conn) subscribe(m *command) error {
-	w := fanout.Subscription{Number: m.ID, Flush: time.Duration(m.FlushMS) * time.Millisecond}
+	w := fanout.Subscription{Number: m.ID, Last: m.Last, Flush: time.Duration(m.FlushMS) * time.Millisecond}
 	if m.FlushMS < 0 || m.FlushMS > fanout.MaxFlush.Milliseconds() {
 		return fmt.Errorf("flush_ms is %d, allowed: 0 to %d", m.FlushMS, fanout.MaxFlush.Milliseconds())
 	}
@@ -109,7 +123,7 @@ func (c *conn) subscribe(m *command) error {
 	if w.Pattern, err = topics.ParsePattern(m.Topics); err != nil {
 		return err
 	}
-	if err := c.permits(w.Pattern); err != nil {
+	if err := c.grant.allows(w.Pattern); err != nil {
 		return err
 	}
 	stream, literal := w.Pattern.First()
@@ -134,25 +148,44 @@ func (c *conn) subscribe(m *command) error {
 		if err != nil {
 			return err
 		}
-		w.Resume = &token
+		w.Resume, w.Hold = &token, true
+	}
+	position := ""
+	if m.Last > 0 { // the end of what comes first, not its start
+		position = c.server.hub.Token().String()
 	}
 	s, err := c.client.Subscribe(w)
 	if err != nil {
 		return err
 	}
-	c.reply(&reply{Op: "subscribed", ID: m.ID, Position: s.Token().String()})
+	if position == "" {
+		position = s.Token().String()
+	}
+	c.reply(&reply{Op: "subscribed", ID: m.ID, Position: position})
+	if w.Hold {
+		c.server.history(s)
+	}
 	return nil
 }
 
-// permits returns why a client may not read all topics of a pattern, or nil.
-func (c *conn) permits(p topics.Pattern) error {
-	for _, allowed := range c.topics {
-		if allowed.Covers(p) {
-			return nil
-		}
+// statusPattern is StatusTopic.
+var statusPattern, _ = topics.ParsePattern(StatusTopic)
+
+func (c *conn) status(m *command) error {
+	if err := c.grant.allows(statusPattern); err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: topics are %.80q, allowed: within %s", errNotPermitted, p, c.topics)
+	if c.server.cfg.Status == nil {
+		return fmt.Errorf("%w: this listener has no status", errNotPermitted)
+	}
+	status := c.server.cfg.Status()
+	c.tc.Spend(len(status))
+	c.reply(&reply{Op: "status", ID: m.ID, Status: status})
+	return nil
 }
+
+// Live implements fanout.Outlet.
+func (c *conn) Live(number uint32) { c.reply(&reply{Op: "live", ID: number}) }
 
 // reply sends a JSON object.
 func (c *conn) reply(r *reply) {

@@ -2,11 +2,12 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
-	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 	"github.com/ordergrid/ordergrid/gateway/stream/ws"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
 )
@@ -16,40 +17,91 @@ type conn struct {
 	server   *Server
 	tc       *transport.Conn
 	client   *fanout.Client
-	topics   []topics.Pattern // that it may read
+	grant    *Grant // nil: it has not logged in
+	from     netip.Addr
 	decoder  ws.Decoder
 	since    int64 // Mono, of the connection or of what it sent last
 	pinged   int64
-	encoding int
 	at       int // in Server.clients
+	encoding uint8
+	stage    stage
 	ended    bool
 	closing  bool // a close frame was sent
 	lent     bool // in Server.lent
 }
 
+// stage of a connection.
+type stage uint8
+
+const (
+	turned  stage = iota // it was one too many
+	greeted              // it has to send its request
+	asked                // and to log in
+	granted
+	gone
+)
+
 // commandCost is a command's share of the loop's work, in bytes of answers: they are parsed, and each takes microseconds.
 const commandCost = 8 << 10
 
-var errYield = errors.New("other connections have their turn")
+var (
+	errYield   = errors.New("other connections have their turn")
+	errCrowded = errors.New("too many connections of this address have not logged in")
+)
+
+// settle takes a connection to a stage from which it is not unknown any more, or to the next before.
+func (c *conn) settle(to stage) {
+	s := c.server
+	if (c.stage == greeted || c.stage == asked) && to > asked {
+		if s.unknown[c.from]--; s.unknown[c.from] == 0 {
+			delete(s.unknown, c.from)
+		}
+	}
+	if c.stage == granted {
+		if s.named[c.grant.Client]--; s.named[c.grant.Client] == 0 {
+			delete(s.named, c.grant.Client)
+		}
+	}
+	c.stage = to
+}
 
 // greet answers the opening request.
 func (c *conn) greet(b []byte) (int, error) {
 	s := c.server
-	h, n, err := ws.ParseHandshake(b, &s.terms)
-	if refusal, ok := errors.AsType[*ws.Refusal](err); ok {
-		c.refuse(refusal)
+	r, n, err := ws.ParseRequest(b)
+	switch {
+	case err != nil:
+		c.refuse(err)
+		return len(b), nil
+	case r == nil:
+		return 0, nil
+	case s.cfg.Pages[r.URL.Path] != nil:
+		c.page(r, s.cfg.Pages[r.URL.Path])
 		return len(b), nil
 	}
-	if h == nil {
-		return 0, nil
-	}
-	allowed, err := s.cfg.Admit(h.Request, c.tc.Certificate())
+	h, err := s.terms.Accept(r)
 	if err != nil {
+		c.refuse(err)
+		return len(b), nil
+	}
+	g, err := s.cfg.Admit(r, c.tc.Certificate())
+	if err == nil && g == nil && s.cfg.Login == nil {
+		err = errors.New("the client is not known")
+	}
+	if err == nil && g != nil {
+		err = c.take(g)
+	}
+	if err != nil {
+		s.stats.Refused++
 		c.refuse(&ws.Refusal{Status: http.StatusForbidden, Reason: err.Error()})
 		return len(b), nil
 	}
-	c.topics, c.encoding = allowed, slices.Index(encodings, h.Subprotocol)
-	c.client = s.hub.Open(c, c.encoding)
+	if g == nil {
+		c.settle(asked)
+		s.await(c)
+	}
+	c.encoding = uint8(slices.Index(encodings, h.Subprotocol))
+	c.client = s.hub.Open(c, int(c.encoding))
 	c.at = len(s.clients)
 	s.clients = append(s.clients, c)
 	c.since = s.loop.Clock().Mono()
@@ -59,8 +111,35 @@ func (c *conn) greet(b []byte) (int, error) {
 	return n + more, err
 }
 
+// take lets a client in.
+func (c *conn) take(g *Grant) error {
+	s := c.server
+	if s.named[g.Client] >= s.cfg.MaxOfOne {
+		return fmt.Errorf("%w: connections of %.80q are %d, allowed: at most %d", fanout.ErrLimit, g.Client, s.named[g.Client]+1, s.cfg.MaxOfOne)
+	}
+	c.settle(granted)
+	c.grant = g
+	s.named[g.Client]++
+	return nil
+}
+
+// late ends a connection that did not do in time what it had to.
+func (c *conn) late() {
+	s := c.server
+	s.stats.Late++
+	if c.stage == greeted {
+		c.refuse(&ws.Refusal{Status: http.StatusRequestTimeout, Reason: fmt.Sprintf("no request within %s", s.cfg.Handshake)})
+		return
+	}
+	c.end(ws.StatusPolicy, fmt.Sprintf("no login within %s", s.cfg.Handshake))
+}
+
 // refuse answers over HTTP and closes.
-func (c *conn) refuse(r *ws.Refusal) {
+func (c *conn) refuse(err error) {
+	r, ok := errors.AsType[*ws.Refusal](err)
+	if !ok {
+		r = &ws.Refusal{Status: http.StatusBadRequest, Reason: err.Error()}
+	}
 	c.write(r.AppendRefusal(c.buffer()))
 	c.tc.CloseAfterFlush(r)
 }
@@ -170,6 +249,6 @@ func (c *conn) Message(frame []byte, slot int, number uint32) {
 	b := c.buffer()
 	at := len(b) + slot
 	b = append(b, frame...)
-	setNumber(b[at:], c.encoding, number)
+	setNumber(b[at:], int(c.encoding), number)
 	c.write(b)
 }

@@ -78,7 +78,7 @@ func TestBrowser(t *testing.T) {
 	wait("refused")
 	publish(t, s, 0, 1, "orders.A17.ACME.buy", "A17", "101.5")
 	wait(`{"op":"message","id":1,"partition":0,"at":"1","topic":"orders.A17.ACME.buy","data":{"price":"101.5"}}`)
-	s.Stop()
+	s.Stop("the test ends")
 	wait("closed 1001")
 }
 

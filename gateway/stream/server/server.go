@@ -1,7 +1,7 @@
 // Package server serves subscriptions over WebSocket: package ws on the sockets of grid-node/transport, with a fanout.Hub on
 // its loop. Sockets, TLS, SO_SNDBUF and the bounds of buffers are the transport's.
 //
-// It publishes what its owner gives it; nothing in this repository reads a grid's log into it yet.
+// It publishes what its owner gives it: gateway/stream/listener reads a grid's log into it.
 package server
 
 import (
@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 	"github.com/ordergrid/ordergrid/gateway/stream/ws"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // Config of a Server. Zero fields take the default.
@@ -23,20 +25,37 @@ type Config struct {
 	Streams map[string][]topics.Field // by the first token of topics: the fields that filters can be about
 	Paths   []string                  // default /stream
 	Origins []string                  // see ws.Terms
-	// Admit decides about a client by its request and its certificate (nil without one), and returns patterns of the topics
-	// it may read; none: nothing. An error is answered with 403 and its text. It is called on the loop and must not block.
-	Admit func(r *http.Request, cert *x509.Certificate) ([]topics.Pattern, error)
-	TLS   *transport.TLS // nil: plain TCP
-	Kind  transport.Kind
+	// Admit decides about a client by its request and its certificate (nil without one). An error is answered with 403 and
+	// its text. No grant and no error: the client has to log in. It is called on the loop and must not block.
+	Admit func(r *http.Request, cert *x509.Certificate) (*Grant, error)
+	// Login decides about a client by its token and certificate, on the loop likewise; nil: by Admit only.
+	Login func(token string, cert *x509.Certificate) (*Grant, error)
+	// Status is what the command status is answered with, an object of JSON, for clients that may read the topic
+	// StatusTopic; nil: the command is refused.
+	Status func() []byte
+	// History reads for a subscription what it resumes from and the ring does not have; nil: that is a gap. It is called on
+	// the loop and must not block; false: it has no room for one more, which is a gap too.
+	History func(*Held) bool
+	Pages   map[string]*Page // by path: what a GET that is no WebSocket is answered with
+	TLS     *transport.TLS   // nil: plain TCP
+	Kind    transport.Kind
 
 	MaxClients int           // default 10,000
+	MaxOfOne   int           // of them with a grant of the same name; default 1,000
+	MaxUnknown int           // connections of one address, or one /64 of IPv6, without a grant; default 64
 	MaxCommand int           // bytes; default 64 KiB
 	SendBuffer int           // SO_SNDBUF; default 32 KiB
 	MaxMemory  int           // bytes of all buffers of connections; default 256 MiB
-	Handshake  time.Duration // from the connection to the end of the opening request; default 5 s
+	Handshake  time.Duration // from the connection to the end of the opening request, and from there to the login; default 5 s
 	Ping       time.Duration // a client that sends nothing is pinged that often, and closed after three times that; default 30 s
 	WriteStall time.Duration // a client that takes nothing for so long is closed; default 60 s
 }
+
+// Defaults of Config.
+const (
+	DefaultHandshake  = 5 * time.Second
+	DefaultWriteStall = time.Minute
+)
 
 // Server is a listener of streams.
 type Server struct {
@@ -45,8 +64,13 @@ type Server struct {
 	hub      *fanout.Hub
 	terms    ws.Terms
 	started  int64
-	greeting []*conn // in order of arrival; those that are greeted are passed over
+	greeting []deadline // in order of time; those that are kept are passed over
+	unknown  map[netip.Addr]int
+	named    map[string]int
 	clients  []*conn // for pings; in no order
+	looked   int64   // when they were looked at last
+	stats    Stats
+	done     chan struct{} // closed when Run has ended
 	cursor   int
 	lent     []*conn  // whose buffer is taken back when it is sent
 	buffers  [][]byte // taken back
@@ -78,12 +102,14 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	def(&cfg.MaxClients, 10_000)
+	def(&cfg.MaxOfOne, 1000)
+	def(&cfg.MaxUnknown, 64)
 	def(&cfg.MaxCommand, 64<<10)
 	def(&cfg.SendBuffer, 32<<10)
 	def(&cfg.MaxMemory, 256<<20)
-	defD(&cfg.Handshake, 5*time.Second)
+	defD(&cfg.Handshake, DefaultHandshake)
 	defD(&cfg.Ping, 30*time.Second)
-	defD(&cfg.WriteStall, time.Minute)
+	defD(&cfg.WriteStall, DefaultWriteStall)
 	if len(cfg.Paths) == 0 {
 		cfg.Paths = []string{"/stream"}
 	}
@@ -92,7 +118,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, hub: hub, terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
+	if err := transport.TuneScheduler(1); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]int{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
 	s.loop, err = transport.New(cfg.Kind, transport.Config{
 		MaxConns: cfg.MaxClients, ReadBuffer: 16 << 10, MaxInput: ws.MaxRequest + cfg.MaxCommand + 32, MaxMemory: cfg.MaxMemory,
 		Work: 4 << 20, Tick: tick, WriteStall: cfg.WriteStall, TLS: cfg.TLS,
@@ -103,17 +132,45 @@ func New(cfg Config) (*Server, error) {
 // Listen starts to accept on a TCP address and returns the bound one. It is called before Run.
 func (s *Server) Listen(addr string) (net.Addr, error) { return s.loop.Listen(addr) }
 
-// Run serves until Stop. A process calls transport.TuneScheduler before.
-func (s *Server) Run() error { return s.loop.Run() }
+// Run serves until Stop.
+func (s *Server) Run() error {
+	defer close(s.done)
+	return s.loop.Run()
+}
 
-// Stop ends Run; clients are closed.
-func (s *Server) Stop() {
+// Stop ends Run; clients are closed with 1001 and the reason.
+func (s *Server) Stop(reason string) {
 	s.loop.Post(func() {
 		for _, c := range s.clients {
-			c.end(ws.StatusGoingAway, "the server stops")
+			c.end(ws.StatusGoingAway, reason)
 		}
 	})
 	s.loop.Stop()
+}
+
+// Review asks for each client whether it keeps what it was granted; one that does not is closed with 1008 and the reason.
+func (s *Server) Review(keep func(*Grant) bool, reason string) {
+	s.loop.Post(func() {
+		for _, c := range s.clients {
+			if c.grant != nil && !keep(c.grant) {
+				c.end(ws.StatusPolicy, reason)
+			}
+		}
+	})
+}
+
+// Do runs f with the hub, on the loop, and waits for it; false: the server ended.
+func (s *Server) Do(f func(*fanout.Hub)) bool {
+	ran := make(chan struct{})
+	if !s.Post(func(h *fanout.Hub) { f(h); close(ran) }) {
+		return false
+	}
+	select {
+	case <-ran:
+		return true
+	case <-s.done:
+		return false
+	}
 }
 
 // Post runs f with the hub, on the loop: to publish. It never blocks, and returns false after the server ended.
@@ -130,7 +187,27 @@ func (s *Server) OnOpen(tc *transport.Conn) {
 	c.decoder.Limits = ws.Limits{Message: s.cfg.MaxCommand, Fragments: 64}
 	tc.Tag = c
 	tc.SetSendBuffer(s.cfg.SendBuffer)
-	s.greeting = append(s.greeting, c)
+	c.from = webguard.Client(tc.Remote())
+	if s.unknown[c.from] >= s.cfg.MaxUnknown {
+		s.stats.Crowded++
+		tc.Close(errCrowded)
+		return
+	}
+	c.stage = greeted
+	s.unknown[c.from]++
+	s.await(c)
+}
+
+// await gives a connection time for what it has to do next.
+func (s *Server) await(c *conn) {
+	s.greeting = append(s.greeting, deadline{c, c.stage, s.loop.Clock().Mono() + int64(s.cfg.Handshake)})
+}
+
+// deadline is by when a connection has to be beyond a stage.
+type deadline struct {
+	c     *conn
+	stage stage
+	by    int64
 }
 
 // OnFrames implements transport.Handler.
@@ -149,6 +226,7 @@ func (s *Server) OnClose(tc *transport.Conn, _ error) {
 		return
 	}
 	c.ended = true
+	c.settle(gone)
 	if c.client != nil {
 		c.client.Close()
 		last := len(s.clients) - 1
@@ -168,25 +246,37 @@ func (s *Server) OnTick() {
 	s.hub.Tick(time.Duration(now - s.started))
 	s.takeBack()
 	for len(s.greeting) > 0 {
-		c := s.greeting[0]
-		waits := c.client == nil && !c.ended
-		if waits && now-c.since < int64(s.cfg.Handshake) {
+		d := s.greeting[0]
+		waits := d.c.stage == d.stage && !d.c.ended
+		if waits && now < d.by {
 			break
 		}
 		if waits {
-			c.refuse(&ws.Refusal{Status: http.StatusRequestTimeout, Reason: fmt.Sprintf("no request within %s", s.cfg.Handshake)})
+			d.c.late()
 		}
-		s.greeting[0] = nil
+		s.greeting[0] = deadline{}
 		s.greeting = s.greeting[1:]
 	}
 	// Each client is looked at twice in an interval.
-	for range len(s.clients)*int(tick)*2/int(s.cfg.Ping) + 1 {
+	for range int(min(int64(len(s.clients)), int64(len(s.clients))*(now-s.looked)*2/int64(s.cfg.Ping)+1)) {
 		if len(s.clients) == 0 {
 			break
 		}
 		s.cursor = (s.cursor + 1) % len(s.clients)
 		s.clients[s.cursor].keepAlive(now)
 	}
+	s.looked = now
+}
+
+// rest is how long the loop sleeps with nothing to do.
+const rest = 50 * time.Millisecond
+
+// Rest implements transport.Paced.
+func (s *Server) Rest() time.Duration {
+	if len(s.lent) == 0 && s.hub.Idle() {
+		return rest
+	}
+	return tick
 }
 
 // OnWakeEnd implements transport.Handler.

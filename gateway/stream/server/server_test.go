@@ -24,20 +24,17 @@ import (
 // start serves on loopback until the test ends. Header X-Topics, or topics of the query, is what a client may read.
 func start(t *testing.T, kind transport.Kind, change func(*Config)) (*Server, string) {
 	t.Helper()
-	if err := transport.TuneScheduler(1); err != nil {
-		t.Fatal(err)
-	}
 	cfg := Config{
 		Hub:     fanout.Config{Lineage: 3, Partitions: 2, RingBytes: 1 << 20},
 		Streams: map[string][]topics.Field{"orders": {{Name: "account", Type: topics.Text}, {Name: "price", Type: topics.Decimal}}},
 		Kind:    kind,
-		Admit: func(r *http.Request, _ *x509.Certificate) ([]topics.Pattern, error) {
+		Admit: func(r *http.Request, _ *x509.Certificate) (*Grant, error) {
 			text := cmp.Or(r.Header.Get("X-Topics"), r.URL.Query().Get("topics"))
 			if text == "" {
 				return nil, errors.New("no token, allowed: one of the grid")
 			}
 			p, err := topics.ParsePattern(text)
-			return []topics.Pattern{p}, err
+			return &Grant{Client: "test", Topics: []topics.Pattern{p}}, err
 		},
 	}
 	if change != nil {
@@ -54,7 +51,7 @@ func start(t *testing.T, kind transport.Kind, change func(*Config)) (*Server, st
 	done := make(chan error, 1)
 	go func() { done <- s.Run() }()
 	t.Cleanup(func() {
-		s.Stop()
+		s.Stop("the test ends")
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -189,7 +186,7 @@ func TestCommandsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{`{`, `"code":"invalid"`},
 		{`{"op":"subscribe","id":1,"topics":"orders.A17.>"}{}`, `more behind the object`},
-		{`{"op":"jump"}`, `op is \"jump\", allowed: subscribe, unsubscribe, position`},
+		{`{"op":"jump"}`, `op is \"jump\", allowed: subscribe, unsubscribe, position, login, status`},
 		{`{"op":"subscribe","colour":1}`, `unknown field`},
 		{`{"op":"subscribe","id":1,"topics":"orders..x"}`, `token 2 of pattern`},
 		{`{"op":"subscribe","id":1,"topics":"orders.>"}`, `"code":"not-permitted","error":"not permitted: topics are \"orders.>\", allowed: within [orders.A17.>]"`},

@@ -47,6 +47,20 @@ type Handshake struct {
 // ParseHandshake reads the opening request at the start of b. It returns how many bytes it has: 0 if it is not complete. An
 // error is a *Refusal.
 func ParseHandshake(b []byte, t *Terms) (*Handshake, int, error) {
+	r, n, err := ParseRequest(b)
+	if r == nil {
+		return nil, 0, err
+	}
+	h, err := t.Accept(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	return h, n, nil
+}
+
+// ParseRequest reads the head of a request at the start of b. It returns how many bytes it has: 0, and no request, if it is
+// not complete. An error is a *Refusal.
+func ParseRequest(b []byte) (*http.Request, int, error) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 && len(b) < MaxRequest {
 		return nil, 0, nil
@@ -59,11 +73,16 @@ func ParseHandshake(b []byte, t *Terms) (*Handshake, int, error) {
 	if err != nil {
 		return nil, 0, &Refusal{http.StatusBadRequest, "the request is not HTTP/1.1"}
 	}
+	return r, end, nil
+}
+
+// Accept checks a request. An error is a *Refusal.
+func (t *Terms) Accept(r *http.Request) (*Handshake, error) {
 	h := &Handshake{Request: r}
 	if err := h.check(t); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return h, end, nil
+	return h, nil
 }
 
 func (h *Handshake) check(t *Terms) error {

@@ -6,7 +6,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 
-/** Subscribes at the address given, prints each message without spaces, and closes behind as many as given. */
+/**
+ * Subscribes at the address given, prints each message without spaces, and closes behind as many as given. A third
+ * argument is a token, a fourth the topics.
+ */
 class Subscriber {
     public static void main(String[] args) throws Exception {
         int wanted = Integer.parseInt(args[1]);
@@ -47,12 +50,16 @@ class Subscriber {
                 closed.completeExceptionally(error);
             }
         };
-        WebSocket ws = HttpClient.newHttpClient().newWebSocketBuilder().subprotocols("ordergrid.json.v1")
-                .buildAsync(URI.create(args[0]), listener).get(30, TimeUnit.SECONDS);
+        WebSocket.Builder builder = HttpClient.newHttpClient().newWebSocketBuilder().subprotocols("ordergrid.json.v1");
+        if (args.length > 2) {
+            builder.header("Authorization", "Bearer " + args[2]);
+        }
+        String topics = args.length > 3 ? args[3] : "orders.*.BRK%2EB.>";
+        WebSocket ws = builder.buildAsync(URI.create(args[0]), listener).get(30, TimeUnit.SECONDS);
         ws.sendPing(ByteBuffer.wrap(new byte[] {1, 2, 3})).get(30, TimeUnit.SECONDS);
         // In fragments.
         ws.sendText("{\"op\":\"subscribe\",\"id\":1,", false).get(30, TimeUnit.SECONDS);
-        ws.sendText("\"topics\":\"orders.*.BRK%2EB.>\"}", true).get(30, TimeUnit.SECONDS);
+        ws.sendText("\"topics\":\"" + topics + "\"}", true).get(30, TimeUnit.SECONDS);
         System.out.println("closed " + closed.get(60, TimeUnit.SECONDS));
     }
 }

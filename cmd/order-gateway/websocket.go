@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/pflag"
+
+	"github.com/ordergrid/ordergrid/gateway/pages"
+	"github.com/ordergrid/ordergrid/gateway/stream/console"
+	"github.com/ordergrid/ordergrid/gateway/stream/listener"
+	"github.com/ordergrid/ordergrid/gateway/stream/server"
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/internal/command"
+	"github.com/ordergrid/ordergrid/internal/webguard"
+)
+
+// websocketFlags are those of the listener of streams.
+type websocketFlags struct {
+	listen  []string
+	clients string
+	rules   string
+	files   secure.Files
+	plain   bool
+	origins []string
+	console bool
+	backlog uint64
+	server  server.Config
+	http    string
+}
+
+func (w *websocketFlags) add(fl *pflag.FlagSet) {
+	fl.StringSliceVar(&w.listen, "websocket", nil, "addresses for WebSocket clients, separated by commas; empty: none. See docs/streams.md")
+	fl.StringVar(&w.clients, "websocket-clients", "", "JSON file of the clients, by token or certificate, and the topics that each may read; it is read again when it changes")
+	fl.StringVar(&w.rules, "websocket-rules", "", "file of rules as nodes have it (--authorization): a client whose certificate has the permission Watch may read all orders")
+	fl.StringVar(&w.files.Cert, "websocket-tls-cert", "", "PEM file of the certificate for WebSocket clients")
+	fl.StringVar(&w.files.Key, "websocket-tls-key", "", "PEM file of its private key")
+	fl.StringVar(&w.files.CA, "websocket-tls-ca", "", "PEM file of the authorities of clients' certificates")
+	fl.StringVar((*string)(&w.files.ClientAuth), "websocket-tls-client-auth", string(secure.NoClientCert), "none (a certificate that is presented has to be valid) or require")
+	fl.BoolVar(&w.plain, "websocket-insecure-plain", false, "WebSocket without TLS, for a network that is protected otherwise; tokens are then sent in the clear")
+	fl.StringSliceVar(&w.origins, "websocket-origin", nil, "origins of web pages that may connect beside the listener's own, like https://desk.example.com")
+	fl.BoolVar(&w.console, "websocket-console", true, "serve the console, a web page, at / of the same addresses")
+	fl.Uint64Var(&w.backlog, "websocket-backlog", 50_000, "entries of each partition's log that are read at the start, as far as the grid has them")
+	fl.IntVar(&w.server.Hub.RingBytes, "websocket-ring-bytes", 64<<20, "bytes of messages that are kept for clients that resume; older ones are read from the grid")
+	fl.IntVar(&w.server.MaxClients, "websocket-max-connections", 10_000, "connections at the same time")
+	fl.IntVar(&w.server.MaxOfOne, "websocket-client-connections", 1000, "of them of one client")
+	fl.IntVar(&w.server.MaxUnknown, "websocket-unknown-connections", 64, "of them of one address, before they have logged in")
+	fl.IntVar(&w.server.Hub.Limits.Subscriptions, "websocket-subscriptions", 1000, "subscriptions of a connection")
+	fl.IntVar(&w.server.Hub.Limits.Queued, "websocket-queued-bytes", 256<<10, "bytes of messages that wait for a slow connection; what is more is by the policy of the subscription")
+	fl.IntVar(&w.server.MaxMemory, "websocket-memory-bytes", 256<<20, "bytes of the buffers of all connections")
+	fl.DurationVar(&w.server.Handshake, "websocket-login-timeout", server.DefaultHandshake, "for the opening request, and for the login")
+	fl.DurationVar(&w.server.WriteStall, "websocket-write-timeout", server.DefaultWriteStall, "for a connection that takes nothing")
+	fl.StringVar(&w.http, "websocket-http", "", "address for /metrics, /healthz, /readyz and /status of this listener; empty for none")
+}
+
+// config reads the files, and refuses what would not protect the orders.
+func (w *websocketFlags) config() (listener.Config, error) {
+	cfg := listener.Config{Listen: w.listen, Backlog: w.backlog, Server: w.server}
+	bad := func(err error) (listener.Config, error) { return cfg, command.BadUsage(err) }
+	if w.clients == "" && w.rules == "" {
+		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both; without, nobody could read, or everybody`))
+	}
+	for _, b := range []struct {
+		flag   string
+		v, min int
+	}{{"ring-bytes", w.server.Hub.RingBytes, 1 << 20}, {"max-connections", w.server.MaxClients, 1}, {"client-connections", w.server.MaxOfOne, 1}, {"unknown-connections", w.server.MaxUnknown, 1},
+		{"subscriptions", w.server.Hub.Limits.Subscriptions, 1}, {"queued-bytes", w.server.Hub.Limits.Queued, 1 << 10}, {"memory-bytes", w.server.MaxMemory, 1 << 20}} {
+		if b.v < b.min {
+			return bad(fmt.Errorf("--websocket-%s: value %d, allowed: %d or more", b.flag, b.v, b.min))
+		}
+	}
+	var err error
+	if cfg.Access, err = listener.OpenAccess(w.clients, w.rules); err != nil {
+		return bad(fmt.Errorf("--websocket-clients, --websocket-rules: %w", err))
+	}
+	given := w.files.Cert != "" || w.files.Key != "" || w.files.CA != ""
+	switch {
+	case given == w.plain:
+		return bad(errors.New("--websocket-tls-cert, --websocket-insecure-plain: both or none is given, allowed: one of them"))
+	case w.plain && cfg.Access.NeedsCertificate():
+		return bad(errors.New("--websocket-insecure-plain: a client has a certificate, or --websocket-rules is given, allowed: TLS (--websocket-tls-cert, --websocket-tls-key, --websocket-tls-ca)"))
+	case given:
+		if cfg.TLS, err = secure.Load(w.files); err != nil {
+			return bad(fmt.Errorf("--websocket-tls-cert, --websocket-tls-key, --websocket-tls-ca, --websocket-tls-client-auth: %w", err))
+		}
+	}
+	cfg.Server.Origins = w.origins
+	cfg.Server.Hub.Limits.Buffered = min(32<<10, w.server.Hub.Limits.Queued)
+	if w.console {
+		cfg.Pages = console.Pages()
+	}
+	return cfg, nil
+}
+
+// runAll runs the listeners that are asked for, until ctx ends or one of them fails.
+func (f *flags) runAll(ctx context.Context, errOut io.Writer) error {
+	if len(f.websocket.listen) == 0 {
+		return f.run(ctx, errOut)
+	}
+	if f.sessions == "" {
+		return f.runWebSocket(ctx, errOut)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 2)
+	go func() { ended <- f.run(ctx, errOut) }()
+	go func() { ended <- f.runWebSocket(ctx, errOut) }()
+	first := <-ended
+	cancel()
+	return errors.Join(first, <-ended)
+}
+
+// runWebSocket serves streams, over a connection to the grid of its own.
+func (f *flags) runWebSocket(ctx context.Context, errOut io.Writer) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.level)); err != nil {
+		return command.BadUsage(fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level))
+	}
+	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
+	cfg, err := f.websocket.config()
+	if err != nil {
+		return err
+	}
+	g := &gateway{flags: f, log: log}
+	if err := g.connect(ctx); err != nil {
+		return err
+	}
+	defer g.grid.Close() //nolint:errcheck // it never fails
+	cfg.Client, cfg.Grid, cfg.Logger = g.grid, f.grid, log
+	l, err := listener.New(cfg)
+	if err != nil {
+		return err
+	}
+	if f.websocket.http != "" {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if err := servePages(ctx, log, f.websocket.http, l); err != nil {
+			return err
+		}
+	}
+	return l.Run(ctx)
+}
+
+// servePages serves what the listener tells of itself.
+func servePages(ctx context.Context, log *slog.Logger, addr string, l *listener.Listener) error {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), l.Collector())
+	ln, err := webguard.Listen(ctx, addr, webguard.Limits{})
+	if err != nil {
+		return fmt.Errorf("--websocket-http: %w", err)
+	}
+	log.Info("metrics and status are served", "address", ln.Addr().String())
+	go func() {
+		if err := pages.Serve(ctx, ln, pages.Handler(reg, l.NotReady, func() any { return l.Status() })); err != nil {
+			log.Error("metrics and status are not served any more", "error", err)
+		}
+	}()
+	return nil
+}

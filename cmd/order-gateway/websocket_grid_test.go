@@ -1,0 +1,406 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/internal/tail"
+)
+
+const testToken = "0123456789abcdef-all"
+
+// process is a running order-gateway with a listener WebSocket.
+type process struct {
+	cmd  *exec.Cmd
+	addr string
+	http string
+	said tail.Writer
+}
+
+var servedAt = regexp.MustCompile(`metrics and status are served" address=(\S+)`)
+
+var acceptedAt = regexp.MustCompile(`WebSocket clients are accepted" address=(\S+)`)
+
+// startGateway starts the program before a grid; it ends with the test. listen is an address.
+func startGateway(t *testing.T, g *testgrid.Grid, listen string, more ...string) *process {
+	t.Helper()
+	args := append([]string{"--endpoint", strings.Join(g.Endpoints, ","), "--websocket", listen}, more...)
+	if !strings.Contains(strings.Join(more, " "), "--websocket-clients") {
+		args = append(args, "--websocket-clients", clientsFile(t))
+	}
+	if !strings.Contains(strings.Join(more, " "), "--websocket-tls-cert") {
+		args = append(args, "--websocket-insecure-plain")
+	}
+	p := &process{cmd: exec.Command(testgrid.Program(t, "order-gateway"), args...)}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	addr := make(chan string, 1)
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			fmt.Fprintln(&p.said, lines.Text())
+			if m := servedAt.FindStringSubmatch(lines.Text()); m != nil {
+				p.http = m[1]
+			}
+			if m := acceptedAt.FindStringSubmatch(lines.Text()); m != nil {
+				select {
+				case addr <- m[1]:
+				default:
+				}
+			}
+		}
+		close(addr)
+	}()
+	select {
+	case p.addr = <-addr:
+	case <-time.After(time.Minute):
+	}
+	if p.addr == "" {
+		t.Fatalf("order-gateway accepts no clients:\n%s", p.said.String())
+	}
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+func clientsFile(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "clients.json")
+	text := fmt.Sprintf(`{"clients": [{"name": "all", "tokenFile": %q, "topics": ["orders.>", "grid.status"]}]}`, token)
+	for name, text := range map[string]string{token: testToken + "\n", file: text} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// subscriber is a client that comes back, at one gateway or another, until it has read what it wants.
+type subscriber struct {
+	name     string
+	gateways []*atomic.Pointer[process]
+	first    map[int]uint64 // positions when it subscribed first, by partition
+	last     map[int]uint64
+	lineage  string
+	got      map[int][]uint64
+	resumed  int
+	fault    error
+}
+
+type fromServer struct {
+	Op, At, Position, Code, Error string
+	Partition                     int
+	Ranges                        json.RawMessage
+}
+
+func (s *subscriber) token() string {
+	list := []string{}
+	for p := range len(s.last) {
+		list = append(list, fmt.Sprintf("p%d:%d", p, s.last[p]))
+	}
+	return s.lineage + "." + strings.Join(list, ",")
+}
+
+// run reads until done returns true of where it is.
+func (s *subscriber) run(ctx context.Context, done func(last map[int]uint64) bool) {
+	for n := 0; s.fault == nil && !done(s.last); n++ {
+		if ctx.Err() != nil {
+			s.fault = fmt.Errorf("it is at %v: %w", s.last, ctx.Err())
+			return
+		}
+		err := s.session(ctx, s.gateways[n%len(s.gateways)].Load(), done)
+		if err != nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// session is one connection. Its error means that it ended; a fault is the test's.
+func (s *subscriber) session(ctx context.Context, at *process, done func(map[int]uint64) bool) error {
+	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	c, _, err := websocket.Dial(dialing, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
+	if err != nil {
+		return err
+	}
+	defer c.CloseNow() //nolint:errcheck // it may be closed
+	subscribe := `{"op":"subscribe","id":7,"topics":"orders.>"}`
+	if s.last != nil {
+		subscribe = fmt.Sprintf(`{"op":"subscribe","id":7,"topics":"orders.>","resume":%q}`, s.token())
+		s.resumed++
+	}
+	for _, text := range []string{`{"op":"login","token":"` + testToken + `"}`, subscribe} {
+		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+			return err
+		}
+	}
+	for !done(s.last) {
+		reading, cancel := context.WithTimeout(ctx, time.Second)
+		_, b, err := c.Read(reading)
+		cancel()
+		if err != nil {
+			return err
+		}
+		var m fromServer
+		if err := json.Unmarshal(b, &m); err != nil {
+			s.fault = err
+			return err
+		}
+		if err := s.take(&m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *subscriber) take(m *fromServer) error {
+	switch {
+	case m.Op == "subscribed" && s.last == nil:
+		lineage, at, _ := strings.Cut(m.Position, ".")
+		s.lineage, s.first, s.last = lineage, map[int]uint64{}, map[int]uint64{}
+		for i, part := range strings.Split(at, ",") {
+			_, seq, _ := strings.Cut(part, ":")
+			n, err := strconv.ParseUint(seq, 10, 64)
+			if err != nil {
+				s.fault = err
+				return err
+			}
+			s.first[i], s.last[i] = n, n
+		}
+	case m.Op == "message":
+		seq, err := strconv.ParseUint(m.At, 10, 64)
+		if err != nil || seq <= s.last[m.Partition] {
+			s.fault = fmt.Errorf("got entry %s of p%d behind %d, %w", m.At, m.Partition, s.last[m.Partition], err)
+			return s.fault
+		}
+		s.last[m.Partition] = seq
+		s.got[m.Partition] = append(s.got[m.Partition], seq)
+	case m.Op == "error" && m.Code == "ahead":
+		return fmt.Errorf("the gateway is behind: %s", m.Error)
+	case m.Op != "welcome" && m.Op != "subscribed":
+		s.fault = fmt.Errorf("unexpected: %+v %s", m, m.Ranges)
+		return s.fault
+	}
+	return nil
+}
+
+// Gateways, primaries and other nodes are killed while orders come. Each client gets each order of the log once, in
+// the order of its partition, wherever it resumes.
+func TestGridStreamsOverDeaths(t *testing.T) {
+	rounds := 1
+	if n := os.Getenv("ORDERGRID_STREAM_KILLS"); n != "" {
+		var err error
+		if rounds, err = strconv.Atoi(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2+rounds)*time.Minute)
+	defer cancel()
+	g := testgrid.Run(t)
+	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	submit(t, c, "BEFORE", 50)
+
+	// The second one keeps so little that it has to read the grid's log for those who resume.
+	small := []string{"--websocket-backlog", "0", "--websocket-ring-bytes", "1048576", "--websocket-http", "127.0.0.1:0"}
+	var a, b atomic.Pointer[process]
+	a.Store(startGateway(t, g, "127.0.0.1:0"))
+	b.Store(startGateway(t, g, "127.0.0.1:0", small...))
+
+	load, stop := make(chan int), atomic.Bool{}
+	go func() {
+		n := 0
+		for ; !stop.Load(); n++ {
+			if _, err := c.Submit(ctx, testgrid.Order(fmt.Sprintf("STREAM-%d", n), 305)); err != nil {
+				t.Errorf("order %d: %v", n, err)
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		load <- n
+	}()
+	var ends atomic.Pointer[map[int]uint64]
+	done := func(last map[int]uint64) bool {
+		want := ends.Load()
+		if want == nil || last == nil {
+			return false
+		}
+		for p, seq := range *want {
+			if last[p] < seq {
+				return false
+			}
+		}
+		return true
+	}
+	var all sync.WaitGroup
+	var subscribers []*subscriber
+	for i := range 8 {
+		s := &subscriber{name: fmt.Sprint("subscriber ", i), gateways: []*atomic.Pointer[process]{&a, &b}, got: map[int][]uint64{}}
+		if i%2 == 1 {
+			s.gateways = []*atomic.Pointer[process]{&b, &a}
+		}
+		subscribers = append(subscribers, s)
+		all.Go(func() { s.run(ctx, done) })
+	}
+	for range rounds {
+		killPrimary(t, c, g)
+		time.Sleep(300 * time.Millisecond)
+		for _, at := range []*atomic.Pointer[process]{&a, &b} {
+			old := at.Load()
+			old.kill()
+			time.Sleep(200 * time.Millisecond)
+			if at == &a {
+				at.Store(startGateway(t, g, "127.0.0.1:0"))
+			} else {
+				at.Store(startGateway(t, g, "127.0.0.1:0", small...))
+			}
+		}
+		waitForCopies(t, c)
+	}
+	stop.Store(true)
+	n := <-load
+	logged, ended := orders(t, c)
+	ends.Store(&ended)
+	all.Wait()
+	// One who has nothing yet: what is before the gateway was started comes from the log of the grid.
+	whole := &subscriber{name: "one from the beginning", gateways: []*atomic.Pointer[process]{&b}, got: map[int][]uint64{}, lineage: subscribers[0].lineage,
+		first: map[int]uint64{}, last: map[int]uint64{0: 0, 1: 0}}
+	whole.run(ctx, done)
+	read := regexp.MustCompile(`\nordergrid_stream_history_messages_total (\d+)\n`).FindStringSubmatch(metricsOf(t, b.Load()))
+	if n, err := strconv.Atoi(read[1]); err != nil || n < 50 {
+		t.Errorf("the gateway read %d orders from the log for it, want all before its own start", n)
+	}
+	subscribers = append(subscribers, whole)
+	resumed := 0
+	for _, s := range subscribers {
+		if s.fault != nil {
+			t.Errorf("%s: %v", s.name, s.fault)
+			continue
+		}
+		resumed += s.resumed
+		for p, want := range logged {
+			for len(want) > 0 && want[0] <= s.first[p] {
+				want = want[1:]
+			}
+			if fmt.Sprint(s.got[p]) != fmt.Sprint(want) {
+				t.Errorf("%s got %d orders of p%d, the log has %d", s.name, len(s.got[p]), p, len(want))
+			}
+		}
+	}
+	if resumed < len(subscribers)*rounds {
+		t.Errorf("%d sessions were resumed, want more than one of each client in a round: the test shows nothing", resumed)
+	}
+	t.Logf("%d orders, %d clients, %d resumed sessions", n, len(subscribers), resumed)
+}
+
+func metricsOf(t *testing.T, p *process) string {
+	t.Helper()
+	r, err := http.Get("http://" + p.http + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close() //nolint:errcheck // it is read
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func submit(t *testing.T, c *client.Client, prefix string, n int) {
+	t.Helper()
+	for i := range n {
+		if _, err := c.Submit(t.Context(), testgrid.Order(fmt.Sprintf("%s-%d", prefix, i), 305)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// orders are the entries with orders in the log of each partition, and the last of each.
+func orders(t *testing.T, c *client.Client) (logged map[int][]uint64, ends map[int]uint64) {
+	t.Helper()
+	logged, ends = map[int][]uint64{}, map[int]uint64{}
+	for _, p := range c.Table() {
+		_, err := c.ReadLog(t.Context(), p.ID, "", 1, func(e client.LogEntry) error {
+			if e.Kind == order.KindOrder {
+				logged[int(p.ID)] = append(logged[int(p.ID)], e.Seq)
+				ends[int(p.ID)] = e.Seq
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return logged, ends
+}
+
+func killPrimary(t *testing.T, c *client.Client, g *testgrid.Grid) {
+	t.Helper()
+	pid, err := g.PIDOf(c.Table()[0].Primary.Address)
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Table()[0].Epoch
+	until(t, func() bool { return c.Refresh(t.Context()) == nil && c.Table()[0].Epoch > before })
+}
+
+func waitForCopies(t *testing.T, c *client.Client) {
+	t.Helper()
+	until(t, func() bool {
+		if c.Refresh(t.Context()) != nil {
+			return false
+		}
+		for _, p := range c.Table() {
+			if p.Primary.ID == "" || len(p.Members) < 2 || !p.Members[1].InSync {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come true within a minute")
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// @ts-check
+import {Blotter, columns, time} from "./blotter.js"
+import {GridMap, byID} from "./grid.js"
+import {Stream} from "./stream.js"
+
+/** @typedef {import("./blotter.js").Row} Row */
+
+const input = /** @param {string} id */ id => /** @type {HTMLInputElement} */ (byID(id))
+const map = new GridMap()
+const blotter = new Blotter({scroll: byID("scroll"), sizer: byID("sizer"), rows: byID("rows"), head: byID("head"), count: byID("count")}, show)
+
+const stream = new Stream({
+  onState(state, text) {
+    byID("state").dataset.state = state
+    byID("state").textContent = text
+    if (state === "open") begin()
+  },
+  onWelcome(client) { document.title = `OrderGrid console, ${client}` },
+  onRefused(text) {
+    byID("refusal").textContent = text
+    byID("login").hidden = false
+    byID("main").hidden = true
+    input("token").focus()
+  },
+  onMessage: m => blotter.add(m),
+  onGap(ranges) {
+    for (const r of ranges) {
+      const gap = `${r.count || "Some"} orders of p${r.partition} are missing here, behind entry ${r.after} up to ${r.through}`
+      blotter.add({partition: r.partition, at: r.through, topic: "", data: {}, gap})
+    }
+  },
+  onAnew: () => blotter.clear(),
+  onStatus: s => map.show(s),
+})
+
+function begin() {
+  byID("login").hidden = true
+  byID("refusal").textContent = ""
+  input("token").value = ""
+  if (byID("main").hidden) {
+    byID("main").hidden = false
+    byID("scroll").focus()
+  }
+}
+
+byID("login").addEventListener("submit", e => {
+  e.preventDefault()
+  byID("refusal").textContent = ""
+  stream.open(input("token").value.trim())
+})
+
+/** @param {HTMLElement} list @param {[string, string][]} pairs */
+function fill(list, pairs) {
+  list.replaceChildren(...pairs.filter(p => p[1]).flatMap(([name, value]) => {
+    const dt = document.createElement("dt")
+    const dd = document.createElement("dd")
+    dt.textContent = name
+    dd.textContent = value
+    return [dt, dd]
+  }))
+}
+
+/** @param {Row} r */
+function show(r) {
+  byID("detail").hidden = false
+  byID("detail-title").textContent = `${r.data.kind || "order"} ${r.data.clOrdID || ""}`
+  fill(byID("detail-fields"), [...columns.map(c => /** @type {[string, string]} */ ([c.title, c.cell(r)])),
+    ["replaces", r.data.origClOrdID || ""], ["OrdType (40)", r.data.ordType || ""], ["TimeInForce (59)", r.data.tif || ""], ["epoch", String(r.data.epoch ?? "")], ["topic", r.topic]])
+  const steps = []
+  for (const o of blotter.chain(r)) {
+    const at = `p${o.partition}/${o.at}`
+    steps.push(`${time(o.data.received)} ${o.data.kind} ${o.data.clOrdID} received by the primary`,
+      `replicated and committed as ${at}, epoch ${o.data.epoch}`,
+      `${time(new Date(o.arrived).toISOString())} here, by the clock of this page`)
+  }
+  byID("life").replaceChildren(...steps.map(text => {
+    const li = document.createElement("li")
+    li.textContent = text
+    return li
+  }))
+}
+
+function closeDetail() {
+  byID("detail").hidden = true
+  byID("scroll").focus()
+}
+
+function toggleTheme() {
+  const root = document.documentElement
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches
+  root.dataset.theme = dark ? "light" : "dark"
+  localStorage.setItem("theme", root.dataset.theme)
+}
+const kept = localStorage.getItem("theme")
+if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept
+
+function toggleHold() {
+  const held = byID("hold").getAttribute("aria-pressed") !== "true"
+  byID("hold").setAttribute("aria-pressed", String(held))
+  blotter.hold(held)
+}
+
+const help = /** @type {HTMLDialogElement} */ (byID("help"))
+byID("theme").addEventListener("click", toggleTheme)
+byID("hold").addEventListener("click", toggleHold)
+byID("help-open").addEventListener("click", () => help.showModal())
+byID("help-close").addEventListener("click", () => help.close())
+byID("detail-close").addEventListener("click", closeDetail)
+input("filter").addEventListener("input", () => blotter.setFilter(input("filter").value))
+
+/** @type {Record<string, () => void>} */
+const keys = {
+  "/": () => input("filter").focus(),
+  "j": () => blotter.move(1), "ArrowDown": () => blotter.move(1),
+  "k": () => blotter.move(-1), "ArrowUp": () => blotter.move(-1),
+  "PageDown": () => blotter.move(blotter.page()), "PageUp": () => blotter.move(-blotter.page()),
+  "Home": () => blotter.move(-Infinity), "End": () => blotter.move(Infinity),
+  "Enter": () => blotter.select(blotter.selected, true),
+  "Escape": closeDetail,
+  " ": toggleHold,
+  "t": toggleTheme,
+  "?": () => help.showModal(),
+}
+
+document.addEventListener("keydown", e => {
+  if (e.ctrlKey || e.metaKey || e.altKey || help.open || byID("main").hidden) return
+  const at = /** @type {HTMLElement} */ (e.target)
+  if (at === byID("filter")) {
+    if (e.key === "Escape") {
+      input("filter").value = ""
+      blotter.setFilter("")
+    }
+    if (e.key === "Escape" || e.key === "Enter" || e.key === "ArrowDown") {
+      e.preventDefault()
+      byID("scroll").focus()
+    }
+    return
+  }
+  if (at instanceof HTMLButtonElement && (e.key === "Enter" || e.key === " ")) return
+  const act = keys[e.key]
+  if (act) {
+    e.preventDefault()
+    act()
+  }
+})
+
+input("token").focus()

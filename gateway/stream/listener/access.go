@@ -1,0 +1,275 @@
+package listener
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergrid/ordergrid/gateway/stream/server"
+	"github.com/ordergrid/ordergrid/gateway/stream/topics"
+	"github.com/ordergrid/ordergrid/grid-node/access"
+)
+
+// Entry is a client in the file of clients. Its token is in a file of its own.
+type Entry struct {
+	Name        string   `json:"name"`        // for bounds and logs
+	TokenFile   string   `json:"tokenFile"`   // its first line is the token
+	Certificate string   `json:"certificate"` // DNS name or common name of the client's certificate
+	Topics      []string `json:"topics"`      // patterns of what it may read
+
+	grant server.Grant
+}
+
+// Access decides which client may read what: by a file of clients, by the rules of the grid's nodes for certificates, or
+// both. It is safe for concurrent use.
+type Access struct {
+	path  string
+	rules *access.File
+	known atomic.Pointer[clients]
+}
+
+// clients is the content of the file.
+type clients struct {
+	byToken map[[sha256.Size]byte]*Entry
+	entries []*Entry
+	sum     [sha256.Size]byte // of the file and the tokens
+}
+
+const (
+	maxClients = 4096
+	maxFile    = 4 << 20
+	minToken   = 16
+	maxToken   = 4096
+)
+
+// OpenAccess reads a file of clients, {"clients": [{...}, ...]}, and a file of rules as nodes have it (--authorization);
+// one of the two paths may be empty.
+func OpenAccess(path, rules string) (*Access, error) {
+	a := &Access{path: path}
+	if rules != "" {
+		if a.rules = access.Open(rules); a.rules.Err() != nil {
+			return nil, a.rules.Err()
+		}
+	}
+	a.known.Store(&clients{})
+	if path == "" {
+		return a, nil
+	}
+	c, err := readClients(path)
+	if err != nil {
+		return nil, err
+	}
+	a.known.Store(c)
+	return a, nil
+}
+
+// NeedsCertificate reports whether a client is known by its certificate.
+func (a *Access) NeedsCertificate() bool {
+	return a.rules != nil || slices.ContainsFunc(a.known.Load().entries, func(e *Entry) bool { return e.Certificate != "" })
+}
+
+// NeedsToken reports whether a client is known by a token, which must not be sent in the clear.
+func (a *Access) NeedsToken() bool { return len(a.known.Load().byToken) > 0 }
+
+// watch reads the files again until ctx ends, and calls changed when what is in use has changed, or failed with an error.
+func (a *Access) watch(ctx context.Context, every time.Duration, changed func(error)) {
+	if a.rules != nil {
+		go a.rules.Watch(ctx, every, func() { changed(a.rules.Err()) })
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		if a.path == "" {
+			continue
+		}
+		c, err := readClients(a.path)
+		switch {
+		case err != nil && !failed:
+			changed(err) // those before stay in use
+		case err == nil && c.sum != a.known.Load().sum:
+			a.known.Store(c)
+			changed(nil)
+		}
+		failed = err != nil
+	}
+}
+
+func readClients(path string) (*clients, error) {
+	raw, err := readAtMost(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Clients []*Entry `json:"clients"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if n := len(file.Clients); n == 0 || n > maxClients {
+		return nil, fmt.Errorf("%s: clients has %d entries, allowed: 1 to %d", path, n, maxClients)
+	}
+	c := &clients{byToken: map[[sha256.Size]byte]*Entry{}, entries: file.Clients}
+	sum := sha256.New()
+	sum.Write(raw)
+	for i, e := range file.Clients {
+		token, err := c.add(e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: clients[%d]: %w", path, i, err)
+		}
+		sum.Write(token[:])
+		e.grant.Identity = sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q", e.Name, token, e.Certificate, e.Topics))
+	}
+	sum.Sum(c.sum[:0])
+	return c, nil
+}
+
+func (c *clients) add(e *Entry) (token [sha256.Size]byte, err error) {
+	switch {
+	case e == nil || e.Name == "" || len(e.Name) > 128:
+		return token, errors.New("name is empty or longer than 128 bytes")
+	case e.TokenFile == "" && e.Certificate == "":
+		return token, errors.New("tokenFile and certificate are empty, allowed: one of them or both; a client without would be everybody")
+	case len(e.Topics) == 0:
+		return token, fmt.Errorf("topics is empty, allowed: patterns like orders.*.ACME.>, and %s", server.StatusTopic)
+	}
+	e.grant.Client = e.Name
+	for _, text := range e.Topics {
+		p, err := topics.ParsePattern(text)
+		if err != nil {
+			return token, err
+		}
+		e.grant.Topics = append(e.grant.Topics, p)
+	}
+	if e.TokenFile == "" {
+		return token, nil
+	}
+	raw, err := readAtMost(e.TokenFile, maxToken)
+	if err != nil {
+		return token, fmt.Errorf("tokenFile: %w", err)
+	}
+	line, _, _ := bytes.Cut(raw, []byte("\n"))
+	if line = bytes.TrimRight(line, "\r"); len(line) < minToken {
+		return token, fmt.Errorf("tokenFile: the first line of %s has %d bytes, allowed: a token of at least %d", e.TokenFile, len(line), minToken)
+	}
+	token = sha256.Sum256(line)
+	if other := c.byToken[token]; other != nil {
+		return token, fmt.Errorf("the token of %.80q is that of %.80q too, allowed: one of its own", e.Name, other.Name)
+	}
+	c.byToken[token] = e
+	return token, nil
+}
+
+func readAtMost(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, allowed: %d", path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}
+
+var (
+	errToken   = errors.New("the token is not known")
+	errUnknown = errors.New("neither a token nor a certificate of the request is known")
+)
+
+// admit decides about a client by its request: a token in the header Authorization, or its certificate. nil, nil: it may
+// log in.
+func (a *Access) admit(r *http.Request, cert *x509.Certificate) (*server.Grant, error) {
+	if h := r.Header.Get("Authorization"); h != "" {
+		scheme, token, _ := strings.Cut(h, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return nil, fmt.Errorf("scheme of the header Authorization is %.20q, allowed: Bearer", scheme)
+		}
+		return a.byToken(token, cert)
+	}
+	if cert != nil {
+		for _, e := range a.known.Load().entries {
+			if e.TokenFile == "" && e.is(cert) {
+				return &e.grant, nil
+			}
+		}
+		if g := a.byRules(cert); g != nil {
+			return g, nil
+		}
+	}
+	if !a.NeedsToken() {
+		return nil, errUnknown
+	}
+	return nil, nil
+}
+
+// byToken returns what the client of a token may do. Tokens are found by their hash: how long that takes says nothing of
+// them.
+func (a *Access) byToken(token string, cert *x509.Certificate) (*server.Grant, error) {
+	if len(token) > maxToken {
+		return nil, errToken
+	}
+	e := a.known.Load().byToken[sha256.Sum256([]byte(token))]
+	if e == nil {
+		return nil, errToken
+	}
+	if e.Certificate != "" && !e.is(cert) {
+		return nil, errToken
+	}
+	return &e.grant, nil
+}
+
+func (e *Entry) is(cert *x509.Certificate) bool {
+	return cert != nil && e.Certificate != "" && (cert.Subject.CommonName == e.Certificate || slices.Contains(cert.DNSNames, e.Certificate))
+}
+
+// everything is what the permission Watch allows.
+var everything = mustPatterns(Orders+".>", server.StatusTopic)
+
+func mustPatterns(list ...string) (out []topics.Pattern) {
+	for _, text := range list {
+		p, err := topics.ParsePattern(text)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// byRules returns what the rules of nodes allow: with the permission Watch, which lets a client follow the log, all topics
+// of orders.
+func (a *Access) byRules(cert *x509.Certificate) *server.Grant {
+	if a.rules == nil {
+		return nil
+	}
+	id := access.OfCertificate(cert, false)
+	if a.rules.Rules().Of(id)&access.Watch == 0 {
+		return nil
+	}
+	return &server.Grant{Client: id.Name(), Topics: everything, Identity: id}
+}
+
+// keeps reports whether a client that was let in would be let in with the same rights now.
+func (a *Access) keeps(g *server.Grant) bool {
+	if id, ok := g.Identity.(*access.Identity); ok {
+		return a.rules.Rules().Of(id)&access.Watch != 0
+	}
+	return slices.ContainsFunc(a.known.Load().entries, func(e *Entry) bool { return e.grant.Identity == g.Identity })
+}

@@ -1,0 +1,108 @@
+package listener
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ordergrid/ordergrid/internal/histogram"
+)
+
+// metrics export the listener as it is when they are gathered.
+type metrics struct {
+	l           *Listener
+	anew        atomic.Uint64
+	unpublished atomic.Uint64
+	fed         atomic.Uint64
+
+	mu     sync.Mutex
+	delays histogram.Histogram // from the receipt by the primary to the publishing
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("ordergrid_stream_"+name, help, labels, nil)
+}
+
+var (
+	descClients       = describe("clients", "WebSocket clients that are connected.")
+	descUnknown       = describe("unknown_connections", "Connections that have not logged in.")
+	descSubscriptions = describe("subscriptions", "Subscriptions of all clients.")
+	descWaiting       = describe("waiting_subscriptions", "Subscriptions for which messages wait: their flush interval has not ended, or their client is slow.")
+	descPublished     = describe("published_total", "Messages published, wanted by a client or not.")
+	descUnwanted      = describe("unwanted_total", "Messages published that no subscription wanted.")
+	descDelivered     = describe("delivered_total", "Messages delivered, to a subscription each.")
+	descConflated     = describe("conflated_total", "Messages replaced by a later one of their topic before they were sent.")
+	descDropped       = describe("dropped_total", "Messages not sent to a slow client and told in a gap.")
+	descGaps          = describe("gaps_total", "Gaps told.")
+	descEnded         = describe("disconnected_total", "Clients disconnected because they were slow, by their policy.")
+	descRefused       = describe("refused_total", "Clients and connections refused, by reason: login (token, certificate, or connections of the client), late (no request or login in time), crowd (connections of an address without a login), full (all connections, or the TLS handshake failed).", "reason")
+	descHistories     = describe("histories_total", "Subscriptions whose history was read from the grid, since it had left the ring.")
+	descFed           = describe("history_messages_total", "Orders read from the grid for them.")
+	descAnew          = describe("restarts_total", "Times all clients had to connect again, because a partition has another history or freed entries that were not read.")
+	descUnpublished   = describe("unpublished_total", "Orders that could not be published; each is in the log of the gateway.")
+	descSent          = describe("sent_bytes_total", "Bytes sent to clients.")
+	descRead          = describe("read_sequence", "Last log entry of a partition that was read.", "partition")
+	descLag           = describe("lag_entries", "Committed log entries that are known of and not read yet.", "partition")
+	descFailing       = describe("failing", "1 while the log of a partition cannot be read.", "partition")
+	descDelay         = describe("delay_seconds", "From the receipt of an order by the primary to its publishing here, by the clocks of both; without what was there when the gateway started.")
+)
+
+func newMetrics(l *Listener) *metrics { return &metrics{l: l} }
+
+func (m *metrics) observe(ns int64) {
+	m.mu.Lock()
+	m.delays.Observe(ns)
+	m.mu.Unlock()
+}
+
+// Collector exports the metrics of the Listener.
+func (l *Listener) Collector() prometheus.Collector { return l.metrics }
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descClients, descUnknown, descSubscriptions, descWaiting, descPublished, descUnwanted, descDelivered, descConflated, descDropped,
+		descGaps, descEnded, descRefused, descHistories, descFed, descAnew, descUnpublished, descSent, descRead, descLag, descFailing, descDelay} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	put := func(d *prometheus.Desc, t prometheus.ValueType, v uint64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, t, float64(v), labels...)
+	}
+	put(descAnew, prometheus.CounterValue, m.anew.Load())
+	put(descUnpublished, prometheus.CounterValue, m.unpublished.Load())
+	put(descFed, prometheus.CounterValue, m.fed.Load())
+	m.mu.Lock()
+	delays := m.delays
+	m.mu.Unlock()
+	out <- histogram.Metric(descDelay, &delays)
+	g := m.l.current.Load()
+	if g == nil {
+		return
+	}
+	if s, ok := g.server.Stats(); ok {
+		put(descClients, prometheus.GaugeValue, uint64(s.Hub.Clients))
+		put(descUnknown, prometheus.GaugeValue, uint64(s.Unknown))
+		put(descSubscriptions, prometheus.GaugeValue, uint64(s.Hub.Subscriptions))
+		put(descWaiting, prometheus.GaugeValue, uint64(s.Hub.Waiting))
+		for d, v := range map[*prometheus.Desc]uint64{descPublished: s.Hub.Published, descUnwanted: s.Hub.Unwanted, descDelivered: s.Hub.Delivered, descConflated: s.Hub.Conflated,
+			descDropped: s.Hub.Dropped, descGaps: s.Hub.Gaps, descEnded: s.Hub.Disconnected, descHistories: s.Histories, descSent: s.Transport.BytesOut} {
+			put(d, prometheus.CounterValue, v)
+		}
+		for reason, v := range map[string]uint64{"login": s.Refused, "late": s.Late, "crowd": s.Crowded, "full": s.Transport.Refused + s.Transport.NoTLS} {
+			put(descRefused, prometheus.CounterValue, v, reason)
+		}
+	}
+	for _, p := range g.parts {
+		read, failing := p.readTo.Load(), uint64(0)
+		if p.failure() != nil {
+			failing = 1
+		}
+		put(descRead, prometheus.GaugeValue, read, p.id.String())
+		put(descLag, prometheus.GaugeValue, max(p.commit.Load(), read)-read, p.id.String())
+		put(descFailing, prometheus.GaugeValue, failing, p.id.String())
+	}
+}
