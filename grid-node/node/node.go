@@ -46,7 +46,7 @@ func New(cfg Config) (*Node, error) {
 	n.identity = newIdentity(cfg)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	plan := planMemory(cfg.MemoryLimit, 1)
-	plan.orders -= n.cfg.viewMemory()
+	plan.orders -= n.cfg.viewMemory() + n.cfg.executionMemory()
 	var err error
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
