@@ -242,9 +242,10 @@ queries-check: ## 100,000 random questions to a view against a loop over its row
 	@cd e2e/sqlite && $(GO) vet ./... && ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -v .
 
 .PHONY: match-check
-match-check: ## 5,000 seeds of the matching engine against a naive one, byte for byte, and broken engines (minutes)
+match-check: ## 5,000 seeds of the matching engine against a naive one, byte for byte, broken engines, and 2,000 new seeds of the world match (minutes)
 	@ORDERGRID_MATCH_SEEDS=5000 $(GO) test -count 1 -timeout 60m -v -run OracleEveryByte ./grid-node/match
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/match
+	@$(GO) run ./grid-node/sim/cmd/sim --world match --seeds 2000 --from new
 
 .PHONY: limits-check
 limits-check: ## 5,000 seeds of the risk limits against naive ones, and broken limits (minutes)

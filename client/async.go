@@ -70,7 +70,7 @@ const enqueueLimit = 64 << 10
 
 // wakeReader makes sure that a goroutine reads answers for SubmitAsync.
 func (s *Session) wakeReader() {
-	if s.async == 0 && !s.closed {
+	if s.async == 0 && !s.closed && !s.listens() {
 		return
 	}
 	if !s.reader && !s.closed {
@@ -84,15 +84,19 @@ func (s *Session) wakeReader() {
 	}
 }
 
-// readLoop leads while asynchronous orders are unanswered and no synchronous caller leads. It lives
-// until Close.
+// listens reports whether the session reads when it waits for no answer: executions come at
+// any time.
+func (s *Session) listens() bool { return s.client.cfg.OnExecutions != nil && s.reads == 0 }
+
+// readLoop leads while asynchronous orders are unanswered, or the session listens, and no
+// synchronous caller leads. It lives until Close.
 func (s *Session) readLoop() {
 	w := newWaiter()
 	ctx := context.Background()
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	for !s.closed {
-		if s.async > 0 {
+		if s.async > 0 || s.listens() {
 			s.p.wait(ctx, &w, s.lookups.until())
 			continue
 		}

@@ -94,6 +94,16 @@ type Config struct {
 	// OnOutage is called after every outage of a session, on a goroutine of its
 	// own. Default: nothing is called; Outages() has the last ones.
 	OnOutage func(Outage)
+	// BySymbol routes orders by their symbol (tag 55) in place of their ClOrdID, as a grid
+	// that matches needs it: an order, and what cancels or replaces it, meet in one book.
+	BySymbol bool
+	// OnExecutions gets what happened to orders of this client's sessions in a grid that
+	// matches: those of a session in the order of the partition's log, each once per
+	// connection, behind the receipt of the order that caused them if that is the session's
+	// own. What happens while no connection is open is not among them: ReadExecutions has
+	// everything. It is called while the session is locked, so it must not call the session
+	// or the client, nor block.
+	OnExecutions func([]Execution)
 	// Logger gets reconnects (Info) and violations of the protocol (Error).
 	// Default: nothing is logged.
 	Logger *slog.Logger

@@ -140,6 +140,9 @@ func (s *Session) openSession(ctx context.Context, addr string, epoch, attempt u
 		return k, member, m, err
 	}
 	request := wire.AppendOpenSession(nil, s.partition, &wire.OpenSession{ReqID: 1, IDHi: s.id[0], IDLo: s.id[1], Epoch: epoch, Attempt: attempt})
+	if s.client.cfg.OnExecutions != nil {
+		request[5] |= wire.FlagExecutions
+	}
 	k, member, err := s.client.dialNode(ctx, s.io, addr, request)
 	if err != nil {
 		return nil, "", m, err

@@ -18,7 +18,7 @@ type LogEntry struct {
 // Order is a copy of the entry that may be kept, if it is an order's. It does not name the replica
 // that answered.
 func (e *LogEntry) Order(partition wire.PartitionID) (Order, bool) {
-	if e.Kind != order.KindOrder {
+	if !e.Kind.IsOrder() {
 		return Order{}, false
 	}
 	v := OrderView{partition: partition, entry: e.Bytes}

@@ -11,6 +11,13 @@ import (
 // modulo the number of the grid's partitions, and so the same one for all of the
 // grid's life. The message is not validated; the node does that.
 func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
+	if c.cfg.BySymbol {
+		symbol := valueOf(fix, symbolTag)
+		if len(symbol) == 0 {
+			return 0, &RejectError{Code: wire.CodeBadFIX, Tag: 55, Text: "not sent: the message has no Symbol to route by"}
+		}
+		return c.RouteClOrdID(symbol), nil
+	}
 	id := clOrdID(fix)
 	if len(id) == 0 {
 		return 0, &RejectError{Code: wire.CodeBadFIX, Tag: 11, Text: "not sent: the message has no ClOrdID to route by"}
@@ -18,22 +25,25 @@ func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
 	return c.RouteClOrdID(id), nil
 }
 
-// RouteClOrdID is the partition an order with this ClOrdID belongs to.
+// RouteClOrdID is the partition an order with this ClOrdID belongs to; with Config.BySymbol
+// it is that of a symbol.
 func (c *Client) RouteClOrdID(id []byte) wire.PartitionID {
 	return wire.PartitionID(order.HashClOrdID(id) % uint64(len(c.table.Load().parts)))
 }
 
-var clOrdIDTag = []byte("\x0111=")
+var clOrdIDTag, symbolTag = []byte("\x0111="), []byte("\x0155=")
 
 // clOrdID finds the value of tag 11 without parsing the rest; nil if there is
 // none. A message that hides "11=" in a data field can be routed to another
 // partition than its ClOrdID belongs to; GetByClOrdID asks the others too.
-func clOrdID(fix []byte) []byte {
-	i := bytes.Index(fix, clOrdIDTag)
+func clOrdID(fix []byte) []byte { return valueOf(fix, clOrdIDTag) }
+
+func valueOf(fix, tag []byte) []byte {
+	i := bytes.Index(fix, tag)
 	if i < 0 {
 		return nil
 	}
-	value := fix[i+len(clOrdIDTag):]
+	value := fix[i+len(tag):]
 	if end := bytes.IndexByte(value, 1); end >= 0 {
 		return value[:end]
 	}

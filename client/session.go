@@ -111,6 +111,9 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 	o.payload, o.submitted, o.deadline = fix, now, deadline
 	s.send(o)
 	s.push()
+	if s.listens() {
+		s.wakeReader()
+	}
 	for !o.done {
 		s.p.wait(ctx, &o.w, o.deadline)
 		if err := ctx.Err(); err != nil && !o.done {

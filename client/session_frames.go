@@ -23,6 +23,8 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 			return s.violation(c, "reject", err)
 		}
 		return s.onReject(c, &m)
+	case wire.TypeExecutions:
+		return s.onExecutions(c, frame)
 	case wire.TypeNotPrimary:
 		var m wire.NotPrimary
 		if err := wire.DecodeNotPrimary(frame, &m); err != nil {

@@ -31,7 +31,7 @@ func (v *OrderView) decode() *order.Entry {
 }
 
 func (v *OrderView) field(off uint16, n uint8) []byte {
-	fix := v.FIX()
+	fix := order.Payload(v.entry) // offsets count from there
 	return fix[off : int(off)+int(n) : int(off)+int(n)]
 }
 
@@ -68,7 +68,7 @@ func (v *OrderView) Account() []byte {
 func (v *OrderView) Side() byte { return v.decode().Fields.Side }
 
 // FIX is the message verbatim.
-func (v *OrderView) FIX() []byte { return order.Payload(v.entry) }
+func (v *OrderView) FIX() []byte { return order.Message(v.entry) }
 
 // Entry is the log entry, header included.
 func (v *OrderView) Entry() []byte { return v.entry }
@@ -107,7 +107,7 @@ func checkReply(request *wire.Get, reply *wire.GetReply) error {
 		return fmt.Errorf("GetReply.entry: %w", err)
 	case len(entry) != len(reply.Entry):
 		return fmt.Errorf("GetReply.entry: %d bytes follow the entry, allowed: none", len(reply.Entry)-len(entry))
-	case e.Kind != order.KindOrder:
+	case !e.Kind.IsOrder():
 		return fmt.Errorf("GetReply.entry: kind is %s, allowed: order", e.Kind)
 	case e.Seq > reply.CommitSeq:
 		return fmt.Errorf("GetReply.entry: seq is %d, allowed: at most GetReply.commitSeq, %d", e.Seq, reply.CommitSeq)

@@ -32,6 +32,7 @@ type serveFlags struct {
 	views                                                          viewFlags
 	log                                                            command.LogFlags
 	functions                                                      functionFlags
+	execution                                                      executionFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -116,6 +117,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.restore.add(fl)
 	f.views.add(fl)
 	f.functions.add(fl)
+	f.execution.add(fl)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	f.log.Register(fl, "json")
 	addFaults(fl)
@@ -194,7 +196,10 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 	if cfg.Functions, err = f.functions.options(); err != nil {
 		return nil, err
 	}
-	tuneRuntime(cfg.MemoryLimit)
+	if cfg.Execution, err = f.execution.options(); err != nil {
+		return nil, err
+	}
+	tuneRuntime(&cfg)
 	return node.New(cfg)
 }
 
@@ -229,11 +234,11 @@ func setArbiter(ctx context.Context, cfg *node.Config, f serveFlags) error {
 
 // tuneRuntime keeps garbage collection rare: orders are not on its heap, so the live heap is a few MiB and may grow
 // several times over before it is worth a pause. GOGC, if set, takes precedence.
-func tuneRuntime(limit int64) {
+func tuneRuntime(cfg *node.Config) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(node.HeapLimit(limit)) // the heap's share; orders are elsewhere
+		debug.SetMemoryLimit(cfg.HeapLimit()) // the heap's share; orders are elsewhere
 	}
 }

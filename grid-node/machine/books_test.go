@@ -132,8 +132,8 @@ func TestExecute(t *testing.T) {
 	if got := x.m.Books.Position().ExecSeq; got != 15 {
 		t.Errorf("position is %d, want 15", got)
 	}
-	if x.m.Books.Resting() != 0 {
-		t.Errorf("%d orders rest, want none", x.m.Books.Resting())
+	if n := x.m.Books.Resting(); n != 0 {
+		t.Errorf("%d orders rest, want none", n)
 	}
 }
 
@@ -233,8 +233,7 @@ func TestBooksSnapshot(t *testing.T) {
 	pending := 0
 	for seed := range uint64(12) {
 		x, r := newExchange(t), rand.New(rand.NewPCG(seed, 1))
-		copies := []*Machine{}
-		done := 0
+		copies, done := []*Machine{}, 0
 		for n := range 400 {
 			x.random(r, n)
 			if x.m.Digest() != x.m.Recount() {

@@ -184,7 +184,7 @@ func (l *changeLog) firstOrder(from, to uint64) {
 		base, _ := l.p.store.Base() // entries of a snapshot, or missing ones, are not held
 		for seq := max(from, base+1); seq <= to && c.firstOrder == 0; seq++ {
 			e := l.p.store.Get(seq)
-			if e != nil && order.Kind(e[4]) == order.KindOrder && uint64(binary.LittleEndian.Uint32(e[24:])) >= c.orderEpoch {
+			if e != nil && order.Kind(e[4]).IsOrder() && uint64(binary.LittleEndian.Uint32(e[24:])) >= c.orderEpoch {
 				c.firstOrder = l.p.loop.Clock().Mono()
 				l.awaitsOrder = false
 			}

@@ -91,6 +91,9 @@ type Config struct {
 	// Functions of users that the node calls; nil: none.
 	Functions *Functions
 
+	// Execution makes the grid's partitions match orders; nil: they store them.
+	Execution *Execution
+
 	// TLS makes the data port TLS 1.3, for clients, peers and heartbeats; nil is plain
 	// TCP.
 	TLS *secure.Identity
@@ -172,7 +175,7 @@ func (c *Config) fill() error {
 	if c.MemoryLimit < minMemory {
 		bad("memory-limit", c.MemoryLimit, "at least 64Mi")
 	}
-	if orders := planMemory(c.MemoryLimit, 1).orders - c.viewMemory() - c.functionMemory(); c.Prefault < 0 || c.Prefault > orders {
+	if orders := planMemory(c.MemoryLimit, 1).orders - c.viewMemory() - c.functionMemory() - c.executionMemory(); c.Prefault < 0 || c.Prefault > orders {
 		bad("prefault", c.Prefault, fmt.Sprintf("0..%d, what --memory-limit leaves to orders", orders))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
@@ -209,7 +212,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution())...)
 }
 
 func (c *Config) checkRetention() error {

@@ -30,7 +30,7 @@ func (p *partition) observeCommitted(seq uint64) {
 	var same uint64
 	for s := from; s <= seq; s++ {
 		entry := p.store.Get(s)
-		if entry == nil || order.Kind(entry[4]) != order.KindOrder { // nil: freed already
+		if entry == nil || !order.Kind(entry[4]).IsOrder() { // nil: freed already
 			continue
 		}
 		if t := order.Received(entry); t != at {

@@ -86,7 +86,7 @@ func (p *partition) peerFrame(l *link, t wire.Type, frame []byte) {
 	all := p.all
 	all.ev = replica.Event{Kind: replica.EventPeerFrame, Frame: frame}
 	switch t {
-	case wire.TypePrepare:
+	case wire.TypePrepare, wire.TypePrepareExec:
 		l.conn.Urgent()
 	case wire.TypePrepareAck:
 		p.observeAck(frame)

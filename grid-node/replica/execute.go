@@ -62,6 +62,7 @@ func (x *Execution) fill() error {
 type execution struct {
 	defined        int      // instruments of the options that were found in the log
 	pushes         []execOf // scratch
+	wants          bool     // the OpenSession at hand asks for executions
 	execDifferedAt int64    // when a difference was last reported, 0 for never
 }
 

@@ -19,8 +19,8 @@ type execOf struct {
 	at    uint64 // among all
 }
 
-// pushExecutions sends what an entry did to the sessions that have a connection here; with
-// only, to that connection alone.
+// pushExecutions sends what an entry did to the sessions that have a connection here, and
+// asked for it; with only, to that connection alone.
 func (r *Replica) pushExecutions(seq uint64, only uint64) {
 	first, n := r.execs.of(seq)
 	list := r.pushes[:0]
@@ -49,8 +49,9 @@ func (r *Replica) pushTo(seq uint64, list []execOf, only uint64) {
 	if !open {
 		return
 	}
-	conn := r.seats.at(slot).conn
-	if conn == 0 || only != 0 && conn != only {
+	seat := r.seats.at(slot)
+	conn := seat.conn
+	if conn == 0 || !seat.wants || only != 0 && conn != only {
 		return
 	}
 	r.text = r.text[:0]

@@ -14,6 +14,7 @@ type seat struct {
 	conn     uint64 // the connection that opened it last, 0 for none since the take-over
 	client   uint64 // its client, see evict.go
 	attempt  uint64 // of that OpenSession
+	wants    bool   // and it asked for executions
 }
 
 // SessionBytes returns the memory of a session with this window, for store.Options: its
@@ -46,6 +47,7 @@ func (r *Replica) openSession(conn, client uint64, frame []byte) error {
 	if r.refusesClients(conn, wire.TypeOpenSession, m.ReqID, 0) {
 		return nil
 	}
+	r.wants = frame[5]&wire.FlagExecutions != 0
 	id := [2]uint64{m.IDHi, m.IDLo}
 	if slot, ok := r.live.Sessions.SlotOf(id); ok {
 		r.reopen(conn, client, &m, slot)
@@ -88,6 +90,7 @@ func (r *Replica) logSession(conn, client uint64, m *wire.OpenSession, slot uint
 		r.count.SessionsEvicted++
 	}
 	r.seats.at(slot).bind(conn, m)
+	r.seats.at(slot).wants = r.wants
 	r.seats.own(slot, client)
 }
 
@@ -101,6 +104,7 @@ func (r *Replica) reopen(conn, client uint64, m *wire.OpenSession, slot uint32) 
 		return
 	}
 	r.seats.own(slot, client)
+	seat.wants = r.wants
 	if s.Touched > r.commit {
 		if p := r.primary.pend.at(s.Touched); p.seq == s.Touched && p.kind == pendingOpen {
 			p.conn, p.requestID = conn, reqID

@@ -142,7 +142,7 @@ func (a *asker) ask() {
 func (a *asker) failed(p *process, err error) {
 	var old *view.TooOldError
 	if !errors.As(err, &old) {
-		a.w.violation("I26", "%s refuses a question: %v", p.name, err)
+		a.w.violation("I29", "%s refuses a question: %v", p.name, err)
 	}
 	a.pages = 0
 }
@@ -150,7 +150,7 @@ func (a *asker) failed(p *process, err error) {
 // diverged: an entry that is committed in the process's lineage is not of another history.
 func (a *asker) diverged(p *process, seq, hash uint64) {
 	if t := a.w.shown(p.lineage()); hash != 0 && t.hashAt(seq) == hash {
-		a.w.violation("I26", "%s tells an asker that entry %d, which is committed in lineage %d, is of another history", p.name, seq, p.lineage())
+		a.w.violation("I29", "%s tells an asker that entry %d, which is committed in lineage %d, is of another history", p.name, seq, p.lineage())
 	}
 	a.w.stats.AskedOther++
 	a.pages = 0
@@ -174,7 +174,7 @@ func (a *asker) later() {
 		done, err := q.exec.Step(askStep)
 		switch {
 		case err != nil:
-			w.violation("I26", "%s answers with an error: %v", q.p.name, err)
+			w.violation("I29", "%s answers with an error: %v", q.p.name, err)
 		case !done:
 			a.later()
 			return
@@ -214,13 +214,13 @@ func (a *asker) page(q *asking) {
 	seq, hash := a.mustSee()
 	switch {
 	case at.seq > 0 && (at.hash == 0 || t.hashAt(at.seq) != at.hash):
-		w.violation("I26", "%s answers about entry %d with hash %016x; %d entries of lineage %d are committed, that one with %016x", p.name, at.seq, at.hash, len(t.hashes), at.lineage, t.hashAt(at.seq))
+		w.violation("I29", "%s answers about entry %d with hash %016x; %d entries of lineage %d are committed, that one with %016x", p.name, at.seq, at.hash, len(t.hashes), at.lineage, t.hashAt(at.seq))
 	case at.seq < seq:
-		w.violation("I26", "%s answers about %d entries; entry %d is acknowledged", p.name, at.seq, seq)
+		w.violation("I29", "%s answers about %d entries; entry %d is acknowledged", p.name, at.seq, seq)
 	case hash != 0 && t.hashAt(seq) != hash:
-		w.violation("I26", "%s answers from a log with another entry %d than the one that has to be seen", p.name, seq)
+		w.violation("I29", "%s answers from a log with another entry %d than the one that has to be seen", p.name, seq)
 	case a.pages > 0 && at.seq != a.cut.seq:
-		w.violation("I26", "%s answers page %d about entry %d; the first is about %d", p.name, a.pages+1, at.seq, a.cut.seq)
+		w.violation("I29", "%s answers page %d about entry %d; the first is about %d", p.name, a.pages+1, at.seq, a.cut.seq)
 	}
 	if w.stopped {
 		return
@@ -242,17 +242,17 @@ func (a *asker) checkPage(p *process, r *query.Result) {
 		seq := uint64(row[0].Int)
 		switch {
 		case a.got[seq]:
-			a.w.violation("I26", "an answer has row %d twice, the second time by %s, page %d", seq, p.name, a.pages)
+			a.w.violation("I29", "an answer has row %d twice, the second time by %s, page %d", seq, p.name, a.pages)
 			return
 		case seq <= a.base || seq > a.cut.seq:
-			a.w.violation("I26", "%s answers about entries %d to %d with row %d", p.name, a.base+1, a.cut.seq, seq)
+			a.w.violation("I29", "%s answers about entries %d to %d with row %d", p.name, a.base+1, a.cut.seq, seq)
 			return
 		}
 		a.got[seq] = true
 		want := &a.plain[seq-a.base-1]
 		for i, f := range a.query.Select {
 			if !want.is(f, row[i]) {
-				a.w.violation("I26", "%s answers about entry %d, row %d: field %d is %v; the log has %q, state %q", p.name, a.cut.seq, seq, f, row[i], want.tags, want.state)
+				a.w.violation("I29", "%s answers about entry %d, row %d: field %d is %v; the log has %q, state %q", p.name, a.cut.seq, seq, f, row[i], want.tags, want.state)
 				return
 			}
 		}
@@ -269,12 +269,12 @@ func (a *asker) checkAnswer(p *process) {
 			continue
 		}
 		if n++; !a.got[r.seq] {
-			a.w.violation("I26", "an answer of %d pages about entries %d to %d, the last by %s, lacks row %d", a.pages, a.base+1, a.cut.seq, p.name, r.seq)
+			a.w.violation("I29", "an answer of %d pages about entries %d to %d, the last by %s, lacks row %d", a.pages, a.base+1, a.cut.seq, p.name, r.seq)
 			return
 		}
 	}
 	if n != len(a.got) {
-		a.w.violation("I26", "an answer of %d pages has %d rows, want %d", a.pages, len(a.got), n)
+		a.w.violation("I29", "an answer of %d pages has %d rows, want %d", a.pages, len(a.got), n)
 	}
 }
 

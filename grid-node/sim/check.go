@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I26", "linearizable", "order", or another check
+	Invariant string // "I1".."I31", "linearizable", "order", or another check
 	At        int64  // true time, nanoseconds
 	Text      string
 }

@@ -164,7 +164,11 @@ func (c *client) openSession() {
 	}
 	c.askedAt = w.now
 	c.reqID++
-	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt}))
+	frame := wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt})
+	if w.profile.match != nil {
+		frame[5] |= wire.FlagExecutions
+	}
+	c.conn.send(frame)
 }
 
 // submit sends a new order.

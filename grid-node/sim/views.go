@@ -53,7 +53,7 @@ func (p *process) followView() {
 		p.view = &followed{Follower: f, checked: base, whole: base}
 	}
 	if v := p.view; !v.Over() && base >= v.View.Needed() {
-		w.violation("I26", "%s has freed entry %d; its view, or a question to it, reads from entry %d on", p.name, base, v.View.Needed())
+		w.violation("I29", "%s has freed entry %d; its view, or a question to it, reads from entry %d on", p.name, base, v.View.Needed())
 		return
 	}
 	p.view.Drop(p.r.MayFree(), viewMany)
@@ -64,7 +64,7 @@ func (p *process) followView() {
 	}
 	_, _, err := p.view.Apply(viewFew, viewMany)
 	if err != nil && w.profile.viewValues >= simSymbols {
-		w.violation("I26", "the view of %s ends: %v", p.name, err)
+		w.violation("I29", "the view of %s ends: %v", p.name, err)
 		return
 	}
 	p.st.Pin(p.view.Holds())
@@ -86,10 +86,10 @@ func (p *process) checkView() {
 	applied, base := v.View.Applied(), v.View.Base()
 	switch t := w.shown(w.logLineage(&p.status)); {
 	case applied > p.st.Committed():
-		w.violation("I26", "the view of %s has entry %d; committed is %d", p.name, applied, p.st.Committed())
+		w.violation("I29", "the view of %s has entry %d; committed is %d", p.name, applied, p.st.Committed())
 		return
 	case base > t.freeable:
-		w.violation("I26", "the view of %s has dropped rows up to %d; a committed entry allows to free up to %d", p.name, base, t.freeable)
+		w.violation("I29", "the view of %s has dropped rows up to %d; a committed entry allows to free up to %d", p.name, base, t.freeable)
 		return
 	}
 	if from := max(v.checked, base); applied > from {
@@ -108,7 +108,7 @@ func (p *process) checkRows(from, to uint64, states bool) {
 	w := p.w
 	s, err := p.view.View.Snapshot(to)
 	if err != nil {
-		w.violation("I26", "%s: %v", p.name, err)
+		w.violation("I29", "%s: %v", p.name, err)
 		return
 	}
 	defer s.Release()
@@ -117,7 +117,7 @@ func (p *process) checkRows(from, to uint64, states bool) {
 	for seq := from + 1; seq <= to; seq++ {
 		r := &rows[seq-from-1]
 		if s.Has(seq) != (r.kind != 0) {
-			w.violation("I26", "row %d of %s: an order's is %t, want %t", seq, p.name, s.Has(seq), r.kind != 0)
+			w.violation("I29", "row %d of %s: an order's is %t, want %t", seq, p.name, s.Has(seq), r.kind != 0)
 			return
 		}
 		for i := range s.View().Fields() {
@@ -126,7 +126,7 @@ func (p *process) checkRows(from, to uint64, states bool) {
 				continue
 			}
 			if got := s.Value(d, seq); !r.is(d.Field, got) {
-				w.violation("I26", "row %d of %s: %s is %v; its entry has %q, replaced or cancelled by %q", seq, p.name, d.Name, got, r.tags, r.state)
+				w.violation("I29", "row %d of %s: %s is %v; its entry has %q, replaced or cancelled by %q", seq, p.name, d.Name, got, r.tags, r.state)
 				return
 			}
 		}

@@ -32,6 +32,10 @@ func exampleRecord(dst []byte, n uint32) []byte {
 	return dst
 }
 
+// FlagExecutions of OpenSession asks for Executions frames on the connection, in a partition
+// that matches. Nodes of releases before ignore it.
+const FlagExecutions uint8 = 1
+
 // ExecRecordSize is the size of a record of grid-node/match.
 const ExecRecordSize = 64
 
