@@ -27,7 +27,7 @@ func (f *runFlags) isSystem() (bool, error) {
 	case n == 0:
 		return false, nil
 	case len(f.scenarios) > 1:
-		return true, fmt.Errorf("--scenario %s: %s are run one by one", strings.Join(f.scenarios, ","), strings.Join(published.SystemScenarios(), " and "))
+		return true, fmt.Errorf("--scenario %s: %s are run one by one", strings.Join(f.scenarios, ","), strings.Join(published.SystemScenarios(), ", "))
 	case !f.dev || len(f.grid.endpoint) > 0:
 		return true, fmt.Errorf("--scenario %s: it starts and breaks grids of its own: give --dev, and no --endpoint", f.scenarios[0])
 	case f.print.format != "table" && f.print.format != "json":
@@ -42,7 +42,7 @@ func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
 	if err != nil {
 		return usage(err)
 	}
-	o := system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Dir: f.out, Say: func(format string, args ...any) {
+	o := system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Dir: f.out, Say: func(format string, args ...any) {
 		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 	}}
 	rep, err := system.Run(cmd.Context(), d, f.scenarios[0], o)

@@ -10,10 +10,11 @@ import (
 const (
 	DurabilityScenario = "stac-durability"
 	LoadScenario       = "bar-load"
+	WANScenario        = "bar-wan"
 )
 
 // SystemScenarios are those names.
-func SystemScenarios() []string { return []string{DurabilityScenario, LoadScenario} }
+func SystemScenarios() []string { return []string{DurabilityScenario, LoadScenario, WANScenario} }
 
 // IsSystemScenario reports whether the scenario is one of them.
 func (s Scenario) IsSystemScenario() bool { return slices.Contains(SystemScenarios(), s.Name) }
@@ -92,6 +93,55 @@ func (s Scenario) Loads() (exact, scaled LoadRows, err error) {
 	return LoadRows{a.Rows, b.Users}, LoadRows{b.Rows, b.Users}, nil
 }
 
+// WAN are the parameters of WANScenario that are about a road between two sites.
+type WAN struct {
+	Batches  []int
+	DelayMs  []int
+	OneWayMs []float64
+	Rows     int // of each of Caches
+	Caches   int
+}
+
+// WAN reads both parameter sets. The published one names cities, not times; those of the road are the scaled set's.
+func (s Scenario) WAN() (exact, scaled WAN, err error) {
+	if s.Name != WANScenario {
+		return exact, scaled, fmt.Errorf("scenario %q is not about a road", s.Name)
+	}
+	var a struct {
+		Batch  []int    `json:"batch"`
+		Delay  []int    `json:"delay_ms"`
+		Sites  []string `json:"sites"`
+		Caches int      `json:"caches"`
+		Rows   int      `json:"rows_per_cache"`
+		Modes  []string `json:"modes"`
+	}
+	var b struct {
+		Batch     []int     `json:"batch"`
+		Delay     []int     `json:"delay_ms"`
+		OneWay    []float64 `json:"one_way_ms"`
+		Sizes     []int     `json:"sizes"`
+		Caches    int       `json:"caches"`
+		Rows      int       `json:"rows_per_cache"`
+		Placement []string  `json:"placement"`
+	}
+	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
+		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	}
+	exact, scaled = WAN{a.Batch, a.Delay, b.OneWay, a.Rows, a.Caches}, WAN{b.Batch, b.Delay, b.OneWay, b.Rows, b.Caches}
+	for _, w := range []WAN{exact, scaled} {
+		if len(w.Batches) == 0 || len(w.DelayMs) == 0 || len(w.OneWayMs) == 0 || w.Rows < 1 || w.Caches < 1 {
+			return exact, scaled, fmt.Errorf("scenario %q: %+v: needs batches, delays, times of the road, rows and caches", s.Name, w)
+		}
+	}
+	return exact, scaled, nil
+}
+
+// WANRate is the published rate of push replication to London in objects/s; 0: there is none for that batch and delay.
+func (d *Data) WANRate(batch, delayMs int) float64 {
+	c, _ := d.Cell("coherence", "5.5", float64(delayMs), fmt.Sprintf("batch_%d", batch))
+	return c.Value
+}
+
 // LoadSeconds is the published time of loading a number of rows from a file; 0: it has none.
 func (d *Data) LoadSeconds(rows int) float64 {
 	t, _ := d.Table("coherence", "5.1")
@@ -119,6 +169,16 @@ func (d *Data) checkSystem(s Scenario) error {
 		_, _, err := s.Durability()
 		if n, ok := d.FactNumber("stac.loss"); err == nil && (!ok || n != 0) {
 			return fmt.Errorf("published.json: fact stac.loss is %v, must be 0", n)
+		}
+		return err
+	case WANScenario:
+		exact, _, err := s.WAN()
+		for _, batch := range exact.Batches {
+			for _, delay := range exact.DelayMs {
+				if err == nil && d.WANRate(batch, delay) <= 0 {
+					return fmt.Errorf("published.json: table coherence 5.5 has no rate for batch %d and delay %d", batch, delay)
+				}
+			}
 		}
 		return err
 	case LoadScenario:

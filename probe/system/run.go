@@ -17,8 +17,9 @@ import (
 // Options of a run.
 type Options struct {
 	Mode scenario.Mode
-	// GridNode and Plugin are the programs grid-node and kubectl-ordergrid; empty: next to this one, or in PATH.
-	GridNode, Plugin string
+	// GridNode, Plugin and Link are the programs grid-node, kubectl-ordergrid and grid-link; empty: next to this one, or in
+	// PATH.
+	GridNode, Plugin, Link string
 	// Dir keeps certificates; a temporary one when empty.
 	Dir string
 	// Say prints progress.
@@ -53,6 +54,8 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 		err = durability(ctx, s, o, r)
 	case published.LoadScenario:
 		err = loads(ctx, d, s, o, r)
+	case published.WANScenario:
+		err = roads(ctx, d, s, o, r)
 	}
 	if err != nil {
 		return nil, err
