@@ -219,6 +219,14 @@ e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill
 sinks-check: ## Kill 50 primaries under load, and every third time the sink, or cut the link to another site: each order is downstream once (minutes)
 	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
 
+.PHONY: far-drills
+far-drills: ## Drills of what is outside a grid, as processes: sink-outage, site-change, site-loss and site-restore, with certificates that read the far side itself, below out/far-drills (two minutes)
+	@ORDERGRID_FAR_DRILLS=1 $(GO) test -count 1 -timeout 20m -v ./e2e/fardrill
+
+.PHONY: scenarios-check
+scenarios-check: ## The scenarios of order-probe about a system of processes, stac-durability, bar-load and bar-wan, in their smallest size (a minute)
+	@ORDERGRID_SYSTEM_SCENARIOS=1 $(GO) test -count 1 -v ./probe/system
+
 .PHONY: fix-check
 fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
 	@cd e2e/fix && $(GO) test -count 1 -v -run TestPage ./script -args -update
@@ -253,7 +261,7 @@ limits-check: ## 5,000 seeds of the risk limits against naive ones, and broken l
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/limits
 
 .PHONY: check
-check: sim sim-mutants sinks-check fix-check clients-check streams-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
+check: sim sim-mutants sinks-check far-drills scenarios-check fix-check clients-check streams-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
 
 ##@ Cluster
 

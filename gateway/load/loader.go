@@ -83,7 +83,7 @@ func (l *Loader) settleAll() error {
 		return nil
 	}
 	end := time.Now().Add(time.Second)
-	defer time.AfterFunc(time.Until(end), l.room.Broadcast).Stop()
+	defer l.wakeAfter(time.Until(end)).Stop()
 	for l.waiting > 0 && time.Now().Before(end) {
 		l.room.Wait()
 	}
@@ -167,14 +167,23 @@ func (l *Loader) submit(ctx context.Context, n int64, from *Row) {
 
 // wait waits until a row is settled, at most for a moment: rows that are tried again may have the whole window.
 func (l *Loader) wait() bool {
-	wake := time.AfterFunc(10*time.Millisecond, l.room.Broadcast)
-	defer wake.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.wakeAfter(10 * time.Millisecond).Stop()
 	if l.err == nil {
 		l.room.Wait()
 	}
 	return l.err == nil
+}
+
+// wakeAfter wakes who waits for room. It is called with mu held and wakes with mu held, so that the wake-up cannot come
+// before the wait.
+func (l *Loader) wakeAfter(d time.Duration) *time.Timer {
+	return time.AfterFunc(d, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.room.Broadcast()
+	})
 }
 
 // answered must not block: it runs on the client's goroutine.

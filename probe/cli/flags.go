@@ -49,22 +49,32 @@ func (f *planFlags) registerModes(set *pflag.FlagSet) {
 	set.BoolVar(&f.quick, "quick", false, "a result within a minute: fewer rates, measured shorter")
 }
 
-// plan makes the plan of one scenario.
-func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) {
-	o := scenario.Options{Mode: scenario.Scaled, Repeats: f.repeats, Threads: f.threads, Probes: f.probes, Replicas: f.replicas}
+// mode is the size that was chosen.
+func (f *planFlags) mode() (mode scenario.Mode, err error) {
+	mode = scenario.Scaled
 	chosen := 0
 	for _, m := range []struct {
 		set  bool
 		mode scenario.Mode
 	}{{f.exact, scenario.Exact}, {f.scaled, scenario.Scaled}, {f.quick, scenario.Quick}} {
 		if m.set {
-			o.Mode = m.mode
+			mode = m.mode
 			chosen++
 		}
 	}
 	if chosen > 1 {
-		return scenario.Plan{}, errors.New("--exact, --scaled and --quick: choose one")
+		return mode, errors.New("--exact, --scaled and --quick: choose one")
 	}
+	return mode, nil
+}
+
+// plan makes the plan of one scenario.
+func (f *planFlags) plan(d *published.Data, name string) (scenario.Plan, error) {
+	mode, err := f.mode()
+	if err != nil {
+		return scenario.Plan{}, err
+	}
+	o := scenario.Options{Mode: mode, Repeats: f.repeats, Threads: f.threads, Probes: f.probes, Replicas: f.replicas}
 	if f.set.Changed("rates") {
 		rates, err := scenario.ParseRates(f.rates)
 		if err != nil {

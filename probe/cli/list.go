@@ -34,6 +34,7 @@ func listCommand() *cobra.Command {
 						p.OrdersPerPartition()*int64(p.Replicas)*bytesPerOrder>>20, p.Length())
 				}
 			}
+			listSystem(d, func(format string, args ...any) { fmt.Fprintf(w, format, args...) })
 			fmt.Fprintf(w, "\nA run is valid when:\n")
 			for _, g := range d.Guards {
 				fmt.Fprintf(w, "  %-10s %s\n", g.Name, g.Rule)

@@ -30,6 +30,8 @@ type runFlags struct {
 	scenarios []string
 	dev       bool
 	gridNode  string
+	plugin    string
+	link      string
 	memory    int64
 	out       string
 	quiet     time.Duration
@@ -49,6 +51,9 @@ func runCommand() *cobra.Command {
   order-probe run --scenario flow-replay --dev --replay AMZN_2012-06-21_34200000_57600000_message_10.csv --speeds 1,8
   order-probe run --scenario stac-pair --dev --arrival hawkes
   order-probe run --scenario gs-write --dev --quick         one write at a time: eight fields or none, replicated or not
+  order-probe run --scenario stac-durability --dev --quick  a primary is killed under load: an independent ledger, and a control that loses
+  order-probe run --scenario bar-load --dev --quick         files of rising length, loaded into empty grids
+  order-probe run --scenario bar-wan --dev --quick          a log to another site over a road of 35 ms, by batch and delay
   order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -60,6 +65,8 @@ func runCommand() *cobra.Command {
 	f.print.register(set)
 	set.BoolVar(&f.dev, "dev", false, "start the grid the scenario needs on this machine (grid-node dev) and stop it afterwards")
 	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
+	set.StringVar(&f.plugin, "kubectl-ordergrid", "", "with --dev, bar-load and bar-wan: that program (default: next to this one, then PATH)")
+	set.StringVar(&f.link, "grid-link", "", "with --dev and bar-wan: that program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
 	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below, and report.html here has all")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
@@ -72,6 +79,12 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	d, err := published.Load()
 	if err != nil {
 		return err
+	}
+	switch is, err := f.isSystem(); {
+	case err != nil:
+		return usage(err)
+	case is:
+		return f.system(cmd, d)
 	}
 	plans, err := f.check(d)
 	if err != nil {
@@ -131,7 +144,7 @@ func serveMetrics(address string, say io.Writer) (*live.Metrics, func(), error) 
 
 func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
 	if len(f.scenarios) == 0 {
-		return nil, fmt.Errorf("--scenario: name one of %s", strings.Join(scenario.Names(d), ", "))
+		return nil, fmt.Errorf("--scenario: name one of %s", strings.Join(append(scenario.Names(d), published.SystemScenarios()...), ", "))
 	}
 	if err := errors.Join(f.grid.check(), f.print.check()); err != nil {
 		return nil, err

@@ -99,8 +99,8 @@ func (f *suiteFlags) names(d *published.Data) (out []string, err error) {
 	if f.out == "" {
 		return nil, errors.New("--out: name a directory; an interrupted suite goes on from what is there")
 	}
-	if f.plan.exact && f.plan.quick || f.plan.exact && f.plan.scaled || f.plan.scaled && f.plan.quick {
-		return nil, errors.New("--exact, --scaled and --quick: choose one")
+	if _, err := f.plan.mode(); err != nil {
+		return nil, err
 	}
 	if f.budget < 0 {
 		return nil, fmt.Errorf("--budget %v: must be more than 0, or left out", f.budget)

@@ -169,6 +169,9 @@ func (d *Data) checkScenarios() error {
 				return err
 			}
 		}
+		if err := d.checkSystem(s); err != nil {
+			return fmt.Errorf("scenarios.json: %w", err)
+		}
 		if !s.IsOrderScenario() {
 			continue
 		}

@@ -5,12 +5,14 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -41,6 +43,10 @@ type Config struct {
 	// NoSink is why nothing downstream is compared, for example because its files are deleted with
 	// their pods; "": the nodes are queried for the files of their sinks.
 	NoSink string
+	// Sinks are read instead of those files: the far side of a sink, or another site.
+	Sinks collect.Sinks
+	// Dial makes the connections to the grid; nil: over TCP. A drill of two sites leads clients from one to the other.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 
 	Token string // required by /v1
 	// NodePort is the HTTP port of grid nodes, which report changes of their configuration;

@@ -158,6 +158,9 @@ func (r *Recorder) sinks(ctx context.Context, nodes []string) collect.Sinks {
 		r.h.Drill.NoSink = "no sink: " + r.cfg.NoSink
 		return nil
 	}
+	if r.cfg.Sinks != nil {
+		return r.cfg.Sinks
+	}
 	s := &collect.NodeSinks{Client: r.watch, More: nodes, Want: r.cfg.Replicas}
 	if _, err := s.List(ctx); errors.Is(err, collect.ErrNoSink) {
 		r.h.Drill.NoSink = err.Error()

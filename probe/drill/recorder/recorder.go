@@ -118,7 +118,7 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	defer cancel()
 	dial := func(name string) (*client.Client, error) {
 		for {
-			c, err := client.Dial(connect, client.Config{Endpoints: r.cfg.Endpoints, Grid: r.cfg.Grid, Name: name, RequestTimeout: r.cfg.Timeout, TLS: r.cfg.TLS, Token: r.cfg.GridToken})
+			c, err := client.Dial(connect, client.Config{Endpoints: r.cfg.Endpoints, Grid: r.cfg.Grid, Name: name, RequestTimeout: r.cfg.Timeout, TLS: r.cfg.TLS, Token: r.cfg.GridToken, Dial: r.cfg.Dial})
 			if err == nil {
 				return c, nil
 			}

@@ -31,6 +31,8 @@ func (r *Result) sinks(h *history.History, p wire.PartitionID, log *history.Log,
 				wrong.add(!gone, func() string {
 					return fmt.Sprintf("%s: sink %s has entry %d, the log ends at %d", p, f.Where, e.Seq, base+uint64(len(merged)))
 				})
+			case e.Hash == 0 && e.Stream == history.NoOrder && log.Entries[at].Stream == history.NoOrder:
+				merged[at] = log.Entries[at] // a far side that keeps where there is no order, and not the entry
 			case e.Hash != log.Entries[at].Hash:
 				wrong.add(true, func() string {
 					return fmt.Sprintf("%s: sink %s: entry %d has hash %016x, the log's has %016x", p, f.Where, e.Seq, e.Hash, log.Entries[at].Hash)

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+	"github.com/ordergrid/ordergrid/probe/system"
+)
+
+// isSystem reports whether the scenarios named are those about a system of processes, which are run one at a time.
+func (f *runFlags) isSystem() (bool, error) {
+	n := 0
+	for _, name := range f.scenarios {
+		if slices.Contains(published.SystemScenarios(), name) {
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		return false, nil
+	case len(f.scenarios) > 1:
+		return true, fmt.Errorf("--scenario %s: %s are run one by one", strings.Join(f.scenarios, ","), strings.Join(published.SystemScenarios(), ", "))
+	case !f.dev || len(f.grid.endpoint) > 0:
+		return true, fmt.Errorf("--scenario %s: it starts and breaks grids of its own: give --dev, and no --endpoint", f.scenarios[0])
+	case f.print.format != "table" && f.print.format != "json":
+		return true, fmt.Errorf("--format %q: of %s there are table and json", f.print.format, f.scenarios[0])
+	}
+	return true, nil
+}
+
+// system runs one of them.
+func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
+	mode, err := f.plan.mode()
+	if err != nil {
+		return usage(err)
+	}
+	o := system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Dir: f.out, Say: func(format string, args ...any) {
+		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
+	}}
+	rep, err := system.Run(cmd.Context(), d, f.scenarios[0], o)
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "order-probe:", err)
+		return &codeError{code: ExitFailed}
+	}
+	write := rep.WriteText
+	if f.print.format == "json" {
+		write = rep.WriteJSON
+	}
+	if err := write(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	if f.out != "" {
+		if err := saveSystem(f.out, rep); err != nil {
+			return err
+		}
+	}
+	switch rep.Verdict {
+	case system.Wrong:
+		return &codeError{code: ExitIncorrect}
+	case system.Invalid:
+		return &codeError{code: ExitInvalid}
+	case system.Fail:
+		return &codeError{code: ExitJudged}
+	}
+	return nil
+}
+
+// saveSystem writes table and results into a directory.
+func saveSystem(dir string, rep *system.Report) (err error) {
+	for name, write := range map[string]func(*os.File) error{
+		"table.txt": func(w *os.File) error { return rep.WriteText(w) }, "results.json": func(w *os.File) error { return rep.WriteJSON(w) },
+	} {
+		w, created := os.Create(filepath.Join(dir, name))
+		if created != nil {
+			return errors.Join(err, created)
+		}
+		err = errors.Join(err, write(w), w.Close())
+	}
+	return err
+}
+
+// listSystem prints what the scenarios of a system of processes are.
+func listSystem(d *published.Data, say func(format string, args ...any)) {
+	for _, name := range published.SystemScenarios() {
+		s, _ := d.Scenario(name)
+		say("%s\n  %s\n  published tables %s\n  judged by        %s\n  with --dev; modes %s, %s and %s\n", name, s.Reproduces, strings.Join(s.PublishedTables, ", "), s.Verdict, scenario.Exact, scenario.Scaled, scenario.Quick)
+	}
+}

@@ -1,0 +1,363 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/wan"
+	"github.com/ordergrid/ordergrid/probe/devgrid"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+const (
+	// london is one way, in ms, of the table beside the published one.
+	london = 35
+	// maxLagMs is how much longer than the road an order may take to the other site at the median. The p99 of so few is
+	// that of the machine.
+	maxLagMs = 25
+	// lagOrders are sent one after the other over each road.
+	lagOrders = 100
+)
+
+// wanOf returns the parameters of a mode.
+func wanOf(s published.Scenario, mode scenario.Mode) (published.WAN, error) {
+	exact, scaled, err := s.WAN()
+	switch mode {
+	case scenario.Exact:
+		return exact, err
+	case scenario.Quick:
+		return published.WAN{Batches: []int{10, 1000}, DelayMs: []int{0}, OneWayMs: []float64{0, london}, Rows: 5000, Caches: 1}, err
+	}
+	return scaled, err
+}
+
+// roads sends the log of a grid to an empty standby over a road, by batch and delay, and single orders over roads of rising
+// length. The logs of both sites are compared entry by entry. The control is a link that is killed on its way.
+func roads(ctx context.Context, d *published.Data, s published.Scenario, o Options, r *Report) (err error) {
+	p, err := wanOf(s, o.Mode)
+	if err != nil {
+		return err
+	}
+	r.Columns = []string{"one way ms", "batch", "delay ms", "sent", "received", "lost", "seconds", "orders/s", "published/s", "lag p50 ms", "lag p99 ms"}
+	r.Differences = append(r.Differences, "one grid of one node and one partition in place of 18 caches, orders of some 150 bytes; the road is a TCP proxy on this machine",
+		"connections are not placed, and the penalty of a writer that waits for the other site does not occur: the link follows the log. go test ./gateway/link -bench Lag measures an order beside a link")
+	rows := p.Rows * p.Caches
+	source, err := o.site(ctx, rows, "--external-sink", "link")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Stop()) }()
+	file := filepath.Join(o.Dir, "wan.csv")
+	if err := writeRows(file, "csv", rows, 0); err != nil {
+		return err
+	}
+	if n, _, err := o.load(ctx, source, file); err != nil || n.accepted != int64(rows) {
+		return errors.Join(err, fmt.Errorf("the source took %+v of %d rows", n, rows))
+	}
+	var rates []float64
+	for _, delay := range p.DelayMs {
+		for _, batch := range p.Batches {
+			rate, err := o.catchUp(ctx, r, d, source, rows, london, batch, delay)
+			if err != nil {
+				return err
+			}
+			rates = append(rates, rate)
+		}
+	}
+	for _, ms := range p.OneWayMs {
+		if err := o.lag(ctx, r, source, rows, ms); err != nil {
+			return err
+		}
+	}
+	if least := slices.Min(rates); least < d.WANRate(1000, 0) {
+		r.judge(Fail, "%.0f orders/s at the worst batch and delay, the published best is %.0f", least, d.WANRate(1000, 0))
+	}
+	return o.roadControl(ctx, r, source, rows)
+}
+
+// site starts a grid of one node and one partition.
+func (o *Options) site(ctx context.Context, rows int, args ...string) (*devgrid.Grid, error) {
+	program, err := find(o.GridNode, "grid-node")
+	if err != nil {
+		return nil, err
+	}
+	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 1, MemoryMiB: 512 + int64(rows)>>10, Args: append([]string{"--partitions", "1"}, args...)})
+}
+
+// standby is an empty grid at the end of a road, and the link to it.
+type standby struct {
+	*devgrid.Grid
+	held ports.Held
+	link *exec.Cmd
+	said bytes.Buffer
+	stop context.CancelFunc
+	at   *client.Client
+}
+
+// far starts a standby behind a road of so many ms one way, and the link from the source.
+func (o *Options) far(ctx context.Context, source *devgrid.Grid, rows int, oneWay float64, args ...string) (_ *standby, err error) {
+	program, err := find(o.Link, "grid-link")
+	if err != nil {
+		return nil, err
+	}
+	s := &standby{}
+	ctx, s.stop = context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.end())
+		}
+	}()
+	outside, err := s.held.Take("127.0.0.1", 0)
+	if err != nil {
+		return nil, err
+	}
+	if s.Grid, err = o.site(ctx, rows, "--external-sink", "link", "--standby", "--", "--external-listen", outside); err != nil {
+		return nil, err
+	}
+	road, err := wan.New(ctx, outside, time.Duration(oneWay*float64(time.Millisecond)), 0)
+	if err != nil {
+		return nil, err
+	}
+	// Clients that come by the road are led on by it.
+	if err := put(ctx, s.Arbiter+"/v1/partitions/dev-p0/spec", fmt.Sprintf(`{"external": [{"pod": "dev-s0-0", "address": %q}]}`, road.Addr)); err != nil {
+		return nil, err
+	}
+	if s.at, err = client.Dial(ctx, client.Config{Endpoints: s.Endpoints, RequestTimeout: time.Minute}); err != nil {
+		return nil, err
+	}
+	s.link = exec.CommandContext(ctx, program, append([]string{"run", "--source-grid", "dev", "--source-endpoint", strings.Join(source.Endpoints, ","), "--target-grid", "dev", "--target-endpoint", road.Addr, "--http", ""}, args...)...)
+	s.link.Stdout, s.link.Stderr = &s.said, &s.said
+	s.link.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return s, nil
+}
+
+// end ends link, road and standby.
+func (s *standby) end() (err error) {
+	if s.at != nil {
+		_ = s.at.Close() // it never fails
+	}
+	s.stop()
+	if s.link != nil && s.link.Process != nil {
+		_ = s.link.Wait() // it was killed
+	}
+	if s.Grid != nil {
+		err = s.Stop()
+	}
+	s.held.Release()
+	return err
+}
+
+func put(ctx context.Context, url, body string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is not read
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("PUT %s: %s", url, resp.Status)
+	}
+	return nil
+}
+
+// reach waits until the standby has committed an entry.
+func (s *standby) reach(ctx context.Context, seq uint64, limit time.Duration) error {
+	for deadline := time.Now().Add(limit); ; {
+		at, err := s.at.Site(ctx, 0)
+		if err == nil && at.Committed.Seq >= seq {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("after %s the standby has entry %d of %d (%w): %.400s", limit, at.Committed.Seq, seq, err, s.said.String())
+		}
+		if err := wait(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// hashes are those of the committed entries.
+func hashes(ctx context.Context, c *client.Client) (all []uint64, orders int, err error) {
+	_, err = c.ReadLog(ctx, 0, "", 1, func(e client.LogEntry) error {
+		all = append(all, order.Hash(e.Bytes))
+		if e.Kind == order.KindOrder {
+			orders++
+		}
+		return nil
+	})
+	return all, orders, err
+}
+
+// missing compares the logs of both sites: how many orders the source has, how many the standby has of these, and how many
+// entries it lacks or has otherwise.
+func missing(ctx context.Context, source *devgrid.Grid, s *standby) (sent, received, lost int, err error) {
+	c, err := client.Dial(ctx, client.Config{Endpoints: source.Endpoints, RequestTimeout: time.Minute})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	a, sent, err := hashes(ctx, c)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	b, received, err := hashes(ctx, s.at)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	for i, h := range a {
+		if i >= len(b) || b[i] != h {
+			lost++
+		}
+	}
+	return sent, received, lost, nil
+}
+
+// catchUp measures how fast an empty standby gets the log of the source.
+func (o *Options) catchUp(ctx context.Context, r *Report, d *published.Data, source *devgrid.Grid, rows int, oneWay float64, batch, delay int) (rate float64, err error) {
+	o.Say("a log of %d orders over %v ms, batch %d, delay %d ms", rows, oneWay, batch, delay)
+	s, err := o.far(ctx, source, rows, oneWay, "--batch", strconv.Itoa(batch), "--delay", fmt.Sprintf("%dms", delay))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	end, err := lastOf(ctx, source)
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if err := s.link.Start(); err != nil {
+		return 0, err
+	}
+	if err := s.reach(ctx, end, 10*time.Minute); err != nil {
+		return 0, err
+	}
+	took := time.Since(begun)
+	sent, received, lost, err := missing(ctx, source, s)
+	if err != nil {
+		return 0, err
+	}
+	if lost > 0 || sent != received {
+		r.judge(Wrong, "batch %d, delay %d ms: %d sent, %d received, %d entries lost or other ones", batch, delay, sent, received, lost)
+	}
+	was := "-"
+	if v := d.WANRate(batch, delay); v > 0 {
+		was = fmt.Sprintf("%.1f", v)
+	}
+	rate = float64(sent) / took.Seconds()
+	r.row(oneWay, batch, delay, sent, received, lost, fmt.Sprintf("%.2f", took.Seconds()), fmt.Sprintf("%.0f", rate), was, "-", "-")
+	return rate, nil
+}
+
+func lastOf(ctx context.Context, g *devgrid.Grid) (uint64, error) {
+	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	end, err := c.ReadLog(ctx, 0, "", 1<<62, nil)
+	return end.CommitSeq, err
+}
+
+// lag measures how long single orders take to the other site, from their acknowledgement here.
+func (o *Options) lag(ctx context.Context, r *Report, source *devgrid.Grid, rows int, oneWay float64) (err error) {
+	o.Say("%d orders, one after the other, over %v ms", lagOrders, oneWay)
+	s, err := o.far(ctx, source, 2*rows, oneWay)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := s.link.Start(); err != nil {
+		return err
+	}
+	c, err := client.Dial(ctx, client.Config{Endpoints: source.Endpoints, RequestTimeout: time.Minute})
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	maker, err := fixorder.NewMaker(fixorder.FIX42, fixorder.ID{Run: fixorder.NewRun()})
+	if err != nil {
+		return err
+	}
+	end, err := lastOf(ctx, source)
+	if err == nil {
+		err = s.reach(ctx, end, 10*time.Minute)
+	}
+	if err != nil {
+		return err
+	}
+	var lags []float64
+	for i := range int64(lagOrders) {
+		receipt, err := c.Submit(ctx, maker.Make(i, i+1, time.Now(), time.Now()))
+		if err != nil {
+			return err
+		}
+		acked := time.Now()
+		if err := s.reach(ctx, receipt.Seq, time.Minute); err != nil {
+			return err
+		}
+		lags = append(lags, float64(time.Since(acked))/float64(time.Millisecond))
+	}
+	p50 := median(lags)
+	p99 := lags[len(lags)*99/100]
+	if p50-oneWay > maxLagMs {
+		r.judge(Fail, "over %v ms an order takes %.1f ms at the median, allowed: %d more than the road", oneWay, p50, maxLagMs)
+	}
+	sent, received, lost, err := missing(ctx, source, s)
+	if err != nil {
+		return err
+	}
+	if lost > 0 || sent != received {
+		r.judge(Wrong, "over %v ms: %d sent, %d received, %d entries lost or other ones", oneWay, sent, received, lost)
+	}
+	r.row(oneWay, "-", "-", sent, received, lost, "-", "-", "-", fmt.Sprintf("%.1f", p50), fmt.Sprintf("%.1f", p99))
+	return nil
+}
+
+// roadControl kills a narrow link on its way: the comparison has to find what is missing.
+func (o *Options) roadControl(ctx context.Context, r *Report, source *devgrid.Grid, rows int) (err error) {
+	s, err := o.far(ctx, source, rows, 0, "--max-bandwidth", "262144", "--batch", "50")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := s.link.Start(); err != nil {
+		return err
+	}
+	if err := s.reach(ctx, 10, time.Minute); err != nil {
+		return err
+	}
+	if err := s.link.Process.Kill(); err != nil {
+		return err
+	}
+	if err := wait(ctx, 300*time.Millisecond); err != nil { // what was under way is stored
+		return err
+	}
+	sent, received, lost, err := missing(ctx, source, s)
+	if err != nil {
+		return err
+	}
+	r.Control = fmt.Sprintf("a link that was killed on its way: %d sent, %d received, %d entries are found missing", sent, received, lost)
+	if lost == 0 || lost < sent-received {
+		r.judge(Invalid, "the control lost nothing: the comparison is blind")
+	}
+	return nil
+}

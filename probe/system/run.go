@@ -1,0 +1,101 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ordergrid/ordergrid/probe/host"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// Options of a run.
+type Options struct {
+	Mode scenario.Mode
+	// GridNode, Plugin and Link are the programs grid-node, kubectl-ordergrid and grid-link; empty: next to this one, or in
+	// PATH.
+	GridNode, Plugin, Link string
+	// Dir keeps certificates; a temporary one when empty.
+	Dir string
+	// Say prints progress.
+	Say func(format string, args ...any)
+}
+
+// Run runs a scenario by name.
+func Run(ctx context.Context, d *published.Data, name string, o Options) (*Report, error) {
+	s, ok := d.Scenario(name)
+	if !ok || !s.IsSystemScenario() {
+		return nil, fmt.Errorf("scenario %q: there are %s", name, strings.Join(published.SystemScenarios(), ", "))
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	m := host.Manifest()
+	r := &Report{Scenario: name, Mode: string(o.Mode), Shows: s.Reproduces, Verdict: Pass, Machine: fmt.Sprintf("%d cores, %s", m.Cores, m.CPU)}
+	if o.Dir == "" {
+		dir, err := os.MkdirTemp("", "order-probe-")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		o.Dir = dir
+	}
+	before, err := host.Take(nil)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case published.DurabilityScenario:
+		err = durability(ctx, s, o, r)
+	case published.LoadScenario:
+		err = loads(ctx, d, s, o, r)
+	case published.WANScenario:
+		err = roads(ctx, d, s, o, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	after, err := host.Take(nil)
+	if err != nil {
+		return nil, err
+	}
+	if u := host.Between(before, after, false); u.Steal > maxStealPct {
+		r.judge(Invalid, "the hypervisor took %.0f %% of the cores (allowed %d)", u.Steal, maxStealPct)
+	}
+	return r, nil
+}
+
+// maxStealPct is how much of the cores may be taken away.
+const maxStealPct = 10
+
+// find returns a program: as given, next to this one, or in PATH.
+func find(given, name string) (string, error) {
+	if given != "" {
+		return exec.LookPath(given)
+	}
+	if own, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(own), name)
+		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("program %s: not next to order-probe and not in PATH; build it (make build): %w", name, err)
+	}
+	return path, nil
+}
+
+// median of values, which it sorts.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
