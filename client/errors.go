@@ -142,6 +142,9 @@ func freedError(p wire.PartitionID, request *wire.Get, freed uint64) error {
 	if request.By == wire.ByClOrdID {
 		what = fmt.Sprintf("ClOrdID %.80q", request.Key)
 	}
+	if request.By == wire.ByFix {
+		what = fmt.Sprintf("ClOrdID %.80q of a FIX session", request.Key[fixKeyFixed:])
+	}
 	return &FreedError{Partition: p, Freed: freed, What: what}
 }
 

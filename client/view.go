@@ -113,6 +113,8 @@ func checkReply(request *wire.Get, reply *wire.GetReply) error {
 		return fmt.Errorf("GetReply.entry: seq is %d, allowed: at most GetReply.commitSeq, %d", e.Seq, reply.CommitSeq)
 	case request.By == wire.ByID && e.Seq != request.Seq:
 		return fmt.Errorf("GetReply.entry: seq is %d, allowed: %d, which was asked for", e.Seq, request.Seq)
+	case request.By == wire.ByFix && !isFixOrder(entry, request.Key):
+		return fmt.Errorf("GetReply.entry: clOrdID is %.80q, allowed: %.80q of a FIX session, which was asked for", order.ClOrdID(entry), request.Key[fixKeyFixed:])
 	case request.By == wire.ByClOrdID && !bytes.Equal(order.ClOrdID(entry), request.Key):
 		return fmt.Errorf("GetReply.entry: clOrdID is %.80q, allowed: %.80q, which was asked for", order.ClOrdID(entry), request.Key)
 	}

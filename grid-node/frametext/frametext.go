@@ -129,6 +129,10 @@ func Request(frame []byte) string {
 		var m wire.Get
 		_ = wire.DecodeGet(frame, &m)
 		mode := [...]string{"?", "confirmed", "leased", "backup"}[m.Mode&3]
+		if m.By == wire.ByFix {
+			id, day, clOrdID := wire.SplitFixKey(m.Key)
+			return fmt.Sprintf("Get %d %s: %s of FIX session %x-%x on day %d", m.ReqID, mode, clOrdID, id[0], id[1], day)
+		}
 		return fmt.Sprintf("Get %d %s: %s", m.ReqID, mode, m.Key)
 	default:
 		return fixRequest(frame)

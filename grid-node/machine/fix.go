@@ -77,6 +77,17 @@ func (x *Fix) Free(day uint32) uint32 {
 	return uint32(len(x.slots))
 }
 
+// Idle returns the session of the earliest day before this one that is not busy, false if
+// there is none.
+func (x *Fix) Idle(day uint32, busy func(slot uint32) bool) (slot uint32, ok bool) {
+	for i := range x.slots {
+		if s := &x.slots[i]; s.Open && s.Day < day && (!ok || s.Day < x.slots[slot].Day) && !busy(uint32(i)) {
+			slot, ok = uint32(i), true
+		}
+	}
+	return slot, ok
+}
+
 // Find returns the session of a slot in this generation, nil if that is over.
 func (x *Fix) Find(slot, generation uint32) *FixSession {
 	if int(slot) >= len(x.slots) {

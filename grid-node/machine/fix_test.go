@@ -213,6 +213,12 @@ func TestFixRefuses(t *testing.T) {
 	if a, b := l.m.Fix.Free(100), l.m.Fix.Free(101); a != 2 || b != 1 {
 		t.Errorf("free are slots %d and %d, want 2 on the day of the removed session and 1 after", a, b)
 	}
+	if slot, ok := l.m.Fix.Idle(101, func(slot uint32) bool { return slot == 9 }); !ok || slot != 0 {
+		t.Errorf("idle is slot %d, %t, want 0: the other one is removed", slot, ok)
+	}
+	if _, ok := l.m.Fix.Idle(100, func(uint32) bool { return false }); ok {
+		t.Error("a session of the day itself is idle")
+	}
 	if _, _, ok := l.m.Fix.Opening(order.FixOpening{ID: [2]uint64{1, ^uint64(1)}, Day: 99}, 0, 1); ok {
 		t.Error("an opening on a day before is made")
 	}

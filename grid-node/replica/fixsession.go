@@ -106,11 +106,33 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 	}
 	if !found {
 		if slot = r.live.Fix.Free(m.Day); int(slot) >= r.opt.Limits.FixSessions {
-			return reject(wire.CodeOverloaded, uint64(slot), "the partition has as many FIX sessions as it may")
+			if slot, found = r.fixIdle(m.Day); !found {
+				return reject(wire.CodeOverloaded, uint64(slot), "the partition has as many FIX sessions as it may, all of them open or of the last 14 days")
+			}
+			if !r.fixRemove(slot) {
+				return reject(wire.CodeOverloaded, uint64(slot), "no memory is left to remove a FIX session that is not used")
+			}
 		}
 	}
 	r.logFixOpen(conn, &m, slot)
 	return nil
+}
+
+// fixKept is how many days a session is kept that no gateway opens: longer than a session's
+// week, and no longer than its numbers matter, since a later day begins with 1.
+const fixKept = 14
+
+// fixIdle returns the session that is removed for a new one of this day.
+func (r *Replica) fixIdle(day uint32) (slot uint32, ok bool) {
+	today := uint32(max(r.now.Wall, 0) / (24 * 3600 * 1e9))
+	return r.live.Fix.Idle(min(day, max(today, fixKept)-fixKept), func(slot uint32) bool { return r.fix.at(slot).conn != 0 })
+}
+
+// fixRemove logs the removal of a session. It is not answered to anybody.
+func (r *Replica) fixRemove(slot uint32) bool {
+	s := r.live.Fix.At(slot)
+	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &order.FixRecord{Slot: slot, Attempt: s.Attempt, Generation: s.Generation, In: s.In, Op: order.FixRemove})
+	return r.append(&order.Entry{Kind: order.KindFix}, r.fix.taken, 0, pending{}) == nil
 }
 
 func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {

@@ -45,7 +45,9 @@ func (r *Replica) get(conn uint64, frame []byte) error {
 	}
 	g := &r.gets
 	q := get{conn: conn, reqID: m.ReqID, seq: m.Seq, mode: m.Mode}
-	if m.By == wire.ByClOrdID {
+	if m.By == wire.ByFix {
+		r.getFix(&q, m.Key)
+	} else if m.By == wire.ByClOrdID {
 		q.seq, q.keyOff, q.keyLen = 0, uint32(len(g.keys)), uint8(len(m.Key))
 		g.keys = append(g.keys, m.Key...)
 		q.hint = r.store.Hint(m.Key)
@@ -56,6 +58,27 @@ func (r *Replica) get(conn uint64, frame []byte) error {
 		r.flushGets()
 	}
 	return nil
+}
+
+// getFix looks for an order of a FIX session. The index tells days apart that are less than
+// 128 days from each other; those before have no orders, or none that is asked for.
+func (r *Replica) getFix(q *get, key []byte) {
+	id, day, clOrdID := wire.SplitFixKey(key)
+	slot, ok := r.live.Fix.SlotOf(id)
+	if q.seq = noOrder; !ok {
+		return
+	}
+	today := r.live.Fix.At(slot).Day
+	if day == wire.FixToday {
+		day = today
+	}
+	if day > today || today-day >= 128 {
+		return
+	}
+	g := &r.gets
+	q.seq, q.keyOff, q.keyLen = 0, uint32(len(g.keys)), uint8(len(clOrdID))
+	g.keys = append(g.keys, clOrdID...)
+	q.hint = r.store.HintFix(clOrdID, slot, order.FixFlags(day))
 }
 
 // flushGets answers the reads that can be answered now; the others wait for the round that

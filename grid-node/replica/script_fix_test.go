@@ -116,6 +116,19 @@ func (s *script) fixStep(d *datadriven.TestData, client uint64) []byte {
 	return wire.AppendFixStep(nil, partition, &m)
 }
 
+// fixKeyOf is the key of an order of session fix=, of today unless day= says another day.
+func fixKeyOf(d *datadriven.TestData, clOrdID string) []byte {
+	var fix uint64
+	arg(d, "fix", &fix)
+	day := uint32(wire.FixToday)
+	if d.HasArg("day") {
+		var n int
+		arg(d, "day", &n)
+		day = uint32(int(fixDay) + n)
+	}
+	return wire.FixKey([2]uint64{fix, 7}, day, []byte(clOrdID))
+}
+
 // fixAnswer remembers what a FixOpened gives.
 func (s *script) fixAnswer(conn uint64, f []byte) {
 	if wire.FrameType(f) == wire.TypeFixOpened {

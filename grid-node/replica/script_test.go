@@ -71,6 +71,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	arg(d, "nodes", &opt.nodes)
 	podsArg(d, &opt.pods)
 	arg(d, "minInSync", &opt.minInSync)
+	arg(d, "fixsessions", &opt.limits.FixSessions)
 	arg(d, "window", &opt.limits.Window)
 	arg(d, "sessions", &opt.limits.Sessions)
 	arg(d, "clientSessions", &opt.limits.ClientSessions)
@@ -242,6 +243,9 @@ func (s *script) get(d *datadriven.TestData, n *node, client uint64) {
 	m := wire.Get{ReqID: s.reqID, By: wire.ByID, Seq: uint64(seq), Mode: map[string]uint8{"confirmed": 1, "leased": 2, "backup": 3}[mode]}
 	if id != "" {
 		m.By, m.Key = wire.ByClOrdID, []byte(id)
+	}
+	if d.HasArg("fix") {
+		m.By, m.Key = wire.ByFix, fixKeyOf(d, id)
 	}
 	s.send(n, client, wire.AppendGet(nil, partition, &m))
 }

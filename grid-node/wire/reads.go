@@ -26,6 +26,7 @@ func (m *ReadLog) request() (uint64, uint32) { return m.ReqID, 0 }
 const (
 	ByID      uint8 = 1 // Seq
 	ByClOrdID uint8 = 2 // Key
+	ByFix     uint8 = 3 // Key: of a FIX session, see FixKey
 )
 
 // Get.Mode: the required freshness of the answer.
@@ -41,7 +42,7 @@ type Get struct {
 	Seq   uint64 // with ByID
 	By    uint8
 	Mode  uint8
-	Key   []byte // with ByClOrdID, 1..MaxKey bytes
+	Key   []byte // with ByClOrdID, 1..MaxKey bytes; with ByFix, more than 20
 }
 
 const getFixed = HeaderSize + 24
@@ -70,16 +71,35 @@ func DecodeGet(f []byte, m *Get) error {
 	n := int(le.Uint16(f[26:]))
 	m.Key = f[getFixed:]
 	switch {
-	case m.By != ByID && m.By != ByClOrdID:
-		return &FrameError{Type: TypeGet, Field: "by", Value: uint64(m.By), Allowed: "1 id, 2 clOrdID"}
+	case m.By < ByID || m.By > ByFix:
+		return &FrameError{Type: TypeGet, Field: "by", Value: uint64(m.By), Allowed: "1 id, 2 clOrdID, 3 of a FIX session"}
 	case m.Mode < ModeConfirmed || m.Mode > ModeBackup:
 		return &FrameError{Type: TypeGet, Field: "mode", Value: uint64(m.Mode), Allowed: "1 confirmed, 2 leased, 3 backup"}
 	case n != len(m.Key) || n > MaxKey:
 		return &FrameError{Type: TypeGet, Field: "keyLen", Value: uint64(n), Allowed: "the bytes that follow, at most 255"}
-	case (m.By == ByClOrdID) != (n > 0):
+	case m.By == ByFix && n <= fixKeyFixed:
+		return &FrameError{Type: TypeGet, Field: "keyLen", Value: uint64(n), Allowed: "21..255 of a FIX session"}
+	case (m.By != ByID) != (n > 0):
 		return &FrameError{Type: TypeGet, Field: "keyLen", Value: uint64(n), Allowed: "0 by id, 1..255 by clOrdID"}
 	}
 	return nil
+}
+
+// FixToday in FixKey is the day that the session is in.
+const FixToday = 1<<32 - 1
+
+const fixKeyFixed = 20
+
+// FixKey returns the key of a ClOrdID of a FIX session and day: the session's id, u64 and
+// u64, u32 day, and the ClOrdID.
+func FixKey(id [2]uint64, day uint32, clOrdID []byte) []byte {
+	b := le.AppendUint64(le.AppendUint64(nil, id[0]), id[1])
+	return append(le.AppendUint32(b, day), clOrdID...)
+}
+
+// SplitFixKey returns the parts of the key of a Get by ByFix.
+func SplitFixKey(key []byte) (id [2]uint64, day uint32, clOrdID []byte) {
+	return [2]uint64{le.Uint64(key), le.Uint64(key[8:])}, le.Uint32(key[16:]), key[fixKeyFixed:]
 }
 
 // GetReply.Status.

@@ -342,11 +342,13 @@ def _open_session(m: OpenSession) -> Optional[tuple[str, int, str]]:
 
 
 def _get(m: Get) -> Optional[tuple[str, int, str]]:
-    if m.by not in (1, 2):
-        return "by", m.by, "1 seq, 2 ClOrdID"
+    if m.by not in (1, 2, 3):
+        return "by", m.by, "1 seq, 2 ClOrdID, 3 ClOrdID of a FIX session"
+    if m.by == 3 and len(m.key) <= 20:
+        return "keyLen", len(m.key), "21..255 of a FIX session"
     if not 1 <= m.mode <= 3:
         return "mode", m.mode, "1 confirmed, 2 leased, 3 backup"
-    return None if (m.by == 2) == bool(m.key) else ("keyLen", len(m.key), "0 by seq, 1..255 by ClOrdID")
+    return None if (m.by != 1) == bool(m.key) else ("keyLen", len(m.key), "0 by seq, 1..255 by ClOrdID")
 
 
 def _follow(m: Follow) -> Optional[tuple[str, int, str]]:
