@@ -50,6 +50,7 @@ func (c *clients) query(l *link, frame []byte) error {
 	if err := wire.DecodeQuery(frame, &m); err != nil {
 		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
+	l.conn.Spend(len(m.Question)) // beside followWork: it is copied
 	p := c.parts.at(wire.FramePartition(frame))
 	switch {
 	case p == nil:

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"encoding/binary"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -102,6 +104,31 @@ func TestQuestionsBeyondTheBounds(t *testing.T) {
 	var end wire.QueryEnd
 	if err := wire.DecodeQueryEnd(r.next(), &end); err != nil || end.Code != wire.QueryRefused {
 		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// A question that is longer than any may be ends its connection, with the reason.
+func TestAQuestionOfAMegabyte(t *testing.T) {
+	g := newGrid(t, 1, 1)
+	g.base.MinInSync, g.base.Views = 1, &Views{Memory: 64 << 20, Rows: 1 << 16}
+	submit(t, g.up().client(), "long", 1)
+	r := dialRaw(t, g.addrs[0])
+	b := wire.AppendQuery(nil, 0, &wire.Query{ReqID: 1, TimeoutMs: 1000, MaxBytes: 1, Question: wide()})
+	b = append(b, make([]byte, wire.MaxFrame-len(b))...)
+	binary.LittleEndian.PutUint32(b, uint32(len(b)))
+	if _, err := r.Write(append(hello(wire.RoleClient, 0, "long", ""), b...)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		frame := r.next()
+		if wire.FrameType(frame) == wire.TypeWelcome {
+			continue
+		}
+		var m wire.Goaway
+		if err := wire.DecodeGoaway(frame, &m); err != nil || !strings.Contains(string(m.Text), "frame of 1048576 bytes, allowed from a client: at most ") {
+			t.Errorf("%s %q, %v", wire.FrameType(frame), m.Text, err)
+		}
+		return
 	}
 }
 

@@ -21,7 +21,7 @@ func views(p *profile, seed uint64) {
 
 const (
 	viewFew, viewMany = 4, 64 // entries that a view applies after a wake-up
-	viewWhole         = 64    // so many entries apart all rows of a view are checked
+	viewWhole         = 256   // so many entries apart all rows of a view are checked
 	viewRows          = 1 << 16
 	viewMemory        = 64 << 20
 )
