@@ -247,7 +247,7 @@ func (q *Query) matches(groups [][]string) (wanted, same bool) {
 		case "like":
 			wanted = wanted && matchesLike(groups[i][0], TableName)
 		case "schemalike":
-			wanted = wanted && matchesLike(groups[i][0], SchemaName)
+			wanted = wanted && (q.Rows == "allschemas" || matchesLike(groups[i][0], SchemaName))
 		case "ident": // a table's name as it is quoted in a statement, with its schema or not
 			wanted = wanted && has(TableName, SchemaName+"."+TableName, `"`+TableName+`"`)
 		}

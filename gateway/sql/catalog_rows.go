@@ -41,8 +41,16 @@ func (q *Query) thingWanted(facts map[string]string, groups [][]string) bool {
 			if !matchesLike(groups[i][0], facts["column"]) {
 				return false
 			}
+		case "schemalike":
+			if !matchesLike(groups[i][0], facts["schema"]) {
+				return false
+			}
 		case "numbers": // of columns, with the table's OID
 			if !slices.Contains(groups[i], facts["n"]) {
+				return false
+			}
+		case "typeoid":
+			if !slices.Contains(groups[i], facts["typoid"]) {
 				return false
 			}
 		case "typename":

@@ -70,6 +70,9 @@ func (p *parser) keyword(t token) (expr, *Error) {
 	}
 	if niladic[t.text] {
 		p.i++
+		if t.text == "current_schema" && p.take("(") {
+			return &call{at: at(t.at), name: t.text}, p.want(")")
+		}
 		return &call{at: at(t.at), name: t.text}, nil
 	}
 	return nil, nil

@@ -255,10 +255,6 @@ func figure(e expr, none string) string {
 		return figure(x.x, types[x.to].short)
 	case *arrayExpr:
 		return "array"
-	case *literal:
-		if x.kind == boolLiteral && none == "?column?" {
-			return "bool"
-		}
 	}
 	return none
 }

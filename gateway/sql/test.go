@@ -147,22 +147,33 @@ func (b *binder) in(x *inExpr, want bool) (cond, *Error) {
 	if err != nil {
 		return never, err
 	}
-	var list []value
-	for _, item := range x.list {
+	list := make([]value, len(x.list))
+	common := c.Type() // of what has no type: that of the column, or of a wider value of the list
+	for i, item := range x.list {
 		if b.terms++; b.terms > maxTerms {
 			return never, failf(item.place(), StateTooComplex, "filter has more than %d operators and values", maxTerms).hint("Ask more than once.")
 		}
 		if !constant(item) {
 			return never, unsupported(item.place(), "comparing columns with one another", "Columns are compared with constants.")
 		}
-		v, err := b.eval(item)
+		if list[i], err = b.eval(item); err != nil {
+			return never, err
+		}
+		if t := list[i].typ; common == Int8 && (t == Numeric || t == Float8 || t == Float4) {
+			common = t
+		}
+	}
+	for i, v := range list {
+		if v.typ == Unknown {
+			b.infer(&v, common)
+			v, err = v.parse(common, b.env)
+		} else {
+			v, err = b.as(c, v, "=", x.place(), false)
+		}
 		if err != nil {
 			return never, err
 		}
-		if v, err = b.as(c, v, "=", x.place(), false); err != nil {
-			return never, err
-		}
-		list = append(list, v)
+		list[i] = v
 	}
 	return b.member(c, list, want), nil
 }
