@@ -44,6 +44,9 @@ func missing(t *testing.T, why error) {
 // copyRows makes the table of PostgreSQL from all rows of the listener.
 func copyRows(t *testing.T, from, to *pgx.Conn, orders int) {
 	t.Helper()
+	if _, err := from.Exec(t.Context(), "set ordergrid.linearizable to on"); err != nil {
+		t.Fatal(err)
+	}
 	rows, err := from.Query(t.Context(), "select * from orders", pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)

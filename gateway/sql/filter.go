@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"slices"
+
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
@@ -62,6 +64,36 @@ func join(or bool, all ...cond) cond {
 	return leaf(query.Expr{Op: op, Args: args})
 }
 
+// gather makes one list of the comparisons of a field with values, of an or.
+func gather(all []cond) []cond {
+	at := map[view.Field]int{}
+	var out []cond
+	for _, c := range all {
+		if c.known != 0 || c.e.Op != query.Eq && c.e.Op != query.In {
+			out = append(out, c)
+			continue
+		}
+		i, there := at[c.e.Field]
+		if !there {
+			at[c.e.Field] = len(out)
+			out = append(out, c)
+			continue
+		}
+		e := &out[i].e
+		e.Op, e.Values = query.In, append(slices.Clip(e.Values), c.e.Values...)
+	}
+	return out
+}
+
+// terms counts operators and values as the nodes do.
+func terms(e *query.Expr) int {
+	n := 1 + len(e.Values)
+	for i := range e.Args {
+		n += terms(&e.Args[i])
+	}
+	return n
+}
+
 func present(c *Column) cond {
 	if c.NotNull {
 		return always
@@ -70,7 +102,30 @@ func present(c *Column) cond {
 }
 
 // maxTerms of a filter: what the nodes allow.
-const maxTerms = 10_000
+const (
+	maxTerms = 10_000
+	maxDepth = 32
+)
+
+func depth(e *query.Expr) int {
+	n := 0
+	for i := range e.Args {
+		n = max(n, depth(&e.Args[i]))
+	}
+	return n + 1
+}
+
+// bounded reports why the nodes would refuse a filter. What ordering adds to it has room.
+func (c *cond) bounded(at int) *Error {
+	switch {
+	case c.known != 0:
+	case terms(&c.e) > maxTerms-10:
+		return failf(at, StateTooComplex, "filter has more than %d operators and values", maxTerms-10).hint("Ask more than once.")
+	case depth(&c.e) > maxDepth-2:
+		return failf(at, StateTooComplex, "operators in one another are more than %d deep", maxDepth-2).hint("Use fewer parentheses.")
+	}
+	return nil
+}
 
 // condition makes a filter of the rows for which e is want.
 func (b *binder) condition(e expr, want bool, of string) (cond, *Error) {
@@ -92,6 +147,9 @@ func (b *binder) condition(e expr, want bool, of string) (cond, *Error) {
 				return never, err
 			}
 			all = append(all, c)
+		}
+		if x.or == want {
+			all = gather(all)
 		}
 		return join(x.or == want, all...), nil
 	case *isExpr:

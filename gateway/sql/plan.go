@@ -144,6 +144,9 @@ func (b *binder) plan(s *Select) (*Plan, *Error) {
 		if where, err = b.condition(s.Where, true, "WHERE"); err != nil {
 			return nil, err
 		}
+		if err := where.bounded(s.Where.place()); err != nil {
+			return nil, err
+		}
 	}
 	if p.Limit, err = b.count(s.Limit, "LIMIT", StateLimit, -1); err != nil {
 		return nil, err
@@ -282,6 +285,9 @@ func hasAggregate(e expr) bool {
 	return false
 }
 
+// maxTargets of a select, as PostgreSQL has it.
+const maxTargets = 1664
+
 // expand replaces stars.
 func (b *binder) expand(targets []target) ([]target, *Error) {
 	var out []target
@@ -297,6 +303,12 @@ func (b *binder) expand(targets []target) ([]target, *Error) {
 		for i := range b.schema.Columns {
 			out = append(out, target{e: &column{at: c.at, name: b.schema.Columns[i].Name}})
 		}
+		if len(out) > maxTargets {
+			break
+		}
+	}
+	if len(out) > maxTargets {
+		return nil, Refuse("54011", "target lists can have at most %d entries", maxTargets)
 	}
 	return out, nil
 }

@@ -69,6 +69,21 @@ func parseTime(s string, zone *time.Location, now time.Time) (us int64, ok bool)
 	return t.UnixMicro() + int64(day%time.Second/time.Microsecond), true
 }
 
+// looksLikeTime reports whether a text that is no time has the form of one.
+func looksLikeTime(s string) bool {
+	date, clock, _ := timeFields(s)
+	parts := append(strings.Split(date, "-"), strings.Split(clock, ":")...)
+	if len(parts) < 4 {
+		return false
+	}
+	for _, p := range parts {
+		if strings.Trim(p, "0123456789.") != "" || p == "" && clock != "" {
+			return false
+		}
+	}
+	return len(parts[0]) == 4
+}
+
 // parseClock reads 9:30, 09:30:15 or 09:30:15.123456; more digits are rounded.
 func parseClock(s string) (time.Duration, bool) {
 	if s == "" {

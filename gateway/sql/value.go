@@ -52,6 +52,9 @@ func (v value) parse(t Type, env *Env) (value, *Error) {
 		return v.parseNumber(t)
 	case temporal:
 		us, ok := parseTime(v.text, env.zoneFor(t), env.Now)
+		if !ok && looksLikeTime(v.text) {
+			return v, failf(v.at, "22008", "date/time field value out of range: \"%s\"", clip(v.text))
+		}
 		if !ok {
 			return v, badText(&v, t)
 		}

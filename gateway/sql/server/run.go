@@ -135,7 +135,7 @@ func (r *cursor) fill(ctx context.Context) error {
 
 // ask gets a page.
 func (r *cursor) ask(ctx context.Context, q *sql.Question) ([][]view.Value, error) {
-	ask := client.Query{Query: q.Query, Page: r.page}
+	ask := client.Query{Query: q.Query, Page: r.page, Linearizable: r.c.settings.linearizable}
 	if !r.plan.Grouped {
 		ask.Limit = pageRows
 		if n := r.left + r.skip; r.left >= 0 && n < pageRows && q.Runs == nil {
@@ -231,10 +231,12 @@ func gridError(err error) *sql.Error {
 	switch {
 	case errors.As(err, &refused):
 		return refused
+	case errors.As(err, &q) && q.Code == wire.QueryTimedOut:
+		return sql.Refuse(sql.StateCancelled, "%s: %s", errTimeout, q.Error())
 	case errors.As(err, &q):
 		code := map[wire.QueryEndCode]string{
 			wire.QueryRefused: sql.StateUnsupported, wire.QueryBound: sql.StateTooLarge, wire.QueryTooOld: "72000", wire.QueryBehind: sql.StateCannotConnect,
-			wire.QueryDiverged: sql.StateInternal, wire.QueryTimedOut: sql.StateCancelled, wire.QueryCancelled: sql.StateCancelled,
+			wire.QueryDiverged: sql.StateInternal, wire.QueryCancelled: sql.StateCancelled,
 			wire.QueryIncomplete: "53200", wire.QueryLeaving: sql.StateCannotConnect}[q.Code]
 		if code == "" {
 			code = sql.StateInternal

@@ -32,8 +32,12 @@ var freeSettings = map[string]string{
 	"session_replication_role": "origin", "default_transaction_deferrable": "off", "lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C",
 	"tcp_keepalives_idle": "0", "tcp_keepalives_interval": "0", "tcp_keepalives_count": "0", "escape_string_warning": "on", "enable_seqscan": "on",
 	"default_table_access_method": "heap", "geqo": "on", "check_function_bodies": "on", "xmloption": "content", "ssl_renegotiation_limit": "0",
-	"plan_cache_mode": "auto", "synchronous_commit": "on", "constraint_exclusion": "partition", "password_encryption": "scram-sha-256",
+	"plan_cache_mode": "auto", "synchronous_commit": "on", "constraint_exclusion": "partition", "password_encryption": "scram-sha-256", linearizable: "off",
 }
+
+// linearizable is the setting with which answers have every order that was acknowledged before
+// the statement, at the cost of a read of each partition that its primary confirms.
+const linearizable = "ordergrid.linearizable"
 
 // settings of a session.
 type settings struct {
@@ -42,6 +46,7 @@ type settings struct {
 	initial        map[string]string
 	zone           *time.Location
 	timeout        time.Duration
+	linearizable   bool // ordergrid.linearizable
 	pid            uint32
 }
 
@@ -134,6 +139,12 @@ func (s *settings) apply(name string, value *string) *sql.Error {
 		if zone == time.UTC {
 			*value = "UTC"
 		}
+	case linearizable:
+		on, ok := map[string]bool{"on": true, "true": true, "1": true, "yes": true, "off": false, "false": false, "0": false, "no": false}[strings.ToLower(*value)]
+		if !ok {
+			return sql.Refuse(sql.StateParameter, "parameter \"%s\" requires a Boolean value", name)
+		}
+		s.linearizable = on
 	case "statement_timeout":
 		t, ok := milliseconds(*value)
 		if !ok {
@@ -171,6 +182,7 @@ func (s *settings) restore(name string) *sql.Error {
 func (s *settings) reset() {
 	app := s.values["application_name"]
 	s.values, s.zone, s.timeout = maps.Clone(freeSettings), time.UTC, 0
+	s.linearizable = false
 	s.values["application_name"] = app
 }
 
