@@ -230,10 +230,11 @@ clients-check: ## Clients of other languages: 50 primaries killed under load, ea
 	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v ./clients/...
 
 .PHONY: queries-check
-queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, and to broken views (minutes)
+queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, to broken views, and in SQL against PostgreSQL (minutes)
 	@ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -run RandomQuestions -v ./grid-node/query
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run Mutants -v ./grid-node/query
 	@cd e2e/sqlite && $(GO) vet ./... && ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -v .
+	@cd e2e/sql && $(GO) vet ./... && ORDERGRID_SQL_QUESTIONS=20000 $(GO) test -count 1 -timeout 60m -v .
 
 .PHONY: match-check
 match-check: ## 5,000 seeds of the matching engine against a naive one, byte for byte, and broken engines (minutes)

@@ -21,7 +21,10 @@ reports each with an ExecutionReport once all in-sync copies of the grid hold it
 The numbers of the sessions are in the memory of this process: when it ends, counterparties
 reset their sessions (ResetSeqNumFlag=Y), and ask the grid for orders without a report.
 
-Who may log on is in the file of --sessions. Passwords are taken over TLS only.`,
+Who may log on is in the file of --sessions. Passwords are taken over TLS only.
+
+With --postgresql it answers SQL about the grid's orders by PostgreSQL's protocol, beside FIX or
+alone.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.ErrOrStderr()) },
 	})

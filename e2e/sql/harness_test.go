@@ -96,7 +96,9 @@ func message(r *rand.Rand, n int) (text []byte, id string) {
 		kind = "G"
 	}
 	var b strings.Builder
-	field := func(tag int, format string, args ...any) { fmt.Fprintf(&b, "%d="+format+"\x01", append([]any{tag}, args...)...) }
+	field := func(tag int, format string, args ...any) {
+		fmt.Fprintf(&b, "%d="+format+"\x01", append([]any{tag}, args...)...)
+	}
 	field(35, "%s", kind)
 	field(49, "CLIENT")
 	field(56, "GRID")

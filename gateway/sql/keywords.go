@@ -21,6 +21,13 @@ var reserved = words(`all analyse analyze and any array as asc asymmetric both c
 	authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like
 	natural notnull outer overlaps right similar tablesample verbose`)
 
+// typeWords are reserved words that can be names of functions and types.
+var typeWords = words(`authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull
+	join left like natural notnull outer overlaps right similar tablesample verbose`)
+
+// notCalled are names of types and others that are no names of functions.
+var notCalled = words("between none inout out precision treat values bigint bit boolean char character dec decimal float int integer interval national nchar numeric real setof smallint time timestamp varchar")
+
 // labelled words name a column of an answer only behind AS.
 var labelled = words(`array as char character create day except fetch filter for from grant group having hour intersect
 	into isnull limit minute month notnull offset on order over overlaps precision returning second to union varying

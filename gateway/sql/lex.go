@@ -15,6 +15,7 @@ const (
 	number
 	param // $1
 	symbol
+	bad // the text goes on with what is no token
 )
 
 // token of a statement.
@@ -306,17 +307,18 @@ func clip(s string) string {
 	return s
 }
 
-// lex cuts a whole statement text, of at most so many tokens.
+// lex cuts a whole text, of at most so many tokens. What is no token is the last of them: an
+// error before it comes first.
 func lex(s string, most int) ([]token, *Error) {
 	l := lexer{s: s}
 	tokens := make([]token, 0, min(most, 16+len(s)/5))
 	for {
 		t, err := l.next()
 		if err != nil {
-			return nil, err
+			return append(tokens, token{kind: bad, at: t.at, to: t.at}), err
 		}
 		if len(tokens) >= most {
-			return nil, failf(t.at, StateTooComplex, "statement has more than %d words", most).hint("Ask for fewer values at a time.")
+			return append(tokens, token{kind: bad, at: t.at, to: t.at}), failf(t.at, StateTooComplex, "statement has more than %d words", most).hint("Ask for fewer values at a time.")
 		}
 		tokens = append(tokens, t)
 		if t.kind == end {

@@ -30,6 +30,8 @@ type parser struct {
 	i     int
 	depth int
 	most  int
+	// lexical is what is wrong behind the last token.
+	lexical *Error
 }
 
 // Parsed is a statement and where its text is.
@@ -47,27 +49,37 @@ func Parse(s string, b Bounds, known *Catalog) ([]Parsed, *Error) {
 	if len(s) > b.Bytes {
 		return nil, Refuse(StateTooLarge, "statement has %d bytes, allowed: %d", len(s), b.Bytes).hint("Ask for fewer values at a time.")
 	}
-	tokens, err := lex(s, b.Terms)
-	if err != nil {
-		return nil, err
+	tokens, wrong := lex(s, b.Terms)
+	if wrong != nil && wrong.Code == StateTooComplex {
+		return nil, wrong
 	}
+	var err *Error
 	var out []Parsed
 	for from := 0; from < len(tokens); {
 		to := from
-		for tokens[to].kind != end && !tokens[to].is(";") {
+		for tokens[to].kind != end && tokens[to].kind != bad && !tokens[to].is(";") {
 			to++
+		}
+		if to == from && tokens[to].kind == bad {
+			return nil, wrong
 		}
 		if to > from {
 			one := Parsed{Text: s[tokens[from].at:tokens[to-1].to], Offset: tokens[from].at}
 			one.tokens = tokens[from:to]
-			if q := known.find(one.tokens); q != nil {
+			if q := known.find(one.tokens); q != nil && tokens[to].kind != bad {
 				one.Statement = q
 			} else {
 				p := parser{s: s, t: append(tokens[from:to:to], token{at: tokens[to].at, to: tokens[to].at}), most: b.Depth}
+				if tokens[to].kind == bad {
+					p.lexical = wrong
+				}
 				if tokens[to].is(";") {
 					p.t[len(p.t)-1] = token{kind: end, text: ";", at: tokens[to].at, to: tokens[to].to}
 				}
-				if one.Statement, err = p.statement(); err != nil {
+				if one.Statement, err = p.statement(); err == nil {
+					err = p.lexical
+				}
+				if err != nil {
 					return nil, err
 				}
 			}
@@ -117,6 +129,9 @@ func (p *parser) want(s string) *Error {
 // wrong is a syntax error at the next token.
 func (p *parser) wrong() *Error {
 	t := p.now()
+	if t.kind == end && p.lexical != nil {
+		return p.lexical
+	}
 	if t.kind == end && t.text == "" {
 		return failf(t.at, StateSyntax, "syntax error at end of input")
 	}
@@ -139,6 +154,16 @@ func (p *parser) name() (string, *Error) {
 		return t.text, nil
 	}
 	return "", p.wrong()
+}
+
+// label reads an identifier where every word is one.
+func (p *parser) label() (string, *Error) {
+	t := p.now()
+	if t.kind != quoted && t.kind != word {
+		return "", p.wrong()
+	}
+	p.i++
+	return t.text, nil
 }
 
 func (p *parser) statement() (Statement, *Error) {

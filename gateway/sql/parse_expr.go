@@ -16,11 +16,12 @@ func (p *parser) chain(or bool) (expr, *Error) {
 		operand, op = func() (expr, *Error) { return p.chain(false) }, "or"
 	}
 	first, err := operand()
-	if err != nil || !p.now().is(op) {
+	if err != nil || !p.operator(op) {
 		return first, err
 	}
 	c := &several{at: at(p.now().at), or: or, args: []expr{first}}
-	for p.take(op) {
+	for p.operator(op) {
+		p.i++
 		next, err := operand()
 		if err != nil {
 			return nil, err
@@ -28,6 +29,16 @@ func (p *parser) chain(or bool) (expr, *Error) {
 		c.args = append(c.args, next)
 	}
 	return c, nil
+}
+
+// operator reports whether a word is next that is no name of a column of the answer: any word is
+// one before FROM or a comma.
+func (p *parser) operator(s string) bool {
+	if !p.now().is(s) {
+		return false
+	}
+	n := p.t[p.i+1]
+	return n.kind != end && !n.is("from") && !n.is(",") && !n.is(")")
 }
 
 func (p *parser) not() (expr, *Error) {
@@ -48,7 +59,7 @@ func (p *parser) not() (expr, *Error) {
 
 func (p *parser) is() (expr, *Error) {
 	e, err := p.comparison()
-	for err == nil && p.now().is("is") {
+	for err == nil && p.operator("is") {
 		x := &isExpr{at: at(p.step().at), x: e}
 		x.not = p.take("not")
 		switch t := p.now(); {
@@ -60,6 +71,11 @@ func (p *parser) is() (expr, *Error) {
 			return nil, p.wrong()
 		}
 		e = x
+		for _, op := range []string{"like", "ilike", "in", "between", "<", ">", "=", "<=", ">=", "<>"} {
+			if p.operator(op) {
+				return nil, unsupported(p.now().at, "an operator behind IS", "Use parentheses.")
+			}
+		}
 	}
 	return e, err
 }
@@ -117,7 +133,8 @@ func (p *parser) member() (expr, *Error) {
 		p.i++
 	}
 	switch {
-	case p.take("between"):
+	case p.operator("between"):
+		p.i++
 		p.take("asymmetric")
 		if p.now().is("symmetric") {
 			return nil, unsupported(p.now().at, "BETWEEN SYMMETRIC", "Use BETWEEN with the smaller value first.")
@@ -133,7 +150,8 @@ func (p *parser) member() (expr, *Error) {
 			return nil, err
 		}
 		x = b
-	case p.take("in"):
+	case p.operator("in"):
+		p.i++
 		if err = p.want("("); err != nil {
 			return nil, err
 		}
@@ -148,7 +166,7 @@ func (p *parser) member() (expr, *Error) {
 			return nil, err
 		}
 		x = in
-	case p.now().is("like"), p.now().is("ilike"):
+	case p.operator("like"), p.operator("ilike"):
 		l := &likeExpr{at: at(t.at), x: x, not: not, fold: p.step().is("ilike")}
 		if l.pattern, err = p.sum(); err != nil {
 			return nil, err
@@ -160,8 +178,10 @@ func (p *parser) member() (expr, *Error) {
 	case p.now().is("similar"):
 		return nil, p.wrong()
 	}
-	if n := p.now(); n.is("between") || n.is("in") || n.is("like") || n.is("ilike") {
-		return nil, p.wrong()
+	if x, named := x.(*column); !named || x.allOf {
+		if p.operator("between") || p.operator("in") || p.operator("like") || p.operator("ilike") {
+			return nil, p.wrong()
+		}
 	}
 	return x, nil
 }

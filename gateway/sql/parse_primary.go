@@ -61,12 +61,19 @@ func (p *parser) keyword(t token) (expr, *Error) {
 		if t.text == "case" || next.is("(") {
 			return nil, unsupported(t.at, "expression "+t.text, "Columns are compared with constants.")
 		}
+	case "not":
+		return nil, unsupported(t.at, "NOT as an operand", "Put it in parentheses.")
 	case "array":
 		return p.array()
 	case "cast":
 		return p.castCall()
 	case "interval", "timestamp", "timestamptz", "date", "numeric", "text":
-		return p.typed(t)
+		if x, err := p.typed(t); x != nil || err != nil {
+			return x, err
+		}
+	}
+	if notCalled[t.text] && p.t[p.i+1].is("(") {
+		return nil, unsupported(t.at, t.text+" before a parenthesis", "Use CAST (x AS type).")
 	}
 	if niladic[t.text] {
 		p.i++
@@ -146,6 +153,9 @@ func (p *parser) reference() (expr, *Error) {
 	if t.is("left") || t.is("right") { // functions that are no names
 		return nil, unsupported(t.at, "function "+t.text, "Columns are compared with constants.")
 	}
+	if typeWords[t.text] && t.kind == word && p.t[p.i+1].kind == text {
+		return nil, failf(t.at, StateObject, "type \"%s\" does not exist", t.text)
+	}
 	first, err := p.name()
 	if err != nil {
 		return nil, err
@@ -161,6 +171,14 @@ func (p *parser) reference() (expr, *Error) {
 		}
 		p.i++
 		c.table, c.name = c.name, l.text
+	}
+	if s := p.now(); s.kind == text { // type 'value'
+		to, known := typesByName[c.name]
+		if !known {
+			return nil, failf(t.at, StateObject, "type \"%s\" does not exist", clip(c.name))
+		}
+		p.i++
+		return &castExpr{at(t.at), &literal{at(s.at), textLiteral, s.text}, to, c.name}, nil
 	}
 	if !p.now().is("(") {
 		return c, nil

@@ -10,7 +10,7 @@ func (p *parser) selects() (*Select, *Error) {
 	} else {
 		p.take("all")
 	}
-	if !p.now().is("from") && p.now().kind != end {
+	if s.Distinct || !p.now().is("from") && p.now().kind != end {
 		if err := p.targets(s); err != nil {
 			return nil, err
 		}
@@ -26,12 +26,18 @@ func (p *parser) selects() (*Select, *Error) {
 			return nil, err
 		}
 	}
-	if p.takeAll("group", "by") {
+	if p.take("group") {
+		if err := p.want("by"); err != nil {
+			return nil, err
+		}
 		if s.GroupBy, err = p.list(); err != nil {
 			return nil, err
 		}
 	}
-	if p.takeAll("order", "by") {
+	if p.take("order") {
+		if err := p.want("by"); err != nil {
+			return nil, err
+		}
 		if err := p.orderBy(s); err != nil {
 			return nil, err
 		}
@@ -56,7 +62,7 @@ func (p *parser) targets(s *Select) *Error {
 				}
 				p.i++
 				t.as = l.text
-			} else if l := p.now(); l.kind == quoted || l.kind == word && !labelled[l.text] && !reserved[l.text] {
+			} else if l := p.now(); l.kind == quoted || l.kind == word && !labelled[l.text] {
 				if what := further[l.text]; what != "" && p.t[p.i+1].is("(") {
 					return p.wrong()
 				}
@@ -88,12 +94,12 @@ func (p *parser) from(s *Select) *Error {
 	}
 	if p.take(".") {
 		t.schema = t.name
-		if t.name, err = p.name(); err != nil {
+		if t.name, err = p.label(); err != nil {
 			return err
 		}
 		if p.take(".") { // database.schema.table
 			t.schema = t.name
-			if t.name, err = p.name(); err != nil {
+			if t.name, err = p.label(); err != nil {
 				return err
 			}
 		}
@@ -141,15 +147,11 @@ func (p *parser) orderBy(s *Select) *Error {
 		} else {
 			p.take("asc")
 		}
-		if p.take("nulls") {
-			switch {
-			case p.take("first"):
-				k.nulls = -1
-			case p.take("last"):
-				k.nulls = 1
-			default:
-				return p.wrong()
-			}
+		switch {
+		case p.takeAll("nulls", "first"):
+			k.nulls = -1
+		case p.takeAll("nulls", "last"):
+			k.nulls = 1
 		}
 		s.OrderBy = append(s.OrderBy, k)
 		if !p.take(",") {

@@ -299,3 +299,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A statement as the simple protocol has it: read, resolved, planned.
+func BenchmarkPlan(b *testing.B) {
+	s, c, env := world(b)
+	const text = "select clordid, symbol, price, orderqty from orders where account = 'ACC1' and price > 1.5 order by received desc limit 10"
+	b.Run("parse", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Parse(text, Bounds{}, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("parse and plan", func(b *testing.B) {
+		for b.Loop() {
+			all, _ := Parse(text, Bounds{}, c)
+			p, err := Prepare(all[0].Statement, s, env, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := p.Bind(env, nil, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
