@@ -28,6 +28,9 @@ var typeWords = words(`authorization binary collation concurrently cross current
 // notCalled are names of types and others that are no names of functions.
 var notCalled = words("between none inout out precision treat values bigint bit boolean char character dec decimal float int integer interval national nchar numeric real setof smallint time timestamp varchar")
 
+// clauses are what may follow a list of columns that is empty.
+var clauses = words("from where group order limit offset fetch")
+
 // labelled words name a column of an answer only behind AS.
 var labelled = words(`array as char character create day except fetch filter for from grant group having hour intersect
 	into isnull limit minute month notnull offset on order over overlaps precision returning second to union varying

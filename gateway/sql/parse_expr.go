@@ -168,6 +168,9 @@ func (p *parser) member() (expr, *Error) {
 		x = in
 	case p.operator("like"), p.operator("ilike"):
 		l := &likeExpr{at: at(t.at), x: x, not: not, fold: p.step().is("ilike")}
+		if p.now().is("any") || p.now().is("all") || p.now().is("some") {
+			return nil, unsupported(p.now().at, "LIKE ANY and ALL", "Use LIKE with OR.")
+		}
 		if l.pattern, err = p.sum(); err != nil {
 			return nil, err
 		}

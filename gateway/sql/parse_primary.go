@@ -211,6 +211,9 @@ func (p *parser) call(t token, c *column) (expr, *Error) {
 	if err := p.want(")"); err != nil {
 		return nil, err
 	}
+	if n := p.now(); n.kind == text {
+		return nil, unsupported(n.at, "a type with modifiers before a string", "Use CAST (x AS type).")
+	}
 	if n := p.now(); n.is("over") || n.is("filter") || n.is("within") {
 		return nil, p.wrong()
 	}

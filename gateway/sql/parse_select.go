@@ -10,7 +10,7 @@ func (p *parser) selects() (*Select, *Error) {
 	} else {
 		p.take("all")
 	}
-	if s.Distinct || !p.now().is("from") && p.now().kind != end {
+	if s.Distinct || p.now().kind != end && !(p.now().kind == word && clauses[p.now().text]) {
 		if err := p.targets(s); err != nil {
 			return nil, err
 		}
