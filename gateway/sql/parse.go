@@ -143,7 +143,28 @@ func (p *parser) wrong() *Error {
 	if t.is("(") {
 		return unsupported(t.at, "a parenthesis here", "See docs/sql.md for what is.")
 	}
+	if err := p.odd(t); err != nil {
+		return err
+	}
 	return failf(t.at, StateSyntax, "syntax error at or near \"%s\"", clip(p.s[t.at:max(t.to, t.at)]))
+}
+
+// odd refuses what may be meant in PostgreSQL's grammar and is not read here: operators behind
+// conditions, and words that are operators, types and names there.
+func (p *parser) odd(t token) *Error {
+	if p.i == 0 {
+		return nil
+	}
+	before := p.t[p.i-1]
+	switch {
+	case t.kind == word && typeWords[t.text]:
+		return unsupported(t.at, strings.ToUpper(t.text)+" here", "Put what is meant in parentheses.")
+	case before.kind == word && typeWords[before.text]:
+		return unsupported(before.at, strings.ToUpper(before.text)+" here", "Put what is meant in parentheses.")
+	case t.kind == symbol && (strings.ContainsAny(t.text, operators) || t.text == "::" || t.text == "[") && (before.kind != symbol || before.is(")")):
+		return unsupported(t.at, "operator "+t.text+" here", "Put what is meant in parentheses.")
+	}
+	return nil
 }
 
 // name reads an identifier.

@@ -197,6 +197,9 @@ func (p *parser) sum() (expr, *Error) {
 		switch {
 		case t.is("+"), t.is("-"):
 			p.i++
+			if n := p.now(); n.is("any") || n.is("all") || n.is("some") {
+				return nil, unsupported(n.at, "arithmetic with ANY and ALL", "Columns are compared with constants.")
+			}
 			var r expr
 			if r, err = p.signed(); err == nil {
 				l = &binaryExpr{at(t.at), t.text, l, r}

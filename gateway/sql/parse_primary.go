@@ -166,7 +166,8 @@ func (p *parser) reference() (expr, *Error) {
 			return &column{at: at(star.at), table: c.name, allOf: true}, nil
 		}
 		l := p.now()
-		if l.kind != word && l.kind != quoted {
+		n := p.t[min(p.i+1, len(p.t)-1)]
+		if l.kind != word && l.kind != quoted || l.is("not") && (n.is("between") || n.is("in") || n.is("like") || n.is("ilike") || n.is("similar")) {
 			return nil, p.wrong()
 		}
 		p.i++
