@@ -244,10 +244,11 @@ streams-check: ## Kill 20 primaries and 40 gateways under load: each WebSocket c
 	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_CHROMIUM=1 ORDERGRID_REQUIRE_PYTHON_WEBSOCKETS=1 ORDERGRID_STREAM_KILLS=20 $(GO) test -count 1 -timeout 60m -v ./cmd/order-gateway ./gateway/stream/...
 
 .PHONY: queries-check
-queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, and to broken views (minutes)
+queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, to broken views, and in SQL against PostgreSQL (minutes)
 	@ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -run RandomQuestions -v ./grid-node/query
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run Mutants -v ./grid-node/query
 	@cd e2e/sqlite && $(GO) vet ./... && ORDERGRID_QUESTIONS=100000 $(GO) test -count 1 -timeout 60m -v .
+	@cd e2e/sql && $(GO) vet ./... && ORDERGRID_SQL_QUESTIONS=20000 $(GO) test -count 1 -timeout 60m -v .
 
 .PHONY: match-check
 match-check: ## 5,000 seeds of the matching engine against a naive one, byte for byte, broken engines, and 2,000 new seeds of the world match (minutes)

@@ -26,7 +26,10 @@ Who may log on is in the file of --sessions. Passwords are taken over TLS only.
 
 With --websocket it streams the grid's orders to WebSocket clients, and serves a console for
 browsers; who may read what is in the file of --websocket-clients. Without --sessions it does
-only that.`,
+only that.
+
+With --postgresql it answers SQL about the grid's orders by PostgreSQL's protocol, beside FIX or
+alone.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.runAll(cmd.Context(), cmd.ErrOrStderr()) },
 	})

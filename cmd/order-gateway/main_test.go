@@ -44,6 +44,13 @@ func TestUsage(t *testing.T) {
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-tls-cert x --websocket-tls-key y --websocket-tls-ca z", "--websocket-tls-key, --websocket-tls-ca"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-queued-bytes 1", "--websocket-queued-bytes: value 1, allowed: 1024 or more"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
+		{"--postgresql 127.0.0.1:0", "--postgresql-tls-cert, --postgresql-insecure-plain: both or none is given"},
+		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-tls-cert x", "both or none is given"},
+		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-users " + password, "allowed: these with TLS"},
+		{"--postgresql 127.0.0.1:0 --postgresql-tls-cert x --postgresql-tls-key y --postgresql-users " + password, "--postgresql-rules is empty"},
+		{"--postgresql 127.0.0.1:0 --postgresql-tls-cert x --postgresql-tls-key y --postgresql-tls-ca z", "--postgresql-tls-cert, --postgresql-tls-key, --postgresql-tls-ca"},
+		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-column 5001:number", "allowed: TAG:KIND"},
+		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
 		{"more", "argument \"more\", allowed: flags only"},
 		{"--nothing", "unknown flag: --nothing"},
 	} {

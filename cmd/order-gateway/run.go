@@ -38,6 +38,7 @@ type flags struct {
 	level     string
 
 	websocket websocketFlags
+	sql       sqlFlags
 }
 
 func (f *flags) add(fl *pflag.FlagSet) {
@@ -58,6 +59,7 @@ func (f *flags) add(fl *pflag.FlagSet) {
 	f.tls.RegisterToken(fl)
 	fl.DurationVar(&f.dial, "dial-timeout", 30*time.Second, "for finding the grid at the start")
 	fl.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	f.sql.add(fl)
 }
 
 func (f *flags) run(ctx context.Context, errOut io.Writer) error {
@@ -66,6 +68,9 @@ func (f *flags) run(ctx context.Context, errOut io.Writer) error {
 		return command.BadUsage(fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level))
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
+	if f.sessions == "" && f.sql.listen != "" {
+		return f.serveSQL(ctx, log)
+	}
 	who, err := f.roster()
 	if err != nil {
 		return err
@@ -75,7 +80,7 @@ func (f *flags) run(ctx context.Context, errOut io.Writer) error {
 		return err
 	}
 	defer g.grid.Close() //nolint:errcheck // it never fails
-	return g.serve(ctx)
+	return f.besideSQL(ctx, g.grid, log, g.serve)
 }
 
 // roster reads the sessions, and refuses what would not protect them.

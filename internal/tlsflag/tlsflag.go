@@ -98,3 +98,13 @@ func (f *Flags) Client() (client.TLS, error) {
 	}
 	return client.TLSFiles(f.files), nil
 }
+
+// Authority is Client without the certificate: for connections in the name of others, by their
+// tokens. nil without TLS.
+func (f *Flags) Authority() (client.TLS, error) {
+	given, err := f.Given()
+	if err != nil || !given {
+		return nil, err
+	}
+	return client.TLSAuthority(f.files.CA, f.files.Name), nil
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/gateway/sql/server"
+	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/internal/command"
+)
+
+// sqlFlags are of the listener for PostgreSQL's protocol.
+type sqlFlags struct {
+	listen  string
+	files   secure.Files
+	plain   bool
+	rules   string
+	users   string
+	columns []string
+	conns   int
+	perUser int
+	timeout time.Duration
+}
+
+func (f *sqlFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.listen, "postgresql", "", "address for SQL by PostgreSQL's protocol, such as 127.0.0.1:5433; empty: none. Without --sessions there is nothing else")
+	fl.StringVar(&f.files.Cert, "postgresql-tls-cert", "", "PEM file of the certificate for SQL clients")
+	fl.StringVar(&f.files.Key, "postgresql-tls-key", "", "PEM file of its private key")
+	fl.StringVar(&f.files.CA, "postgresql-tls-ca", "", "PEM file of the authorities of SQL clients' certificates")
+	fl.BoolVar(&f.plain, "postgresql-insecure-plain", false, "SQL without TLS and without passwords: every client that reaches the port reads all orders")
+	fl.StringVar(&f.rules, "postgresql-rules", "", "JSON file of the grid's rules (ConfigMap GRID.authorization); users with a certificate or password need the permission Query in it")
+	fl.StringVar(&f.users, "postgresql-users", "", `JSON file of users with passwords: {"users": [{"name": "", "verifier": "SCRAM-SHA-256$..."}]}`)
+	fl.StringSliceVar(&f.columns, "postgresql-column", nil, "TAG:KIND[:NAME], a further column: as --order-index of the grid's nodes. Repeat or separate by commas")
+	fl.IntVar(&f.conns, "postgresql-max-connections", 200, "SQL connections at the same time")
+	fl.IntVar(&f.perUser, "postgresql-max-per-user", 50, "of them by one user")
+	fl.DurationVar(&f.timeout, "postgresql-statement-timeout", 30*time.Second, "time of a statement; clients may set less")
+}
+
+// serveSQL is the program without FIX sessions.
+func (f *flags) serveSQL(ctx context.Context, log *slog.Logger) error {
+	if _, err := f.sql.check(); err != nil {
+		return err
+	}
+	g := &gateway{flags: f, log: log}
+	if err := g.connect(ctx); err != nil {
+		return err
+	}
+	defer g.grid.Close() //nolint:errcheck // it never fails
+	s, err := f.newSQL(ctx, g.grid, log)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// besideSQL runs the listener, if one is wanted, as long as serve.
+func (f *flags) besideSQL(ctx context.Context, grid *client.Client, log *slog.Logger, serve func(context.Context) error) error {
+	if f.sql.listen == "" {
+		return serve(ctx)
+	}
+	s, err := f.newSQL(ctx, grid, log)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		err := s.Run(ctx)
+		ended <- err
+		cancel(err)
+	}()
+	err = serve(ctx)
+	cancel(nil)
+	if other := <-ended; err == nil {
+		err = other
+	}
+	return err
+}
+
+// check refuses what would not protect the orders, and reads the files.
+func (f *sqlFlags) check() (cfg server.Config, err error) {
+	tls := f.files != (secure.Files{})
+	switch {
+	case tls == f.plain:
+		return cfg, command.BadUsage(fmt.Errorf("--postgresql-tls-cert, --postgresql-insecure-plain: both or none is given, allowed: one of them"))
+	case f.plain && (f.rules != "" || f.users != ""):
+		return cfg, command.BadUsage(fmt.Errorf("--postgresql-insecure-plain: --postgresql-rules or --postgresql-users is given too, allowed: these with TLS (--postgresql-tls-cert)"))
+	case f.users != "" && f.rules == "":
+		return cfg, command.BadUsage(fmt.Errorf("--postgresql-users: --postgresql-rules is empty, allowed: the grid's rules, which tell which of them may ask"))
+	}
+	cfg = server.Config{Listen: f.listen, Open: f.plain, Limits: server.Limits{Connections: f.conns, PerUser: f.perUser, Timeout: f.timeout}}
+	if f.conns < 1 || f.perUser < 1 || f.timeout < time.Millisecond {
+		return cfg, command.BadUsage(fmt.Errorf("--postgresql-max-connections is %d, --postgresql-max-per-user %d, --postgresql-statement-timeout %s, allowed: 1 or more, 1ms or more", f.conns, f.perUser, f.timeout))
+	}
+	for _, text := range f.columns {
+		x, err := sqlColumn(text)
+		if err != nil {
+			return cfg, command.BadUsage(err)
+		}
+		cfg.Extra = append(cfg.Extra, x)
+	}
+	if f.users != "" {
+		if cfg.Users, err = sqlUsers(f.users); err != nil {
+			return cfg, command.BadUsage(fmt.Errorf("--postgresql-users: %w", err))
+		}
+	}
+	if tls {
+		f.files.ClientAuth = secure.NoClientCert // tokens and passwords need none; one that is presented must be valid
+		id, err := secure.Load(f.files)
+		if err != nil {
+			return cfg, command.BadUsage(fmt.Errorf("--postgresql-tls-cert, --postgresql-tls-key, --postgresql-tls-ca: %w", err))
+		}
+		cfg.TLS = id.Server
+	}
+	return cfg, nil
+}
+
+// rulesEvery is how often the file of rules is read.
+const rulesEvery = 10 * time.Second
+
+func (f *flags) newSQL(ctx context.Context, grid *client.Client, log *slog.Logger) (*server.Server, error) {
+	cfg, err := f.sql.check()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Grid, cfg.Logger = grid, log
+	if f.sql.rules != "" {
+		file := access.Open(f.sql.rules)
+		if err := file.Err(); err != nil {
+			return nil, command.BadUsage(fmt.Errorf("--postgresql-rules: %w", err))
+		}
+		cfg.Rules = file.Rules
+		go file.Watch(ctx, rulesEvery, func() { log.Info("rules were read again", "error", file.Err()) })
+	}
+	if !f.sql.plain {
+		how, err := f.tls.Authority()
+		if err != nil {
+			return nil, command.BadUsage(err)
+		}
+		if how != nil { // tokens are sent to the grid over TLS only
+			cfg.Dial = func(ctx context.Context, token string) (server.Connected, error) {
+				return client.Dial(ctx, client.Config{Endpoints: f.endpoints, Grid: f.grid, Name: "order-gateway-sql", IO: client.IONet, Logger: log,
+					TLS: how, Token: func() (string, error) { return token, nil }})
+			}
+		} else if cfg.Rules == nil {
+			return nil, command.BadUsage(fmt.Errorf("--postgresql-rules: value \"\" and no TLS to the grid (--tls-ca), allowed: one of them, so that somebody can be let in"))
+		}
+	}
+	s, err := server.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("SQL is served", "address", s.Addr().String(), "tls", !f.sql.plain, "tokens", cfg.Dial != nil, "users", len(cfg.Users))
+	return s, nil
+}
+
+var sqlKinds = map[string]view.Kind{"text": view.Text, "decimal": view.Decimal, "time": view.Time}
+
+func sqlColumn(text string) (x view.Extra, err error) {
+	tag, rest, _ := strings.Cut(text, ":")
+	kind, name, _ := strings.Cut(rest, ":")
+	n, err := strconv.ParseUint(tag, 10, 30)
+	if k, ok := sqlKinds[kind]; err == nil && ok && n > 0 {
+		return view.Extra{Tag: uint32(n), Kind: k, Name: name}, nil
+	}
+	return x, fmt.Errorf("--postgresql-column: value %q, allowed: TAG:KIND or TAG:KIND:NAME, KIND one of text, decimal, time, such as 5001:text:Desk", text)
+}
+
+// sqlUsers reads verifiers; no error has one in it.
+func sqlUsers(path string) (map[string]server.Verifier, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Users []struct {
+			Name     string `json:"name"`
+			Verifier string `json:"verifier"`
+		} `json:"users"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("%s: allowed: {\"users\": [{\"name\", \"verifier\"}]}: %w", path, err)
+	}
+	users := map[string]server.Verifier{}
+	for i, u := range doc.Users {
+		v, err := server.ParseVerifier(u.Verifier)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: users[%d]: %w", path, i, err)
+		case u.Name == "" || strings.HasPrefix(u.Name, "system:"):
+			return nil, fmt.Errorf("%s: users[%d].name is %q, allowed: a name that does not begin with system:", path, i, u.Name)
+		}
+		if _, twice := users[u.Name]; twice {
+			return nil, fmt.Errorf("%s: users[%d].name is %q, which is there twice, allowed: once", path, i, u.Name)
+		}
+		users[u.Name] = v
+	}
+	return users, nil
+}

@@ -1,0 +1,360 @@
+package sql
+
+import (
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/query"
+	"github.com/ordergrid/ordergrid/grid-node/view"
+)
+
+// Output is a column of an answer.
+type Output struct {
+	Name   string
+	Type   Type
+	Column int       // of the table, from 1; 0 for none
+	from   int       // column of the question's answer, -1 for a constant
+	kind   view.Kind // of that
+	value  value     // the constant
+}
+
+// Key is what rows are sorted by in the gateway.
+type Key struct {
+	At         int // column of the question's answer
+	Desc       bool
+	NullsFirst bool
+}
+
+// Question is one to the grid. Its rows follow those of the question before.
+type Question struct {
+	query.Query
+	// Runs are the keys that rows are sorted by which are equal in the first Same of them: the
+	// grid has absent values first, PostgreSQL last. nil: they come in order.
+	Runs []Key
+	Same int
+}
+
+// Plan is a statement with its values: what to ask, and what to make of the rows.
+type Plan struct {
+	Questions []Question
+	Grouped   bool  // rows are groups: all of them are asked for, and sorted by Keys
+	Keys      []Key // of groups
+	Constant  bool  // one row, of no question
+	Limit     int64 // -1: none
+	Offset    int64
+	Explain   bool
+	Fixed     [][]*string // rows as text, of a statement about the catalog
+	outputs   []Output
+	env       *Env
+}
+
+// Prepared is a statement whose names and types are resolved.
+type Prepared struct {
+	Outputs []Output
+	Params  []Type
+	sel     *Select
+	explain bool
+	schema  *Schema
+	fixed   [][]*string
+	found   *Found // a statement of a client, from the list
+}
+
+// Prepare resolves a Select, an Explain of one, or a known statement of a client. declared are
+// the types that the client gives for parameters; 0 is to be found.
+func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared, *Error) {
+	p := &Prepared{schema: schema}
+	switch x := s.(type) {
+	case *Select:
+		p.sel = x
+	case *Explain:
+		p.sel, p.explain = x.Of, true
+	case *Found:
+		return x.prepare(declared)
+	default:
+		return nil, Refuse(StateInternal, "statement of type %T has no plan", s)
+	}
+	b := &binder{schema: schema, env: env}
+	for _, t := range declared {
+		if t == 0 {
+			t = Unknown
+		}
+		if _, ok := types[t]; !ok {
+			return nil, Refuse(StateUnsupported, "parameters of the type with OID %d: not supported", t)
+		}
+		b.types = append(b.types, t)
+	}
+	plan, err := b.plan(p.sel)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range b.types {
+		if t == Unknown {
+			b.types[i] = Text
+		}
+	}
+	p.Params = b.types
+	if p.Outputs = plan.outputs; p.explain {
+		p.Outputs = []Output{{Name: "QUERY PLAN", Type: Text}}
+	}
+	return p, nil
+}
+
+// Bind plans with values of the parameters. Formats are none, one for all, or one for each:
+// 0 text, 1 binary.
+func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error) {
+	values, err := p.decode(raw, formats, env)
+	if err != nil {
+		return nil, err
+	}
+	if p.fixed != nil {
+		return &Plan{Limit: -1, env: env, Fixed: p.fixed, outputs: p.Outputs}, nil
+	}
+	if p.found != nil {
+		return p.found.plan(env, values, p.Outputs)
+	}
+	b := &binder{schema: p.schema, env: env, types: slices.Clone(p.Params), values: values}
+	plan, err := b.plan(p.sel)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Explain = p.explain; p.explain {
+		plan.outputs = p.Outputs
+	}
+	return plan, nil
+}
+
+func (b *binder) plan(s *Select) (*Plan, *Error) {
+	p := &Plan{Limit: -1, env: b.env}
+	if s.Table != nil {
+		if s.Table.name != TableName || s.Table.schema != "" && s.Table.schema != SchemaName {
+			name := s.Table.name
+			if s.Table.schema != "" {
+				name = s.Table.schema + "." + name
+			}
+			err := failf(s.Table.at, StateTable, "relation \"%s\" does not exist", clip(name))
+			if s.Table.schema == "pg_catalog" || s.Table.schema == "information_schema" || len(name) > 3 && name[:3] == "pg_" {
+				err = unsupported(s.Table.at, "this statement about the catalog", "docs/sql.md lists those that are known.")
+			}
+			return nil, err
+		}
+		b.table = s.Table
+	}
+	where := always
+	var err *Error
+	if s.Where != nil {
+		if where, err = b.condition(s.Where, true, "WHERE"); err != nil {
+			return nil, err
+		}
+		if err := where.bounded(s.Where.place()); err != nil {
+			return nil, err
+		}
+	}
+	if p.Limit, err = b.count(s.Limit, "LIMIT", StateLimit, -1); err != nil {
+		return nil, err
+	}
+	if p.Offset, err = b.count(s.Offset, "OFFSET", StateOffset, 0); err != nil {
+		return nil, err
+	}
+	if b.table == nil {
+		return p, b.planConstant(p, s, where)
+	}
+	if grouped(s) {
+		return p, b.planGroups(p, s, where)
+	}
+	return p, b.planRows(p, s, where)
+}
+
+// count is the value of LIMIT or OFFSET.
+func (b *binder) count(e expr, what, code string, none int64) (int64, *Error) {
+	if e == nil {
+		return none, nil
+	}
+	if !constant(e) {
+		return 0, failf(e.place(), "42P10", "argument of %s must not contain variables", what)
+	}
+	v, err := b.eval(e)
+	if err != nil {
+		return 0, err
+	}
+	b.infer(&v, Int8)
+	if v, err = v.cast(Int8, b.env); err != nil {
+		return 0, err
+	}
+	switch {
+	case v.null || v.hole:
+		return none, nil
+	case v.num.m.Sign() < 0:
+		return 0, Refuse(code, "%s must not be negative", what)
+	}
+	return v.num.m.Int64(), nil
+}
+
+// planConstant is a select without a table.
+func (b *binder) planConstant(p *Plan, s *Select, where cond) *Error {
+	if len(s.GroupBy) > 0 || len(s.OrderBy) > 0 && !allOrdinals(s.OrderBy) {
+		return unsupported(s.At, "GROUP BY and ORDER BY without a table", "Leave them out.")
+	}
+	for _, t := range s.Targets {
+		o, err := b.constantOutput(&t)
+		if err != nil {
+			return err
+		}
+		p.outputs = append(p.outputs, o)
+	}
+	p.Constant = where.known > 0
+	if where.known == 0 {
+		p.Constant = true // of a parameter without a value
+	}
+	return nil
+}
+
+func allOrdinals(keys []sortKey) bool {
+	for _, k := range keys {
+		if l, ok := k.e.(*literal); !ok || l.kind != numberLiteral {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *binder) constantOutput(t *target) (Output, *Error) {
+	if c, ok := t.e.(*column); ok && c.allOf {
+		return Output{}, failf(c.place(), StateSyntax, "SELECT * with no tables specified is not valid")
+	}
+	if !constant(t.e) {
+		if f, ok := t.e.(*call); ok && aggregates[f.name] {
+			return Output{}, unsupported(f.place(), "aggregates without a table", "Add FROM orders.")
+		}
+		if _, err := b.column(t.e); err != nil {
+			return Output{}, err
+		}
+		return Output{}, unsupported(t.e.place(), "this expression", "Columns are compared with constants, in WHERE.")
+	}
+	v, err := b.eval(t.e)
+	if err != nil {
+		return Output{}, err
+	}
+	if v.typ == Unknown {
+		b.infer(&v, Text)
+		v.typ = Text
+	}
+	return Output{Name: nameOf(t), Type: v.typ, from: -1, value: v}, nil
+}
+
+// nameOf a column of an answer, as PostgreSQL gives it.
+func nameOf(t *target) string {
+	if t.as != "" {
+		return t.as
+	}
+	return figure(t.e, "?column?")
+}
+
+func figure(e expr, none string) string {
+	switch x := e.(type) {
+	case *column:
+		return x.name
+	case *call:
+		return x.name
+	case *castExpr:
+		return figure(x.x, types[x.to].short)
+	case *arrayExpr:
+		return "array"
+	}
+	return none
+}
+
+// grouped reports whether a select has groups.
+func grouped(s *Select) bool {
+	if s.Distinct || len(s.GroupBy) > 0 {
+		return true
+	}
+	for _, t := range s.Targets {
+		if hasAggregate(t.e) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.OrderBy, func(k sortKey) bool { return hasAggregate(k.e) })
+}
+
+func hasAggregate(e expr) bool {
+	switch x := e.(type) {
+	case *call:
+		return aggregates[x.name]
+	case *castExpr:
+		return hasAggregate(x.x)
+	}
+	return false
+}
+
+// maxTargets of a select, as PostgreSQL has it.
+const maxTargets = 1664
+
+// expand replaces stars.
+func (b *binder) expand(targets []target) ([]target, *Error) {
+	var out []target
+	for _, t := range targets {
+		c, ok := t.e.(*column)
+		if !ok || !c.allOf {
+			out = append(out, t)
+			continue
+		}
+		if c.table != "" && c.table != b.table.as {
+			return nil, failf(c.place(), StateTable, "missing FROM-clause entry for table \"%s\"", clip(c.table))
+		}
+		for i := range b.schema.Columns {
+			out = append(out, target{e: &column{at: c.at, name: b.schema.Columns[i].Name}})
+		}
+		if len(out) > maxTargets {
+			break
+		}
+	}
+	if len(out) > maxTargets {
+		return nil, Refuse("54011", "target lists can have at most %d entries", maxTargets)
+	}
+	return out, nil
+}
+
+// converted is a column with the type that it is cast to.
+func (b *binder) converted(e expr) (*Column, Type, *Error) {
+	if x, ok := e.(*castExpr); ok {
+		c, t, err := b.converted(x.x)
+		if err != nil {
+			return nil, 0, err
+		}
+		if to := castOf(t, x.to); to != 0 {
+			return c, to, nil
+		}
+		return nil, 0, unsupported(x.place(), "a cast of "+t.String()+" to "+x.to.String(), "Convert in the client.")
+	}
+	c, err := b.column(e)
+	if err != nil {
+		return nil, 0, err
+	}
+	return c, c.Type(), nil
+}
+
+// castOf is the type of a converted column, 0 if there is no such conversion.
+func castOf(from, to Type) Type {
+	switch {
+	case from == to, to == Text, to == Varchar, from == Varchar && to == Text:
+		return to
+	case (from == Numeric || from == Int8) && (to == Float8 || to == Numeric):
+		return to
+	}
+	return 0
+}
+
+// Constant is a statement whose answer is known: rows of texts.
+func Constant(names []string, rows [][]string) *Prepared {
+	p := &Prepared{fixed: [][]*string{}}
+	for _, n := range names {
+		p.Outputs = append(p.Outputs, Output{Name: n, Type: Text})
+	}
+	for _, r := range rows {
+		row := make([]*string, len(r))
+		for i := range r {
+			row[i] = &r[i]
+		}
+		p.fixed = append(p.fixed, row)
+	}
+	return p
+}
