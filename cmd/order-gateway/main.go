@@ -1,5 +1,5 @@
-// Command order-gateway is a FIX acceptor before a grid: it takes orders of FIX sessions
-// and reports each once the grid has replicated it.
+// Command order-gateway is a gateway before a grid, for clients that speak a protocol of the
+// field: it takes orders of FIX sessions and reports each once the grid has replicated it.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 func main() { command.Main(rootCommand()) }
 
 func rootCommand() *cobra.Command {
-	f := &flags{}
+	f := &flags{protocols: protocols()}
 	root := command.Root(&cobra.Command{
 		Use:   "order-gateway",
 		Short: "FIX sessions before an OrderGrid",
@@ -21,10 +21,12 @@ reports each with an ExecutionReport once all in-sync copies of the grid hold it
 The numbers of the sessions are in the memory of this process: when it ends, counterparties
 reset their sessions (ResetSeqNumFlag=Y), and ask the grid for orders without a report.
 
-Who may log on is in the file of --sessions. Passwords are taken over TLS only.`,
+Who may log on is in the file of --sessions, with passwords in files of their own; all are
+read again when they change. On SIGTERM sessions are logged out as their orders are answered.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.ErrOrStderr()) },
 	})
 	f.add(root.Flags())
+	root.AddCommand(command.Version("order-gateway"))
 	return root
 }

@@ -72,7 +72,9 @@ func (l *Link) frame(now Now, f frame) {
 		if s != nil {
 			table = s.profile.Version.table()
 		}
-		bad = m.parse(f, table)
+		if bad = m.parse(f, table); bad == nil {
+			l.a.counts.in[placeOf(m.msgType)]++
+		}
 	}
 	switch {
 	case bad != nil && s == nil:

@@ -25,7 +25,7 @@ func TestAuthenticate(t *testing.T) {
 	r, err := Load(write(t, "sessions.json", `{"sessions": [
 		{"version": "FIX.4.4", "senderCompID": "P", "targetCompID": "GRID", "username": "u", "passwordFile": "`+password+`", "nextExpected": true},
 		{"version": "FIX.4.2", "senderCompID": "C", "targetCompID": "GRID", "certificate": "bank.example"},
-		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "GRID", "certificate": "bank.example", "username": "u", "passwordFile": "`+password+`"}]}`))
+		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "GRID", "certificate": "bank.example", "username": "u", "passwordFile": "`+password+`"}]}`), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestLoadRefuses(t *testing.T) {
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "certificate": "c"}]}`:                                                                                                            "targetCompID is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "passwordFile": "` + empty + `"}]}`:                                                                          "username is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "` + empty + `"}]}`:                                                         "is empty, allowed: a password",
-		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "/does/not/exist"}]}`:                                                       "passwordFile: open /does/not/exist",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "/does/not/exist"}]}`:                                                       "passwordFile: stat /does/not/exist",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "password": "x"}]}`:                                                                                          `unknown field "password"`,
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}, {"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`: "sessions[1]: session FIX.4.4:A->B is there twice",
 	} {
-		if _, err := Load(write(t, "sessions.json", text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(write(t, "sessions.json", text), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected an error with %q", text, err, want)
 		}
 	}
