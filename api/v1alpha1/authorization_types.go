@@ -54,17 +54,18 @@ type AuthorizationRule struct {
 	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID), Admin (read the
 	// whole log and the sink's files), Watch (follow the log as it grows), Sink (be a sink of type External: report the
 	// position it holds; requires Watch as well) and Link (send a standby the log of another site, in the name of all that
-	// site's clients, and fence a site that was replaced). None of them includes another.
+	// site's clients, and fence a site that was replaced), Query (ask questions about all orders) and Gateway (speak for every
+	// FIX session). None of them includes another.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:MaxItems=8
 	Permissions []AuthorizationPermission `json:"permissions"`
 }
 
 // AuthorizationPermission is what a client may do.
 //
-// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query
+// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query;Gateway
 type AuthorizationPermission string
 
 const (
@@ -82,6 +83,8 @@ const (
 	PermissionLink AuthorizationPermission = "Link"
 	// PermissionQuery is to ask questions about all orders.
 	PermissionQuery AuthorizationPermission = "Query"
+	// PermissionGateway is to speak for every FIX session.
+	PermissionGateway AuthorizationPermission = "Gateway"
 )
 
 // AuthorizationSubject is one client or a group of clients, as in a RoleBinding.
