@@ -27,7 +27,7 @@ import (
 // always installs all optional objects, with or without CRDs.
 var always = []string{"monitoring.podMonitors=always", "monitoring.serviceMonitor=always", "monitoring.prometheusRule=always", "dashboards.grafanaDashboards.install=always"}
 
-var boardNames = []string{"downstream", "latency", "operator", "overview", "probes", "replication"}
+var boardNames = []string{"downstream", "gateways", "latency", "operator", "overview", "probes", "replication"}
 
 // kinds counts the rendered monitoring objects by kind.
 func kinds(objects map[string]*unstructured.Unstructured) map[string]int {
@@ -110,6 +110,7 @@ func TestMonitorsFindPods(t *testing.T) {
 		{"PodMonitor/og-ordergrid-probes", "podMetricsEndpoints", labels.Probe, "metrics", []string{"job", "namespace", "pod", "orderprobe"}},
 		{"PodMonitor/og-ordergrid-sinks", "podMetricsEndpoints", labels.Sink, "http", []string{"job", "namespace", "pod", "grid"}},
 		{"PodMonitor/og-ordergrid-links", "podMetricsEndpoints", labels.Link, "http", []string{"job", "namespace", "pod", "gridlink"}},
+		{"PodMonitor/og-ordergrid-gateways", "podMetricsEndpoints", labels.Gateway, "http", []string{"job", "namespace", "pod", "gateway", "grid"}},
 		{"PodMonitor/og-ordergrid-recorders", "podMetricsEndpoints", labels.Drill, "metrics", []string{"job", "namespace", "pod", "drill"}},
 		{"ServiceMonitor/og-ordergrid-operator", "endpoints", "", "metrics", []string{"job", "namespace", "pod"}},
 	} {
