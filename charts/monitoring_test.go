@@ -47,14 +47,14 @@ func TestMonitoringSwitches(t *testing.T) {
 		set  []string
 		want map[string]int
 	}{
-		{nil, map[string]int{"ConfigMap": 6}},
-		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 6, "PodMonitor": 4}},
-		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 6, "PodMonitor": 3}},
-		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 6, "ServiceMonitor": 1}},
-		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 6, "PrometheusRule": 1}},
+		{nil, map[string]int{"ConfigMap": 7}},
+		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 7, "PodMonitor": 6}},
+		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 7, "PodMonitor": 5}},
+		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 7, "ServiceMonitor": 1}},
+		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 7, "PrometheusRule": 1}},
 		{[]string{"dashboards.configMaps.install=false"}, map[string]int{}},
-		{[]string{"dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 6, "GrafanaDashboard": 6}},
-		{[]string{"dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 6, "GrafanaDashboard": 6}},
+		{[]string{"dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 7, "GrafanaDashboard": 7}},
+		{[]string{"dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 7, "GrafanaDashboard": 7}},
 	} {
 		if got := kinds(render(t, test.set...)); !equal(got, test.want) {
 			t.Errorf("%v: %v, want %v", test.set, got, test.want)
@@ -64,13 +64,13 @@ func TestMonitoringSwitches(t *testing.T) {
 		apis, set []string
 		want      map[string]int
 	}{
-		{[]string{"monitoring.coreos.com/v1/PodMonitor"}, nil, map[string]int{"ConfigMap": 6, "PodMonitor": 3}},
+		{[]string{"monitoring.coreos.com/v1/PodMonitor"}, nil, map[string]int{"ConfigMap": 7, "PodMonitor": 5}},
 		{[]string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PrometheusRule"}, nil,
-			map[string]int{"ConfigMap": 6, "PodMonitor": 3, "ServiceMonitor": 1, "PrometheusRule": 1}},
+			map[string]int{"ConfigMap": 7, "PodMonitor": 5, "ServiceMonitor": 1, "PrometheusRule": 1}},
 		{[]string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor"}, []string{"monitoring.podMonitors=never"},
-			map[string]int{"ConfigMap": 6, "ServiceMonitor": 1}},
-		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 6}},
-		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 6, "GrafanaDashboard": 6}},
+			map[string]int{"ConfigMap": 7, "ServiceMonitor": 1}},
+		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 7}},
+		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 7, "GrafanaDashboard": 7}},
 	} {
 		out, err := helm(t, append(templated(test.set...), "--api-versions", strings.Join(test.apis, ","))...)
 		if err != nil {
@@ -261,7 +261,7 @@ func TestMonitorsOnAPIServer(t *testing.T) {
 	if strings.Contains(out, "unknown field") {
 		t.Errorf("the CRDs do not know a field:\n%s", out)
 	}
-	for kind, want := range map[string]int{"PodMonitor": 4, "ServiceMonitor": 1, "PrometheusRule": 1} {
+	for kind, want := range map[string]int{"PodMonitor": 6, "ServiceMonitor": 1, "PrometheusRule": 1} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kind + "List"})
 		if err := cl.List(t.Context(), list, client.InNamespace("watched"), client.MatchingLabels{"release": "kps"}); err != nil {
