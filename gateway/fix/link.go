@@ -31,6 +31,7 @@ var (
 	ErrLogon   = errors.New("logon refused")
 	ErrLogout  = errors.New("logged out")
 	ErrTimeout = errors.New("timed out")
+	ErrSlow    = errors.New("too slow")
 )
 
 // Open begins a connection.

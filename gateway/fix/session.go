@@ -201,8 +201,8 @@ func (s *Session) write(now Now, h *header, body []byte) {
 	s.a.counts.out[placeOf(h.msgType)]++
 	l.out.SetOut(s.a.message(l.out.Out(), &s.profile.ID, h, body))
 	if l.err == nil && s.logoutBy == 0 && l.out.Buffered() > s.a.cfg.Limits.Unsent {
-		err := fmt.Errorf("session %s: %d bytes were not read, allowed: %d", s.profile.ID, l.out.Buffered(), s.a.cfg.Limits.Unsent)
-		s.sendLogout(now, "too slow: "+err.Error())
+		err := fmt.Errorf("%w: session %s: %d bytes were not read, allowed: %d", ErrSlow, s.profile.ID, l.out.Buffered(), s.a.cfg.Limits.Unsent)
+		s.sendLogout(now, err.Error())
 		l.end(err)
 	}
 }

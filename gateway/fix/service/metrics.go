@@ -84,7 +84,7 @@ func (s *Service) Collect(out chan<- prometheus.Metric) {
 	}
 	put(descTurnedAway, prometheus.CounterValue, float64(a.stats.TurnedAway))
 	put(descWaited, prometheus.CounterValue, float64(a.stats.Waited))
-	put(descSlow, prometheus.CounterValue, float64(a.stats.Slow))
+	put(descSlow, prometheus.CounterValue, float64(a.slow))
 	a.counts.Each(func(msgType string, in, o uint64) {
 		put(descMessages, prometheus.CounterValue, float64(in), "in", msgType)
 		put(descMessages, prometheus.CounterValue, float64(o), "out", msgType)

@@ -83,6 +83,7 @@ type Service struct {
 	roster   *roster.Roster
 	sessions map[fix.ID]*kept
 	refused  refusals
+	slow     uint64 // sessions logged out for what they did not read
 
 	files    problem // what is wrong with the files of the sessions
 	draining atomic.Bool
@@ -165,6 +166,9 @@ func (s *Service) authenticate(f *fix.Session, l *fix.Link, user, password []byt
 
 func (s *Service) event(l *fix.Link, f *fix.Session, err error) {
 	s.log.Debug("FIX", "event", err.Error())
+	if errors.Is(err, fix.ErrSlow) {
+		s.slow++
+	}
 	if f == nil || errors.Is(err, fix.ErrLogon) {
 		reason, id := fix.LogonFailure(err)
 		s.refused.add(time.Now(), reason, id, err)

@@ -34,6 +34,7 @@ type snapshot struct {
 	counts   fix.Counts
 	refused  []Refusal
 	total    map[fix.LogonReason]uint64
+	slow     uint64
 	sessions int
 	inFlight int
 }
@@ -42,7 +43,7 @@ type snapshot struct {
 func (s *Service) ask() (*snapshot, error) {
 	answer := make(chan *snapshot, 1)
 	if !s.server.Post(func(fix.Now) {
-		a := &snapshot{stats: s.server.Stats(), counts: s.server.Counts(), refused: s.refused.now(time.Now()), total: map[fix.LogonReason]uint64{}, sessions: len(s.sessions), inFlight: s.desk.InFlight(nil)}
+		a := &snapshot{stats: s.server.Stats(), counts: s.server.Counts(), refused: s.refused.now(time.Now()), total: map[fix.LogonReason]uint64{}, sessions: len(s.sessions), slow: s.slow + s.server.Stats().Slow, inFlight: s.desk.InFlight(nil)}
 		for why, n := range s.refused.total {
 			a.total[why] = n
 		}
