@@ -42,6 +42,7 @@ var golden = map[string]string{
 	"channel_configmap": "apiVersion: v1\nkind: ConfigMap\n", "run_configmap": "apiVersion: v1\nkind: ConfigMap\n", "authorization": "apiVersion: v1\nkind: ConfigMap\n",
 	"network-policy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n", "networkpolicy": "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n",
 	"external_service": "apiVersion: v1\nkind: Service\n",
+	"service":          "apiVersion: v1\nkind: Service\n",
 }
 
 // conform is a directory of manifests, another of schemas, and the program.

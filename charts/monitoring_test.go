@@ -27,7 +27,7 @@ import (
 // always installs all optional objects, with or without CRDs.
 var always = []string{"monitoring.podMonitors=always", "monitoring.serviceMonitor=always", "monitoring.prometheusRule=always", "dashboards.grafanaDashboards.install=always"}
 
-var boardNames = []string{"downstream", "latency", "operator", "overview", "probes", "replication"}
+var boardNames = []string{"downstream", "gateways", "latency", "operator", "overview", "probes", "replication"}
 
 // kinds counts the rendered monitoring objects by kind.
 func kinds(objects map[string]*unstructured.Unstructured) map[string]int {
@@ -47,14 +47,14 @@ func TestMonitoringSwitches(t *testing.T) {
 		set  []string
 		want map[string]int
 	}{
-		{nil, map[string]int{"ConfigMap": 6}},
-		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 6, "PodMonitor": 5}},
-		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 6, "PodMonitor": 4}},
-		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 6, "ServiceMonitor": 1}},
-		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 6, "PrometheusRule": 1}},
+		{nil, map[string]int{"ConfigMap": 8}},
+		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 8, "PodMonitor": 6}},
+		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 8, "PodMonitor": 5}},
+		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 8, "ServiceMonitor": 1}},
+		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 8, "PrometheusRule": 1}},
 		{[]string{"dashboards.configMaps.install=false"}, map[string]int{}},
-		{[]string{"dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 6, "GrafanaDashboard": 6}},
-		{[]string{"dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 6, "GrafanaDashboard": 6}},
+		{[]string{"dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 8, "GrafanaDashboard": 8}},
+		{[]string{"dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 8, "GrafanaDashboard": 8}},
 	} {
 		if got := kinds(render(t, test.set...)); !equal(got, test.want) {
 			t.Errorf("%v: %v, want %v", test.set, got, test.want)
@@ -64,13 +64,13 @@ func TestMonitoringSwitches(t *testing.T) {
 		apis, set []string
 		want      map[string]int
 	}{
-		{[]string{"monitoring.coreos.com/v1/PodMonitor"}, nil, map[string]int{"ConfigMap": 6, "PodMonitor": 4}},
+		{[]string{"monitoring.coreos.com/v1/PodMonitor"}, nil, map[string]int{"ConfigMap": 8, "PodMonitor": 5}},
 		{[]string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PrometheusRule"}, nil,
-			map[string]int{"ConfigMap": 6, "PodMonitor": 4, "ServiceMonitor": 1, "PrometheusRule": 1}},
+			map[string]int{"ConfigMap": 8, "PodMonitor": 5, "ServiceMonitor": 1, "PrometheusRule": 1}},
 		{[]string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor"}, []string{"monitoring.podMonitors=never"},
-			map[string]int{"ConfigMap": 6, "ServiceMonitor": 1}},
-		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 6}},
-		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 6, "GrafanaDashboard": 6}},
+			map[string]int{"ConfigMap": 8, "ServiceMonitor": 1}},
+		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 8}},
+		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 8, "GrafanaDashboard": 8}},
 	} {
 		out, err := helm(t, append(templated(test.set...), "--api-versions", strings.Join(test.apis, ","))...)
 		if err != nil {
@@ -110,6 +110,7 @@ func TestMonitorsFindPods(t *testing.T) {
 		{"PodMonitor/og-ordergrid-probes", "podMetricsEndpoints", labels.Probe, "metrics", []string{"job", "namespace", "pod", "orderprobe"}},
 		{"PodMonitor/og-ordergrid-sinks", "podMetricsEndpoints", labels.Sink, "http", []string{"job", "namespace", "pod", "grid"}},
 		{"PodMonitor/og-ordergrid-links", "podMetricsEndpoints", labels.Link, "http", []string{"job", "namespace", "pod", "gridlink"}},
+		{"PodMonitor/og-ordergrid-gateways", "podMetricsEndpoints", labels.Gateway, "http", []string{"job", "namespace", "pod", "gateway", "grid"}},
 		{"PodMonitor/og-ordergrid-recorders", "podMetricsEndpoints", labels.Drill, "metrics", []string{"job", "namespace", "pod", "drill"}},
 		{"ServiceMonitor/og-ordergrid-operator", "endpoints", "", "metrics", []string{"job", "namespace", "pod"}},
 	} {
@@ -260,7 +261,7 @@ func TestMonitorsOnAPIServer(t *testing.T) {
 	if strings.Contains(out, "unknown field") {
 		t.Errorf("the CRDs do not know a field:\n%s", out)
 	}
-	for kind, want := range map[string]int{"PodMonitor": 5, "ServiceMonitor": 1, "PrometheusRule": 1} {
+	for kind, want := range map[string]int{"PodMonitor": 6, "ServiceMonitor": 1, "PrometheusRule": 1} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kind + "List"})
 		if err := cl.List(t.Context(), list, client.InNamespace("watched"), client.MatchingLabels{"release": "kps"}); err != nil {

@@ -32,6 +32,7 @@ var switches = []struct {
 	{"image.orderProbe", nil, []string{"image.orderProbe=prober"}, operator, "--order-probe-image=ordergrid.dev/prober:dev"},
 	{"image.gridSink", nil, []string{"image.gridSink=writer"}, operator, "--grid-sink-image=ordergrid.dev/writer:dev"},
 	{"image.gridLink", nil, []string{"image.gridLink=carrier"}, operator, "--grid-link-image=ordergrid.dev/carrier:dev"},
+	{"image.orderGateway", nil, []string{"image.orderGateway=street"}, operator, "--order-gateway-image=ordergrid.dev/street:dev"},
 	{"replicas", nil, []string{"replicas=2"}, operator, "replicas: 2"},
 	{"watchNamespaces", nil, []string{"watchNamespaces={emea,apac}"}, operator, "--watch-namespaces=emea,apac"},
 	{"clusterWide", []string{"watchNamespaces={emea}"}, []string{"watchNamespaces=null", everywhere}, "ClusterRole/og-ordergrid", "statefulsets"},

@@ -52,6 +52,18 @@ const (
 	ConditionLagging = "Lagging"
 )
 
+// Conditions of an OrderGateway. docs/spec/ordergateway.md has the remedy for each.
+const (
+	// ConditionReady is True while every pod serves: it runs, reaches the grid, and has room for sessions.
+	ConditionReady = "Ready"
+	// ConditionGridReachable is True while every pod reaches the primary of every partition.
+	ConditionGridReachable = "GridReachable"
+	// ConditionSessionsLoaded is True while every pod serves the sessions as the file has them.
+	ConditionSessionsLoaded = "SessionsLoaded"
+	// ConditionSessionsRefused is True for five minutes from each logon that is refused.
+	ConditionSessionsRefused = "SessionsRefused"
+)
+
 // Conditions of an OrderProbe; a FailoverDrill has them too.
 const (
 	// ConditionRunning is True from the creation of the Job until the last probe has written its result.

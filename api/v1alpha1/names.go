@@ -19,6 +19,9 @@ const SinkHTTPPort = 9402
 // LinkHTTPPort serves /metrics, /healthz, /readyz and /status of the pod of a GridLink.
 const LinkHTTPPort = 9403
 
+// GatewayHTTPPort serves /metrics, /healthz, /readyz and /status of the pods of an OrderGateway.
+const GatewayHTTPPort = 9404
+
 // RecorderPort serves /metrics and the interface of the recorder of a FailoverDrill.
 const RecorderPort = 9401
 
@@ -31,6 +34,8 @@ const (
 	LabelSeries = "ordergrid.dev/series"
 	LabelSink  = "ordergrid.dev/sink"
 	LabelLink  = "ordergrid.dev/link"
+	// LabelGateway is the name of an OrderGateway.
+	LabelGateway = "ordergrid.dev/gateway"
 )
 
 // Labels and finalizer of everything that belongs to a FailoverDrill, its faults included.
@@ -126,6 +131,16 @@ func SinkName(grid, sink string) string { return grid + "-sink-" + sink }
 
 // LinkName names the objects of a GridLink: its Deployment, ServiceAccount and NetworkPolicy.
 func LinkName(link string) string { return link + "-link" }
+
+// GatewayName names the objects of an OrderGateway: its Deployment, Service, PodDisruptionBudget, ServiceAccount and
+// NetworkPolicy.
+func GatewayName(gateway string) string { return gateway + "-gateway" }
+
+// TLSGatewaySecret names the Secret with the certificate of an OrderGateway for its grid.
+func TLSGatewaySecret(grid, gateway string) string { return grid + ".tls-gateway-" + gateway }
+
+// GatewayUser is the common name in that certificate. No name of spec.security.tls.clients has a colon.
+func GatewayUser(gateway string) string { return "ordergrid-gateway:" + gateway }
 
 // AuthorizationConfigMap names the ConfigMap with the authorization rules of the grid nodes.
 func AuthorizationConfigMap(grid string) string { return grid + ".authorization" }

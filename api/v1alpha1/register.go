@@ -25,6 +25,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&OrderProbe{}, &OrderProbeList{},
 		&FailoverDrill{}, &FailoverDrillList{},
 		&GridLink{}, &GridLinkList{},
+		&OrderGateway{}, &OrderGatewayList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

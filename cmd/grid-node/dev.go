@@ -20,6 +20,7 @@ type devFlags struct {
 	restore                         restoreFlags
 	views                           viewFlags
 	external                        []string
+	fix                             devFIX
 	asJSON, pprof, leased           bool
 }
 
@@ -53,7 +54,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 				return err
 			}
 			o.Args = append(o.Args, args...)
-			return dev.Run(cmd.Context(), o, func(i dev.Info) {
+			return runDev(cmd.Context(), o, &f.fix, func(i dev.Info) {
 				if f.asJSON {
 					_ = json.NewEncoder(cmd.OutOrStdout()).Encode(i)
 					return
@@ -82,6 +83,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.BoolVar(&f.leased, "leased-reads", false, "answer leased reads at once; a take-over then has to wait for the end of the lease")
 	fl.BoolVar(&f.pprof, "pprof", false, "serve /debug/pprof on the health ports")
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
+	fl.IntVar(&f.fix.port, "fix", 0, "port for FIX sessions, as order-gateway has it: without TLS and with a password that is printed; 0: none")
 	f.restore.addDev(fl)
 	f.views.add(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
@@ -126,6 +128,9 @@ func (f *devFlags) apply(o *dev.Options) error {
 	case f.sink != "hold":
 		return fmt.Errorf("--sink: value %q, allowed: hold, file", f.sink)
 	}
+	if err := f.fix.check(o); err != nil {
+		return err
+	}
 	return o.Fill()
 }
 
@@ -154,6 +159,7 @@ func printInfo(w io.Writer, o dev.Options, i dev.Info) {
 	} else {
 		grid += fmt.Sprintf(" --tls-cert %s --tls-key %s --tls-ca %s", i.TLS.Cert, i.TLS.Key, i.TLS.CA)
 	}
+	printFIX(w, i.FIX)
 	fmt.Fprintf(w, "Submit a first order, read it back, compare the copies (in another terminal):\n\n")
 	for _, c := range []string{"submit --clordid first-order", "get --clordid first-order", "verify"} {
 		fmt.Fprintf(w, "  %s %s --endpoint %s%s\n", os.Args[0], c, endpoint, grid)

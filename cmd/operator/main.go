@@ -48,6 +48,7 @@ func command() *cobra.Command {
 			}
 			o.Grid.ImagePullPolicy = corev1.PullPolicy(pullPolicy)
 			o.Probe.ImagePullPolicy, o.Link.ImagePullPolicy = o.Grid.ImagePullPolicy, o.Grid.ImagePullPolicy
+			o.Gateway.ImagePullPolicy = o.Grid.ImagePullPolicy
 			if err := o.Check(); err != nil {
 				return err
 			}
@@ -86,6 +87,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.Grid.Image, "grid-node-image", "ordergrid.dev/grid-node:dev", "image of OrderGrids without spec.image")
 	f.StringVar(&o.Grid.SinkImage, "grid-sink-image", "ordergrid.dev/grid-sink:dev", "image of the pods of sinks of type Kafka and PostgreSQL")
 	f.StringVar(&o.Link.Image, "grid-link-image", "ordergrid.dev/grid-link:dev", "image of the pods of GridLinks")
+	f.StringVar(&o.Gateway.Image, "order-gateway-image", "ordergrid.dev/order-gateway:dev", "image of the pods of OrderGateways")
 	f.StringVar(&o.Probe.Image, "order-probe-image", "ordergrid.dev/order-probe:dev", "image of OrderProbes without spec.image")
 	f.Int32SliceVar(&o.Grid.APIServerPorts, "api-server-ports", []int32{443, 6443}, "ports at which pods reach the API server, for the NetworkPolicies of grids: that of its Service and that of the servers behind it")
 	f.StringVar(&pullPolicy, "image-pull-policy", "", "pull policy of pods without one: Always, IfNotPresent or Never (default: as Kubernetes does by tag)")

@@ -1,6 +1,6 @@
-// Command order-gateway is a FIX acceptor before a grid: it takes orders of FIX sessions
-// and reports each once the grid has replicated it. It also streams orders to WebSocket
-// clients.
+// Command order-gateway is a gateway before a grid, for clients that speak a protocol of the
+// field: it takes orders of FIX sessions and reports each once the grid has replicated it, streams
+// orders to WebSocket clients, and answers SQL.
 package main
 
 import (
@@ -12,28 +12,27 @@ import (
 func main() { command.Main(rootCommand()) }
 
 func rootCommand() *cobra.Command {
-	f := &flags{}
+	f := &flags{protocols: protocols()}
 	root := command.Root(&cobra.Command{
 		Use:   "order-gateway",
-		Short: "FIX sessions before an OrderGrid",
+		Short: "FIX sessions, streams and SQL before an OrderGrid",
 		Long: `order-gateway accepts FIX sessions (FIX 4.2, FIX 4.4), submits their orders to a grid, and
 reports each with an ExecutionReport once all in-sync copies of the grid hold it.
 
 The numbers of the sessions are in the memory of this process: when it ends, counterparties
 reset their sessions (ResetSeqNumFlag=Y), and ask the grid for orders without a report.
 
-Who may log on is in the file of --sessions. Passwords are taken over TLS only.
+Who may log on is in the file of --sessions, with passwords in files of their own; all are
+read again when they change. On SIGTERM sessions are logged out as their orders are answered.
 
 With --websocket it streams the grid's orders to WebSocket clients, and serves a console for
-browsers; who may read what is in the file of --websocket-clients. Without --sessions it does
-only that.
-
-With --postgresql it answers SQL about the grid's orders by PostgreSQL's protocol, beside FIX or
-alone.`,
+browsers; who may read what is in the file of --websocket-clients. With --postgresql it answers
+SQL about the grid's orders by PostgreSQL's protocol. Each of the three is served alone or beside
+the others.`,
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.runAll(cmd.Context(), cmd.ErrOrStderr()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.ErrOrStderr()) },
 	})
 	f.add(root.Flags())
-	f.websocket.add(root.Flags())
+	root.AddCommand(command.Version("order-gateway"))
 	return root
 }

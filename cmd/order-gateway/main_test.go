@@ -28,10 +28,10 @@ func TestUsage(t *testing.T) {
 		args string
 		want string
 	}{
-		{"", "--sessions: value \"\", allowed: a JSON file"},
+		{"", "nothing is to be served, allowed: --sessions FILE for FIX"},
 		{"--sessions " + byPassword, "--fix-tls-cert, --fix-insecure-plain: both or none is given"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --fix-tls-cert x", "both or none is given"},
-		{"--sessions " + byCertificate + " --fix-insecure-plain", "a session has a certificate, allowed: TLS"},
+		{"--sessions " + byCertificate + " --fix-insecure-plain", "a session has a certificate, and FIX is served without TLS; allowed: TLS"},
 		{"--sessions " + open + " --fix-insecure-plain", "a session without would be open to everybody"},
 		{"--sessions " + byPassword + " --fix-tls-cert x --fix-tls-key y --fix-tls-ca z", "--fix-tls-cert, --fix-tls-key, --fix-tls-ca"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
@@ -51,6 +51,11 @@ func TestUsage(t *testing.T) {
 		{"--postgresql 127.0.0.1:0 --postgresql-tls-cert x --postgresql-tls-key y --postgresql-tls-ca z", "--postgresql-tls-cert, --postgresql-tls-key, --postgresql-tls-ca"},
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-column 5001:number", "allowed: TAG:KIND"},
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --log-format xml", "--log-format: value \"xml\""},
+		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth both", "certificate is empty, allowed: a name, since every session has to have a certificate here (both)"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth some", "the proof is \"some\", allowed: any, password, certificate, both"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --passwords " + dir, "allowed: the name of a file there"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --max-sessions -1", "MaxSessions is -1, allowed: 1 or more"},
 		{"more", "argument \"more\", allowed: flags only"},
 		{"--nothing", "unknown flag: --nothing"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -20,8 +19,9 @@ import (
 	"github.com/ordergrid/ordergrid/internal/command"
 )
 
-// sqlFlags are of the listener for PostgreSQL's protocol.
-type sqlFlags struct {
+// sqlProtocol is SQL: flags of the listener for PostgreSQL's protocol.
+type sqlProtocol struct {
+	cfg     server.Config // once check has made it
 	listen  string
 	files   secure.Files
 	plain   bool
@@ -33,7 +33,7 @@ type sqlFlags struct {
 	timeout time.Duration
 }
 
-func (f *sqlFlags) add(fl *pflag.FlagSet) {
+func (f *sqlProtocol) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.listen, "postgresql", "", "address for SQL by PostgreSQL's protocol, such as 127.0.0.1:5433; empty: none. Without --sessions there is nothing else")
 	fl.StringVar(&f.files.Cert, "postgresql-tls-cert", "", "PEM file of the certificate for SQL clients")
 	fl.StringVar(&f.files.Key, "postgresql-tls-key", "", "PEM file of its private key")
@@ -47,49 +47,17 @@ func (f *sqlFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.timeout, "postgresql-statement-timeout", 30*time.Second, "time of a statement; clients may set less")
 }
 
-// serveSQL is the program without FIX sessions.
-func (f *flags) serveSQL(ctx context.Context, log *slog.Logger) error {
-	if _, err := f.sql.check(); err != nil {
-		return err
-	}
-	g := &gateway{flags: f, log: log}
-	if err := g.connect(ctx); err != nil {
-		return err
-	}
-	defer g.grid.Close() //nolint:errcheck // it never fails
-	s, err := f.newSQL(ctx, g.grid, log)
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx)
-}
+func (*sqlProtocol) name() string  { return "PostgreSQL" }
+func (*sqlProtocol) hint() string  { return "--postgresql ADDRESS for SQL" }
+func (f *sqlProtocol) asked() bool { return f.listen != "" }
 
-// besideSQL runs the listener, if one is wanted, as long as serve.
-func (f *flags) besideSQL(ctx context.Context, grid *client.Client, log *slog.Logger, serve func(context.Context) error) error {
-	if f.sql.listen == "" {
-		return serve(ctx)
-	}
-	s, err := f.newSQL(ctx, grid, log)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	ended := make(chan error, 1)
-	go func() {
-		err := s.Run(ctx)
-		ended <- err
-		cancel(err)
-	}()
-	err = serve(ctx)
-	cancel(nil)
-	if other := <-ended; err == nil {
-		err = other
-	}
+func (f *sqlProtocol) check() (err error) {
+	f.cfg, err = f.config()
 	return err
 }
 
-// check refuses what would not protect the orders, and reads the files.
-func (f *sqlFlags) check() (cfg server.Config, err error) {
+// config refuses what would not protect the orders, and reads the files.
+func (f *sqlProtocol) config() (cfg server.Config, err error) {
 	tls := f.files != (secure.Files{})
 	switch {
 	case tls == f.plain:
@@ -129,39 +97,37 @@ func (f *sqlFlags) check() (cfg server.Config, err error) {
 // rulesEvery is how often the file of rules is read.
 const rulesEvery = 10 * time.Second
 
-func (f *flags) newSQL(ctx context.Context, grid *client.Client, log *slog.Logger) (*server.Server, error) {
-	cfg, err := f.sql.check()
-	if err != nil {
-		return nil, err
-	}
-	cfg.Grid, cfg.Logger = grid, log
-	if f.sql.rules != "" {
-		file := access.Open(f.sql.rules)
+// open listens.
+func (f *sqlProtocol) open(ctx context.Context, g grid) (listener, error) {
+	cfg := f.cfg
+	cfg.Grid, cfg.Logger = g.Client, g.log
+	if f.rules != "" {
+		file := access.Open(f.rules)
 		if err := file.Err(); err != nil {
 			return nil, command.BadUsage(fmt.Errorf("--postgresql-rules: %w", err))
 		}
 		cfg.Rules = file.Rules
-		go file.Watch(ctx, rulesEvery, func() { log.Info("rules were read again", "error", file.Err()) })
+		go file.Watch(ctx, rulesEvery, func() { g.log.Info("rules were read again", "error", file.Err()) })
 	}
-	if !f.sql.plain {
-		how, err := f.tls.Authority()
+	if !f.plain {
+		how, err := g.common.tls.Authority()
 		if err != nil {
 			return nil, command.BadUsage(err)
 		}
 		if how != nil { // tokens are sent to the grid over TLS only
 			cfg.Dial = func(ctx context.Context, token string) (server.Connected, error) {
-				return client.Dial(ctx, client.Config{Endpoints: f.endpoints, Grid: f.grid, Name: "order-gateway-sql", IO: client.IONet, Logger: log,
+				return client.Dial(ctx, client.Config{Endpoints: g.common.endpoints, Grid: g.common.grid, Name: "order-gateway-sql", IO: client.IONet, Logger: g.log,
 					TLS: how, Token: func() (string, error) { return token, nil }})
 			}
 		} else if cfg.Rules == nil {
-			return nil, command.BadUsage(fmt.Errorf("--postgresql-rules: value \"\" and no TLS to the grid (--tls-ca), allowed: one of them, so that somebody can be let in"))
+			return nil, command.BadUsage(fmt.Errorf("--postgresql-rules: value \"\" and no TLS to the grid (--tls-ca), allowed: one of them, so that a client can be let in"))
 		}
 	}
 	s, err := server.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	log.Info("SQL is served", "address", s.Addr().String(), "tls", !f.sql.plain, "tokens", cfg.Dial != nil, "users", len(cfg.Users))
+	g.log.Info("SQL is served", "address", s.Addr().String(), "tls", !f.plain, "tokens", cfg.Dial != nil, "users", len(cfg.Users))
 	return s, nil
 }
 

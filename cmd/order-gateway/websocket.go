@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/pflag"
 
-	"github.com/ordergrid/ordergrid/gateway/pages"
 	"github.com/ordergrid/ordergrid/gateway/stream/console"
-	"github.com/ordergrid/ordergrid/gateway/stream/listener"
+	stream "github.com/ordergrid/ordergrid/gateway/stream/listener"
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/internal/command"
-	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// websocketFlags are those of the listener of streams.
-type websocketFlags struct {
+// websocketProtocol is the streams: flags of the listener for WebSocket clients.
+type websocketProtocol struct {
+	cfg     stream.Config // once check has made it
 	listen  []string
 	clients string
 	rules   string
@@ -31,10 +27,18 @@ type websocketFlags struct {
 	console bool
 	backlog uint64
 	server  server.Config
-	http    string
 }
 
-func (w *websocketFlags) add(fl *pflag.FlagSet) {
+func (*websocketProtocol) name() string  { return "WebSocket" }
+func (*websocketProtocol) hint() string  { return "--websocket ADDRESS for streams" }
+func (w *websocketProtocol) asked() bool { return len(w.listen) > 0 }
+
+func (w *websocketProtocol) check() (err error) {
+	w.cfg, err = w.config()
+	return err
+}
+
+func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&w.listen, "websocket", nil, "addresses for WebSocket clients, separated by commas; empty: none. See docs/streams.md")
 	fl.StringVar(&w.clients, "websocket-clients", "", "JSON file of the clients, by token or certificate, and the topics that each may read; it is read again when it changes")
 	fl.StringVar(&w.rules, "websocket-rules", "", "file of rules as nodes have it (--authorization): a client whose certificate has the permission Watch may read all orders")
@@ -55,13 +59,12 @@ func (w *websocketFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&w.server.MaxMemory, "websocket-memory-bytes", 256<<20, "bytes of the buffers of all connections")
 	fl.DurationVar(&w.server.Handshake, "websocket-login-timeout", server.DefaultHandshake, "for the opening request, and for the login")
 	fl.DurationVar(&w.server.WriteStall, "websocket-write-timeout", server.DefaultWriteStall, "for a connection that takes nothing")
-	fl.StringVar(&w.http, "websocket-http", "", "address for /metrics, /healthz, /readyz and /status of this listener; empty for none")
 }
 
 // config reads the files, and refuses what would not protect the orders.
-func (w *websocketFlags) config() (listener.Config, error) {
-	cfg := listener.Config{Listen: w.listen, Backlog: w.backlog, Server: w.server}
-	bad := func(err error) (listener.Config, error) { return cfg, command.BadUsage(err) }
+func (w *websocketProtocol) config() (stream.Config, error) {
+	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, Server: w.server}
+	bad := func(err error) (stream.Config, error) { return cfg, command.BadUsage(err) }
 	if w.clients == "" && w.rules == "" {
 		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both; without, nobody could read, or everybody`))
 	}
@@ -75,7 +78,7 @@ func (w *websocketFlags) config() (listener.Config, error) {
 		}
 	}
 	var err error
-	if cfg.Access, err = listener.OpenAccess(w.clients, w.rules); err != nil {
+	if cfg.Access, err = stream.OpenAccess(w.clients, w.rules); err != nil {
 		return bad(fmt.Errorf("--websocket-clients, --websocket-rules: %w", err))
 	}
 	given := w.files.Cert != "" || w.files.Key != "" || w.files.CA != ""
@@ -97,68 +100,20 @@ func (w *websocketFlags) config() (listener.Config, error) {
 	return cfg, nil
 }
 
-// runAll runs the listeners that are asked for, until ctx ends or one of them fails.
-func (f *flags) runAll(ctx context.Context, errOut io.Writer) error {
-	if len(f.websocket.listen) == 0 {
-		return f.run(ctx, errOut)
+// open listens; the grid's log is followed once Run is called.
+func (w *websocketProtocol) open(_ context.Context, g grid) (listener, error) {
+	w.cfg.Client, w.cfg.Grid, w.cfg.Logger = g.Client, g.common.grid, g.log
+	l, err := stream.New(w.cfg)
+	if err != nil {
+		return nil, err
 	}
-	if f.sessions == "" {
-		return f.runWebSocket(ctx, errOut)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 2)
-	go func() { ended <- f.run(ctx, errOut) }()
-	go func() { ended <- f.runWebSocket(ctx, errOut) }()
-	first := <-ended
-	cancel()
-	return errors.Join(first, <-ended)
+	return streams{l, l.Collector()}, nil
 }
 
-// runWebSocket serves streams, over a connection to the grid of its own.
-func (f *flags) runWebSocket(ctx context.Context, errOut io.Writer) error {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return command.BadUsage(fmt.Errorf("--log-level: value %q, allowed: debug, info, warn, error", f.level))
-	}
-	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level}))
-	cfg, err := f.websocket.config()
-	if err != nil {
-		return err
-	}
-	g := &gateway{flags: f, log: log}
-	if err := g.connect(ctx); err != nil {
-		return err
-	}
-	defer g.grid.Close() //nolint:errcheck // it never fails
-	cfg.Client, cfg.Grid, cfg.Logger = g.grid, f.grid, log
-	l, err := listener.New(cfg)
-	if err != nil {
-		return err
-	}
-	if f.websocket.http != "" {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		if err := servePages(ctx, log, f.websocket.http, l); err != nil {
-			return err
-		}
-	}
-	return l.Run(ctx)
+// streams is the listener with its metrics.
+type streams struct {
+	*stream.Listener
+	prometheus.Collector
 }
 
-// servePages serves what the listener tells of itself.
-func servePages(ctx context.Context, log *slog.Logger, addr string, l *listener.Listener) error {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), l.Collector())
-	ln, err := webguard.Listen(ctx, addr, webguard.Limits{})
-	if err != nil {
-		return fmt.Errorf("--websocket-http: %w", err)
-	}
-	log.Info("metrics and status are served", "address", ln.Addr().String())
-	go func() {
-		if err := pages.Serve(ctx, ln, pages.Handler(reg, l.NotReady, func() any { return l.Status() })); err != nil {
-			log.Error("metrics and status are not served any more", "error", err)
-		}
-	}()
-	return nil
-}
+func (s streams) Status() any { return s.Listener.Status() }

@@ -51,7 +51,7 @@ func startGateway(t *testing.T, g *testgrid.Grid, listen string, more ...string)
 	if !strings.Contains(strings.Join(more, " "), "--websocket-tls-cert") {
 		args = append(args, "--websocket-insecure-plain")
 	}
-	p := &process{cmd: exec.Command(testgrid.Program(t, "order-gateway"), args...)}
+	p := &process{cmd: exec.Command(testgrid.Program(t, "order-gateway"), append([]string{"--http", "127.0.0.1:0"}, args...)...)}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -235,7 +235,7 @@ func TestGridStreamsOverDeaths(t *testing.T) {
 	submit(t, c, "BEFORE", 50)
 
 	// The second one keeps so little that it has to read the grid's log for those who resume.
-	small := []string{"--websocket-backlog", "0", "--websocket-ring-bytes", "1048576", "--websocket-http", "127.0.0.1:0"}
+	small := []string{"--websocket-backlog", "0", "--websocket-ring-bytes", "1048576"}
 	var a, b atomic.Pointer[process]
 	a.Store(startGateway(t, g, "127.0.0.1:0"))
 	b.Store(startGateway(t, g, "127.0.0.1:0", small...))

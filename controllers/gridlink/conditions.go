@@ -2,7 +2,6 @@ package gridlink
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,11 +82,11 @@ func judgeConnected(o *observation) judgement {
 	n := len(o.answer.Partitions)
 	switch {
 	case permanent:
-		return judgement{metav1.ConditionFalse, reasonNeedsAdministrator, fmt.Sprintf("%d of %d partitions are not carried, and no retry helps: %s", len(failing), n, some(failing))}
+		return judgement{metav1.ConditionFalse, reasonNeedsAdministrator, fmt.Sprintf("%d of %d partitions are not carried, and no retry helps: %s", len(failing), n, messages.Some(failing))}
 	case len(failing) > 0:
-		return judgement{metav1.ConditionFalse, reasonFailing, fmt.Sprintf("%d of %d partitions fail, and are tried again: %s", len(failing), n, some(failing))}
+		return judgement{metav1.ConditionFalse, reasonFailing, fmt.Sprintf("%d of %d partitions fail, and are tried again: %s", len(failing), n, messages.Some(failing))}
 	case len(waiting) > 0 || n == 0:
-		return judgement{metav1.ConditionFalse, reasonConnecting, fmt.Sprintf("%d of %d partitions are not open yet: %s", len(waiting), n, some(waiting))}
+		return judgement{metav1.ConditionFalse, reasonConnecting, fmt.Sprintf("%d of %d partitions are not open yet: %s", len(waiting), n, messages.Some(waiting))}
 	}
 	return judgement{metav1.ConditionTrue, reasonConnected, fmt.Sprintf("the log of %d partitions of %s flows to %s", n, o.answer.Source, o.answer.Target)}
 }
@@ -110,9 +109,9 @@ func judgeLagging(o *observation) judgement {
 	switch {
 	case len(behind) > 0:
 		return judgement{metav1.ConditionTrue, reasonBehind, fmt.Sprintf("%d of %d partitions are behind by more than %s: %s. A forced promotion would lose that; the source holds it in memory meanwhile",
-			len(behind), len(o.answer.Partitions), limit, some(behind))}
+			len(behind), len(o.answer.Partitions), limit, messages.Some(behind))}
 	case len(closed) > 0:
-		return judgement{metav1.ConditionUnknown, reasonNotMeasured, fmt.Sprintf("the lag of %d of %d partitions is not known, which are not connected: %s", len(closed), len(o.answer.Partitions), some(closed))}
+		return judgement{metav1.ConditionUnknown, reasonNotMeasured, fmt.Sprintf("the lag of %d of %d partitions is not known, which are not connected: %s", len(closed), len(o.answer.Partitions), messages.Some(closed))}
 	}
 	return judgement{metav1.ConditionFalse, reasonWithinLimit, fmt.Sprintf("no partition is behind by more than %s", limit)}
 }
@@ -150,27 +149,6 @@ func lagOf(a *answer) *api.LinkLag {
 			worst, lag.Partition = p.LagSeconds, p.Partition
 		}
 	}
-	lag.Entries, lag.Bytes, lag.Seconds = coarse(lag.Entries), coarse(lag.Bytes), coarse(int64(min(worst, 1e9)))
+	lag.Entries, lag.Bytes, lag.Seconds = messages.Coarse(lag.Entries), messages.Coarse(lag.Bytes), messages.Coarse(int64(min(worst, 1e9)))
 	return &lag
-}
-
-// coarse rounds down to 1, 2 or 5 times a power of ten.
-func coarse(n int64) int64 {
-	for power := int64(1_000_000_000_000_000_000); power > 0; power /= 10 {
-		for _, digit := range []int64{5, 2, 1} {
-			if n/power >= digit {
-				return digit * power
-			}
-		}
-	}
-	return 0
-}
-
-// some lists the first few, so that a message stays readable.
-func some(names []string) string {
-	const few = 4
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }

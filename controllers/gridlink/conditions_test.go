@@ -78,15 +78,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestCoarse: status is written when a figure reaches the next step only.
-func TestCoarse(t *testing.T) {
-	for n, want := range map[int64]int64{-5: 0, 0: 0, 1: 1, 2: 2, 4: 2, 5: 5, 9: 5, 10: 10, 19: 10, 75: 50, 999: 500, 70_003: 50_000, 9_000_000_000_000_000_000: 5_000_000_000_000_000_000} {
-		if got := coarse(n); got != want {
-			t.Errorf("coarse(%d) is %d, want %d", n, got, want)
-		}
-	}
-}
-
 // TestAsk: an answer that is too long, of another program or of another link is refused.
 func TestAsk(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -16,6 +16,7 @@ const (
 	Drill    = "drill"
 	Sink     = "sink"
 	Link     = "link"
+	Gateway  = "gateway"
 	SinkJob  = "sink-job"
 	// RestoreJob reads the archive that a grid begins with.
 	RestoreJob = "restore-job"

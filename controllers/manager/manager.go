@@ -32,6 +32,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
 	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/ordergateway"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 )
@@ -60,6 +61,8 @@ type Options struct {
 	Probe orderprobe.Defaults
 	// Link is the default for GridLinks.
 	Link gridlink.Defaults
+	// Gateway is the default for OrderGateways.
+	Gateway ordergateway.Defaults
 	// PodTemplateAllow, NAMESPACE=FEATURE each, is what spec.podTemplate of OrderGrids may have beyond a restricted
 	// pod.
 	PodTemplateAllow []string
@@ -167,6 +170,10 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
 		Clock: clock.RealClock{}, Links: ordergrid.NewNodeClient(), Defaults: o.Link,
 	}
+	gateways := &ordergateway.Reconciler{
+		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
+		Clock: clock.RealClock{}, Pods: ordergrid.NewNodeClient(), Defaults: o.Gateway,
+	}
 	page, err := newMetricsServer(context.Background(), cfg, o)
 	if err != nil {
 		return nil, err
@@ -185,6 +192,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		grids.SetupWithManager(mgr, o.Workers),
 		probes.SetupWithManager(mgr, o.Workers),
 		links.SetupWithManager(mgr, o.Workers),
+		gateways.SetupWithManager(mgr, o.Workers),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 	)

@@ -44,8 +44,8 @@ func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
 	}}}
 }
 
-// rules of the nodes: those of the grid, those for the operator's own tools, and those for the sinks it runs.
-func rules(grid *api.OrderGrid) access.Document {
+// rules of the nodes: those of the grid, those for the operator's own tools, and those for the sinks and gateways it runs.
+func rules(grid *api.OrderGrid, gateways ...string) access.Document {
 	a := enforced(grid)
 	doc := access.Document{Rules: []access.Rule{{
 		Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: access.Tools}},
@@ -55,6 +55,12 @@ func rules(grid *api.OrderGrid) access.Document {
 		doc.Rules = append(doc.Rules, access.Rule{
 			Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: api.SinkUser(s.Name)}},
 			Permissions: []string{string(api.PermissionWatch), string(api.PermissionSink)},
+		})
+	}
+	for _, name := range gateways {
+		doc.Rules = append(doc.Rules, access.Rule{
+			Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: api.GatewayUser(name)}},
+			Permissions: []string{string(api.PermissionSubmit), string(api.PermissionRead), string(api.PermissionGateway)},
 		})
 	}
 	for _, rule := range a.Rules {
@@ -71,8 +77,8 @@ func rules(grid *api.OrderGrid) access.Document {
 }
 
 // authorization is the ConfigMap that the nodes mount.
-func authorization(grid *api.OrderGrid) (*corev1.ConfigMap, error) {
-	doc := rules(grid)
+func authorization(grid *api.OrderGrid, gateways ...string) (*corev1.ConfigMap, error) {
+	doc := rules(grid, gateways...)
 	if _, err := access.Compile(&doc); err != nil {
 		return nil, err // the nodes would refuse it
 	}
@@ -89,7 +95,11 @@ func (r *run) applyAuthorization(ctx context.Context) error {
 	if enforced(r.grid) == nil {
 		return nil
 	}
-	object, err := authorization(r.grid)
+	gateways, err := r.gateways(ctx)
+	if err != nil {
+		return err
+	}
+	object, err := authorization(r.grid, gateways...)
 	if err != nil {
 		return err
 	}

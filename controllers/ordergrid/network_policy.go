@@ -16,13 +16,17 @@ import (
 // applyNetworkPolicy creates the policy of spec.security.networkPolicy. One that is no longer needed stays and selects
 // no pod: the operator has no permission to delete it.
 func (r *run) applyNetworkPolicy(ctx context.Context) error {
-	policy := networkPolicy(r.grid, r.Defaults)
+	gateways, err := r.gateways(ctx)
+	if err != nil {
+		return err
+	}
+	policy := networkPolicy(r.grid, r.Defaults, gateways...)
 	if r.grid.Spec.Security.PolicyType() == api.NetworkPolicyRestricted {
 		_, err := r.applier.Apply(ctx, r.grid, policy)
 		return err
 	}
 	have := &networkingv1.NetworkPolicy{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(policy), have)
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(policy), have)
 	if err != nil || !owned(r.grid, have) {
 		return client.IgnoreNotFound(err)
 	}
@@ -40,7 +44,7 @@ func networkPolicyName(grid *api.OrderGrid) string { return grid.Name + ".nodes"
 
 // networkPolicy allows the ingress and egress that grid nodes need. Kubelets reach the pods of their own machine in any
 // case.
-func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.NetworkPolicy {
+func networkPolicy(grid *api.OrderGrid, defaults Defaults, gateways ...string) *networkingv1.NetworkPolicy {
 	spec := grid.Spec.Security.NetworkPolicy
 	self := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: gridSelector(grid)}}
 	tools := []networkingv1.NetworkPolicyPeer{component(labels.Probe), component(labels.Drill)}
@@ -49,6 +53,9 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults) *networkingv1.Network
 		tools = append(tools, component(labels.Sink))
 	}
 	data := append([]networkingv1.NetworkPolicyPeer{self}, tools...)
+	if len(gateways) > 0 {
+		data = append(data, component(labels.Gateway))
+	}
 	if len(spec.Clients) == 0 {
 		data = append(data, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}})
 	}

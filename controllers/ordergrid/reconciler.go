@@ -121,7 +121,8 @@ func setup(mgr ctrl.Manager, workers int, limiter workqueue.TypedRateLimiter[rec
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(gridOfJob)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod))
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(gridOfPod)).
+		Watches(&api.OrderGateway{}, handler.EnqueueRequestsFromMapFunc(gridOfGateway), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	for _, add := range more {
 		add(b)
 	}

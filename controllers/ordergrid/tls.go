@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,7 @@ type tlsState struct {
 	status  api.TLSStatus
 
 	generation int64     // of the spec it was computed for
+	gateways   []string  // that it was computed for
 	asked      [2]string // requests it was computed for
 	look       time.Time // time of the next check
 }
@@ -65,9 +67,13 @@ func (r *run) keepCertificates(ctx context.Context) error {
 	}
 	now := r.Clock.Now()
 	asked := [2]string{r.grid.Annotations[api.AnnotationRenewCertificates], r.grid.Annotations[api.AnnotationRenewAuthority]}
+	gateways, err := r.gateways(ctx)
+	if err != nil {
+		return err
+	}
 	known := r.remembered.tls
-	if known == nil || known.generation != r.grid.Generation || known.asked != asked || !now.Before(known.look) {
-		state := &tlsState{generation: r.grid.Generation, asked: asked, look: now.Add(tlsLook)}
+	if known == nil || known.generation != r.grid.Generation || !slices.Equal(known.gateways, gateways) || known.asked != asked || !now.Before(known.look) {
+		state := &tlsState{generation: r.grid.Generation, gateways: gateways, asked: asked, look: now.Add(tlsLook)}
 		if known != nil {
 			state.status = known.status // of the certificates in use, if none can be read now
 		}
@@ -120,8 +126,8 @@ type issued struct {
 	leaf   certificates.Leaf
 }
 
-// wanted are the certificates a grid needs, that of the nodes first.
-func wanted(grid *api.OrderGrid) []issued {
+// wanted are the certificates a grid needs, that of the nodes first; gateways are the OrderGateways of the grid.
+func wanted(grid *api.OrderGrid, gateways ...string) []issued {
 	list := []issued{
 		{api.TLSNodesSecret(grid.Name), certificates.Leaf{Name: grid.Name, Groups: []string{"ordergrid.dev:nodes"}, DNS: []string{api.TLSName(grid.Name, grid.Namespace)}}},
 		{api.TLSToolsSecret(grid.Name), certificates.Leaf{Name: access.Tools, Groups: []string{"ordergrid.dev"}}},
@@ -131,6 +137,9 @@ func wanted(grid *api.OrderGrid) []issued {
 	}
 	for _, s := range grid.SinksWithPods() {
 		list = append(list, issued{api.TLSSinkSecret(grid.Name, s.Name), certificates.Leaf{Name: api.SinkUser(s.Name), Groups: []string{"ordergrid.dev:sinks"}}})
+	}
+	for _, name := range gateways {
+		list = append(list, issued{api.TLSGatewaySecret(grid.Name, name), certificates.Leaf{Name: api.GatewayUser(name), Groups: []string{"ordergrid.dev:gateways"}}})
 	}
 	return list
 }

@@ -67,7 +67,7 @@ func (r *run) checkClientAuthorities(ctx context.Context) error {
 
 // keepByCertManager is the issuer CertManager: a Certificate for each Secret, which cert-manager issues and renews.
 func (r *run) keepByCertManager(ctx context.Context, state *tlsState) error {
-	list := wanted(r.grid)
+	list := wanted(r.grid, state.gateways...)
 	for _, w := range list { // create all of them before waiting for the first
 		if _, err := r.secrets().Apply(ctx, r.grid, certificate(r.grid, w)); err != nil {
 			return err

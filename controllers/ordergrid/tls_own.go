@@ -177,11 +177,14 @@ func (r *run) recordStep(step certificates.Step, t *certificates.Trust, p certif
 
 // issueAll reconciles the Secrets with the present authorities, and returns the certificate of the nodes.
 func (r *run) issueAll(ctx context.Context, t *certificates.Trust, now time.Time, p certificates.Policy, nodes *corev1.Secret) (*x509.Certificate, error) {
+	gateways, err := r.gateways(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var first *x509.Certificate
-	for i, w := range wanted(r.grid) {
+	for i, w := range wanted(r.grid, gateways...) {
 		have := nodes
 		if i > 0 {
-			var err error
 			if have, err = r.secret(ctx, w.secret); err != nil {
 				return nil, err
 			}

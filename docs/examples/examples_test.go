@@ -87,7 +87,7 @@ func TestManifestsInTheDocs(t *testing.T) {
 func TestSpecPagesAreComplete(t *testing.T) {
 	for kind, sources := range map[string]string{
 		"ordergrid": "../../controllers/ordergrid/*.go", "gridpartition": "../../grid-node/replica/action.go", "orderprobe": "../../controllers/orderprobe/*.go",
-		"failoverdrill": "../../controllers/failoverdrill/*.go",
+		"failoverdrill": "../../controllers/failoverdrill/*.go", "ordergateway": "../../controllers/ordergateway/*.go",
 	} {
 		page, err := os.ReadFile("../spec/" + kind + ".md")
 		if err != nil {
@@ -112,7 +112,7 @@ func fields(t *testing.T, kind string) (names []string) {
 	if err := yaml.Unmarshal(data, &crd); err != nil {
 		t.Fatal(err)
 	}
-	foreign := []string{"conditions", "tolerations", "resources", "podSelector", "namespaceSelector"}
+	foreign := []string{"conditions", "tolerations", "topologySpreadConstraints", "resources", "podSelector", "namespaceSelector"}
 	var walk func(apiextensionsv1.JSONSchemaProps)
 	walk = func(s apiextensionsv1.JSONSchemaProps) {
 		for name, property := range s.Properties {

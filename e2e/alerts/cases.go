@@ -111,6 +111,9 @@ func cases() []oneCase {
 // notCaused are the others. promtool's tests show what their rules do.
 var notCaused = []omitted{
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
+	{named("GatewayGridUnreachable"), "needs a process of order-gateway; the tests of gateway/fix/service show the metric it goes by"},
+	{named("GatewayLogonsRefused"), "needs a process of order-gateway; the tests of gateway/fix/service show the metric it goes by"},
+	{named("GatewayOutcomeUnknown"), "needs a process of order-gateway, and a grid that does not answer for five seconds"},
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
 	{named("FunctionsDiffer"), "needs nodes that are started with different modules; those of one grid here have the same arguments"},
 	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},

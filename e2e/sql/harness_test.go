@@ -53,7 +53,7 @@ func start(t *testing.T, orders int, args ...string) *world {
 // gateway starts order-gateway with SQL only, and returns its address.
 func gateway(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(testgrid.Program(t, "order-gateway"), append([]string{"--postgresql", "127.0.0.1:0"}, args...)...)
+	cmd := exec.Command(testgrid.Program(t, "order-gateway"), append([]string{"--postgresql", "127.0.0.1:0", "--http", ""}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StderrPipe()
 	if err != nil {

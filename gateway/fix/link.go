@@ -31,6 +31,7 @@ var (
 	ErrLogon   = errors.New("logon refused")
 	ErrLogout  = errors.New("logged out")
 	ErrTimeout = errors.New("timed out")
+	ErrSlow    = errors.New("too slow")
 )
 
 // Open begins a connection.
@@ -72,7 +73,9 @@ func (l *Link) frame(now Now, f frame) {
 		if s != nil {
 			table = s.profile.Version.table()
 		}
-		bad = m.parse(f, table)
+		if bad = m.parse(f, table); bad == nil {
+			l.a.counts.in[placeOf(m.msgType)]++
+		}
 	}
 	switch {
 	case bad != nil && s == nil:

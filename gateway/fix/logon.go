@@ -22,33 +22,36 @@ func (l *Link) logon(now Now, m *Message) {
 // admit finds the session of a Logon and decides whether it may begin.
 func (l *Link) admit(now Now, m *Message) (s *Session, heartBt int64, err error) {
 	version, known := ParseVersion(m.begin)
+	refuse := func(why LogonReason, format string, args ...any) (*Session, int64, error) {
+		return nil, 0, logonRefused(s, why, fmt.Errorf(format, args...))
+	}
 	switch {
 	case !known:
-		return nil, 0, fmt.Errorf("tag 8 (BeginString) is %s; allowed: FIX.4.2, FIX.4.4, FIXT.1.1", quote(m.begin))
+		return refuse(LogonNotFirst, "tag 8 (BeginString) is %s; allowed: FIX.4.2, FIX.4.4, FIXT.1.1", quote(m.begin))
 	case !m.is('A'):
-		return nil, 0, fmt.Errorf("tag 35 (MsgType) is %s; allowed: A, a Logon as the first message", quote(m.msgType))
+		return refuse(LogonNotFirst, "tag 35 (MsgType) is %s; allowed: A, a Logon as the first message", quote(m.msgType))
 	case !m.hasSeq || m.seq == 0:
-		return nil, 0, fmt.Errorf("tag 34 (MsgSeqNum) is %s; allowed: 1 or more", quote(m.Get(34)))
+		return refuse(LogonFields, "tag 34 (MsgSeqNum) is %s; allowed: 1 or more", quote(m.Get(34)))
 	}
 	s = l.a.cfg.Find(ID{Version: version, Acceptor: string(m.target), Initiator: string(m.sender)})
 	if s == nil {
-		return nil, 0, fmt.Errorf("tags 49 (SenderCompID) and 56 (TargetCompID) are %s and %s; allowed: those of a session of %s", quote(m.sender), quote(m.target), version)
+		return refuse(LogonUnknownSession, "tags 49 (SenderCompID) and 56 (TargetCompID) are %s and %s; allowed: those of a session of %s", quote(m.sender), quote(m.target), version)
 	}
 	if s.link != nil {
-		return nil, 0, fmt.Errorf("session %s has a connection; allowed: one at a time", s.profile.ID)
+		return refuse(LogonInUse, "session %s has a connection; allowed: one at a time", s.profile.ID)
 	}
 	if r := l.a.check.check(m, version.table(), version.table().Message(m.msgType)); r != nil {
-		return nil, 0, r
+		return nil, 0, logonRefused(s, LogonFields, r)
 	}
 	if ns, _ := timestamp(m.sending); !s.accurate(now, ns) {
-		return nil, 0, fmt.Errorf("tag 52 (SendingTime) is %s; allowed: within %s of the clock", quote(m.sending), s.profile.Accuracy)
+		return refuse(LogonTime, "tag 52 (SendingTime) is %s; allowed: within %s of the clock", quote(m.sending), s.profile.Accuracy)
 	}
 	if heartBt, err = s.logonFields(m); err != nil {
-		return nil, 0, err
+		return nil, 0, logonRefused(s, LogonFields, err)
 	}
 	if auth := l.a.cfg.Authenticate; auth != nil {
 		if err := auth(s, l, m.Get(553), m.Get(554)); err != nil {
-			return nil, 0, err
+			return nil, 0, logonRefused(s, LogonCredentials, err)
 		}
 	}
 	return s, heartBt, nil
@@ -107,7 +110,7 @@ func (s *Session) begin(now Now, m *Message) {
 
 func (s *Session) refuseLogon(now Now, why string) {
 	s.sendLogout(now, why)
-	s.end(fmt.Errorf("%w: session %s: %s", ErrLogon, s.profile.ID, why))
+	s.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, LogonSequence, fmt.Errorf("session %s: %s", s.profile.ID, why))))
 }
 
 func (s *Session) sendLogon(now Now, m *Message, reset bool) {

@@ -24,7 +24,7 @@ const (
 
 var versions = [...]struct {
 	begin string
-	table *dict.Table
+	table func() *dict.Table
 }{FIX42: {"FIX.4.2", dict.FIX42}, FIX44: {"FIX.4.4", dict.FIX44}, FIXT11: {"FIXT.1.1", dict.FIX50SP2}}
 
 // String returns the BeginString.
@@ -45,7 +45,7 @@ func ParseVersion[T string | []byte](begin T) (v Version, ok bool) {
 	return 0, false
 }
 
-func (v Version) table() *dict.Table { return versions[v].table }
+func (v Version) table() *dict.Table { return versions[v].table() }
 
 // field is a field of a message: its tag, and where in the message the value is.
 type field struct {

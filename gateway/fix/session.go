@@ -63,6 +63,8 @@ type Acceptor struct {
 	body  Body // of the message that is made
 	inner Body // its header
 
+	counts Counts
+
 	orders orderScratch
 
 	stamp, origStamp stamper
@@ -196,10 +198,11 @@ func (s *Session) write(now Now, h *header, body []byte) {
 		h.lastDone, h.hasLast = in-1, true
 	}
 	s.sentAt = now.Mono
+	s.a.counts.out[placeOf(h.msgType)]++
 	l.out.SetOut(s.a.message(l.out.Out(), &s.profile.ID, h, body))
 	if l.err == nil && s.logoutBy == 0 && l.out.Buffered() > s.a.cfg.Limits.Unsent {
-		err := fmt.Errorf("session %s: %d bytes were not read, allowed: %d", s.profile.ID, l.out.Buffered(), s.a.cfg.Limits.Unsent)
-		s.sendLogout(now, "too slow: "+err.Error())
+		err := fmt.Errorf("%w: session %s: %d bytes were not read, allowed: %d", ErrSlow, s.profile.ID, l.out.Buffered(), s.a.cfg.Limits.Unsent)
+		s.sendLogout(now, err.Error())
 		l.end(err)
 	}
 }

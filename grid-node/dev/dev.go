@@ -54,6 +54,7 @@ type Info struct {
 	HTTP      []string `json:"http"` // base URLs of metrics and health, node by node
 	ReadyMS   int64    `json:"ready_ms"`
 	TLS       *TLS     `json:"tls,omitempty"`
+	FIX       string   `json:"fix,omitempty"` // where FIX sessions log on
 }
 
 // TLS are the PEM files for a client of the grid.

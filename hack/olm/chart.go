@@ -43,6 +43,7 @@ var examples = []struct{ file, kind string }{
 	{"probe-stac-pair/probe-stac-pair.yaml", "OrderProbe"},
 	{"drill-pull-the-plug/drill-pull-the-plug.yaml", "FailoverDrill"},
 	{"grid-link/grid-link.yaml", "GridLink"},
+	{"order-gateway/order-gateway.yaml", "OrderGateway"},
 }
 
 func readChart(root, helm string) (*chart, error) {

@@ -50,14 +50,14 @@ collector, except below and for pods of an older template, which it evicts. It r
 */}}
 {{- define "ordergrid.rules" -}}
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids, orderprobes, failoverdrills, gridlinks]
+  resources: [ordergrids, orderprobes, failoverdrills, gridlinks, ordergateways]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status]
+  resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status, ordergateways/status]
   verbs: [patch]
 # For OwnerReferencesPermissionEnforcement: owner references with blockOwnerDeletion.
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids/finalizers, orderprobes/finalizers, failoverdrills/finalizers, gridlinks/finalizers]
+  resources: [ordergrids/finalizers, orderprobes/finalizers, failoverdrills/finalizers, gridlinks/finalizers, ordergateways/finalizers]
   verbs: [update]
 # The runs of an OrderProbe with a schedule, and the removal of the oldest of them.
 - apiGroups: [ordergrid.dev]

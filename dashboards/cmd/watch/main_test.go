@@ -49,7 +49,7 @@ func TestLabels(t *testing.T) {
 	if err := yaml.Unmarshal(source(t), &c); err != nil {
 		t.Fatal(err)
 	}
-	kinds := []string{"nodes", "probes", "sinks", "links", "operator"}
+	kinds := []string{"nodes", "probes", "sinks", "links", "gateways", "operator"}
 	if len(c.Jobs) != len(kinds) {
 		t.Fatalf("%d jobs", len(c.Jobs))
 	}

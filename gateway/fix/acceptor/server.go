@@ -42,8 +42,11 @@ type Stats struct {
 	Unknown  int // without a logon
 	Logons   uint64
 	Refused  uint64 // connections that were not let in, or ended without a logon
-	Waited   uint64 // times a logon waited for its turn
-	Slow     uint64 // connections that ended for unread output
+	// TurnedAway are those of Refused that nothing was read of: too many connections, no file
+	// descriptor, or a TLS handshake that failed.
+	TurnedAway uint64
+	Waited     uint64 // times a logon waited for its turn
+	Slow       uint64 // connections that ended for unread output
 }
 
 // Server accepts connections and runs their sessions.
@@ -150,10 +153,14 @@ func (s *Server) Stats() Stats {
 	st := s.stats
 	t := s.loop.Stats()
 	st.Conns, st.Unknown = len(s.links), s.unknown
-	st.Refused += t.Refused + t.NoTLS
+	st.TurnedAway = t.Refused + t.NoTLS
+	st.Refused += st.TurnedAway
 	st.Slow += t.SlowPeers
 	return st
 }
+
+// Counts returns how many messages there were; on the loop only.
+func (s *Server) Counts() fix.Counts { return s.acceptor.Counts() }
 
 func (s *Server) now() fix.Now {
 	c := s.loop.Clock()

@@ -25,7 +25,11 @@ type Config struct {
 	// MaxInFlight bounds the orders of a session that the grid has not answered; default
 	// 512. More are refused.
 	MaxInFlight int
-	Logger      *slog.Logger
+	// Answered is called for each message that the grid was given, on the goroutine of the
+	// sessions, when its report has been handed to the session; may be nil. took is the time
+	// since the message was read, in nanoseconds.
+	Answered func(msgType byte, fate client.Fate, took int64)
+	Logger   *slog.Logger
 }
 
 // Desk is an application of FIX sessions.
@@ -33,6 +37,7 @@ type Desk struct {
 	cfg      Config
 	grid     []*client.Session // by partition
 	inFlight map[*fix.Session]int
+	under    int // orders under way, of all sessions
 }
 
 // New connects to every partition of the grid.
@@ -71,6 +76,7 @@ type request struct {
 	receipt        client.Receipt
 	err            error
 	transactTimeNs int64
+	readAt         int64 // Mono
 }
 
 // submit sends a message to its partition as it came. What comes back is handled on the
@@ -81,10 +87,11 @@ func (d *Desk) submit(r *request, m *fix.Message) *fix.Refusal {
 			Words: fmt.Sprintf("too many orders under way: %d; allowed: %d; send again when others are answered", d.inFlight[r.s], d.cfg.MaxInFlight)}
 	}
 	p := d.cfg.Client.RouteClOrdID(r.order.ClOrdID)
-	r.transactTimeNs = m.Now().Wall
+	r.transactTimeNs, r.readAt = m.Now().Wall, m.Now().Mono
 	err := d.grid[p].SubmitAsync(m.Raw(), func(receipt client.Receipt, err error) {
 		r.receipt, r.err = receipt, err
 		d.cfg.Post(func(now fix.Now) {
+			d.under--
 			if d.inFlight[r.s]--; d.inFlight[r.s] == 0 {
 				delete(d.inFlight, r.s)
 			}
@@ -97,13 +104,27 @@ func (d *Desk) submit(r *request, m *fix.Message) *fix.Refusal {
 		return nil //nolint:nilerr // it is answered by a report
 	}
 	d.inFlight[r.s]++
+	d.under++
 	return nil
+}
+
+// InFlight returns how many messages the grid has not answered; of all sessions for nil.
+// On the goroutine of the sessions only.
+func (d *Desk) InFlight(s *fix.Session) int {
+	if s == nil {
+		return d.under
+	}
+	return d.inFlight[s]
 }
 
 // answer reports what came of a request. An outcome that is not known is not reported as
 // one: the session ends, and the counterparty has to ask.
 func (d *Desk) answer(now fix.Now, r *request) {
-	switch client.FateOf(r.err) {
+	fate := client.FateOf(r.err)
+	if d.cfg.Answered != nil {
+		defer func() { d.cfg.Answered(r.kind, fate, now.Mono-r.readAt) }()
+	}
+	switch fate {
 	case client.FateAccepted:
 		d.accepted(now, r)
 	case client.FateRefused:

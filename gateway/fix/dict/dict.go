@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // MaxTag is one more than the highest tag of a table. Tags from FirstUser on are
@@ -133,13 +134,18 @@ var (
 	//go:embed fix50sp2.txt
 	fix50sp2 string
 
-	// FIX42 is the table of FIX 4.2.
-	FIX42 = parse(fix42)
-	// FIX44 is the table of FIX 4.4.
-	FIX44 = parse(fix44)
-	// FIX50SP2 is the table of FIX 5.0 SP2 over FIXT 1.1.
-	FIX50SP2 = parse(fix50sp2)
+	// FIX42 returns the table of FIX 4.2. A table is made when it is used first: grid-node has
+	// this package for its command dev, and its nodes start without.
+	FIX42 = made(fix42)
+	// FIX44 returns the table of FIX 4.4.
+	FIX44 = made(fix44)
+	// FIX50SP2 returns the table of FIX 5.0 SP2 over FIXT 1.1.
+	FIX50SP2 = made(fix50sp2)
 )
+
+func made(text string) func() *Table {
+	return sync.OnceValue(func() *Table { return parse(text) })
+}
 
 var kinds = map[string]Kind{
 	"INT": Int, "SEQNUM": Int, "DAYOFMONTH": Int, "LENGTH": Length, "DATA": Data, "XMLDATA": Data, "NUMINGROUP": Group,

@@ -9,9 +9,9 @@ func TestTables(t *testing.T) {
 		version  string
 		required []int // of NewOrderSingle
 	}{
-		{FIX42, "4.2", []int{11, 21, 55, 54, 60, 40}},
-		{FIX44, "4.4", []int{11, 54, 60, 40}},
-		{FIX50SP2, "5.0 SP2", []int{11, 54, 60, 40}},
+		{FIX42(), "4.2", []int{11, 21, 55, 54, 60, 40}},
+		{FIX44(), "4.4", []int{11, 54, 60, 40}},
+		{FIX50SP2(), "5.0 SP2", []int{11, 54, 60, 40}},
 	} {
 		m := c.table.Message([]byte("D"))
 		if m == nil || m.Name != "NewOrderSingle" || m.Category != App {

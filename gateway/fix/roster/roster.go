@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/gateway/fix"
@@ -21,7 +22,7 @@ type Entry struct {
 	SenderCompID  string `json:"senderCompID"`  // of the counterparty
 	TargetCompID  string `json:"targetCompID"`  // of the gateway
 	Username      string `json:"username"`      // tag 553
-	PasswordFile  string `json:"passwordFile"`  // tag 554 is compared with its first line
+	PasswordFile  string `json:"passwordFile"`  // tag 554 is compared with its first line; relative to Options.Passwords
 	Certificate   string `json:"certificate"`   // DNS name or common name of the client's certificate
 	ResetOnLogon  bool   `json:"resetOnLogon"`  // both numbers begin at 1 with each logon
 	NextExpected  bool   `json:"nextExpected"`  // tag 789
@@ -35,14 +36,35 @@ type Entry struct {
 type Roster struct {
 	entries []Entry
 	byID    map[fix.ID]*Entry
+	options Options
+	dir     string // of the file
 }
 
 // maxFile bounds the file, in bytes.
 const maxFile = 16 << 20
 
+// Proof is what every session of a roster has to have.
+type Proof string
+
+// Proofs.
+const (
+	AnyProof        Proof = "any"         // a password, a certificate, or both
+	ProofPassword   Proof = "password"    // a password, and maybe a certificate
+	ProofOfIdentity Proof = "certificate" // a certificate, and maybe a password
+	BothProofs      Proof = "both"
+)
+
+// Options of a roster.
+type Options struct {
+	// Passwords is the directory that PasswordFile is relative to; set, nothing outside of it
+	// is read. Empty: that of the file.
+	Passwords string
+	Proof     Proof // "": AnyProof
+}
+
 // Load reads a file: {"sessions": [{...}, ...]}. A session has a password, a certificate,
 // or both: then both are needed to log on.
-func Load(path string) (*Roster, error) {
+func Load(path string, o Options) (*Roster, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -65,7 +87,12 @@ func Load(path string) (*Roster, error) {
 	if len(file.Sessions) == 0 {
 		return nil, fmt.Errorf("%s: sessions is empty, allowed: at least one", path)
 	}
-	r := &Roster{entries: file.Sessions, byID: map[fix.ID]*Entry{}}
+	switch o.Proof {
+	case "", AnyProof, ProofPassword, ProofOfIdentity, BothProofs:
+	default:
+		return nil, fmt.Errorf("the proof is %.20q, allowed: any, password, certificate, both", o.Proof)
+	}
+	r := &Roster{entries: file.Sessions, byID: map[fix.ID]*Entry{}, options: o, dir: filepath.Dir(path)}
 	for i := range r.entries {
 		if err := r.add(&r.entries[i]); err != nil {
 			return nil, fmt.Errorf("%s: sessions[%d]: %w", path, i, err)
@@ -90,21 +117,78 @@ func (r *Roster) add(e *Entry) error {
 	if r.byID[id] != nil {
 		return fmt.Errorf("session %s is there twice, allowed: once", id)
 	}
+	if err := r.options.Proof.check(e); err != nil {
+		return err
+	}
 	r.byID[id] = e
 	if e.PasswordFile == "" {
 		return nil
 	}
-	raw, err := os.ReadFile(e.PasswordFile)
+	sum, err := r.password(e.PasswordFile)
 	if err != nil {
 		return fmt.Errorf("passwordFile: %w", err)
 	}
+	e.password = sum
+	return nil
+}
+
+// check returns what an entry lacks.
+func (p Proof) check(e *Entry) error {
+	switch {
+	case e.PasswordFile == "" && (p == ProofPassword || p == BothProofs):
+		return fmt.Errorf("passwordFile is empty, allowed: a file, since every session has to have a password here (%s)", p)
+	case e.Certificate == "" && (p == ProofOfIdentity || p == BothProofs):
+		return fmt.Errorf("certificate is empty, allowed: a name, since every session has to have a certificate here (%s)", p)
+	}
+	return nil
+}
+
+// password returns the sum of the first line of a file that only its owner, and maybe its
+// group, can read.
+func (r *Roster) password(name string) (*[sha256.Size]byte, error) {
+	path := name
+	switch dir := r.options.Passwords; {
+	case dir != "" && !filepath.IsLocal(name):
+		return nil, fmt.Errorf("%q is not below the directory of the passwords, %s; allowed: the name of a file there", name, dir)
+	case dir != "":
+		path = filepath.Join(dir, name)
+	case !filepath.IsAbs(name):
+		path = filepath.Join(r.dir, name)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o007 != 0 {
+		return nil, fmt.Errorf("%s has mode %04o, allowed: none for others, such as 0600; every user of the machine can read it", path, mode)
+	}
+	if info.Size() > maxPassword {
+		return nil, fmt.Errorf("%s has %d bytes, allowed: %d", path, info.Size(), maxPassword)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
 	line, _, _ := bytes.Cut(raw, []byte("\n"))
 	if line = bytes.TrimRight(line, "\r"); len(line) == 0 {
-		return fmt.Errorf("passwordFile: the first line of %s is empty, allowed: a password", e.PasswordFile)
+		return nil, fmt.Errorf("the first line of %s is empty, allowed: a password", path)
 	}
 	sum := sha256.Sum256(line)
-	e.password = &sum
-	return nil
+	return &sum, nil
+}
+
+// maxPassword bounds the file of a password, in bytes.
+const maxPassword = 64 << 10
+
+// Sum identifies what was read: two rosters with the same one are the same.
+func (r *Roster) Sum() [sha256.Size]byte {
+	h := sha256.New()
+	for i := range r.entries {
+		e := &r.entries[i]
+		fmt.Fprintf(h, "%q %q %q %q %q %t %t %t %d %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate,
+			e.ResetOnLogon, e.NextExpected, e.LastProcessed, e.ResendChunk, e.password)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // NeedsPassword reports whether a session has a password, which must not be sent in the

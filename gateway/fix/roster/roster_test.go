@@ -25,7 +25,7 @@ func TestAuthenticate(t *testing.T) {
 	r, err := Load(write(t, "sessions.json", `{"sessions": [
 		{"version": "FIX.4.4", "senderCompID": "P", "targetCompID": "GRID", "username": "u", "passwordFile": "`+password+`", "nextExpected": true},
 		{"version": "FIX.4.2", "senderCompID": "C", "targetCompID": "GRID", "certificate": "bank.example"},
-		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "GRID", "certificate": "bank.example", "username": "u", "passwordFile": "`+password+`"}]}`))
+		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "GRID", "certificate": "bank.example", "username": "u", "passwordFile": "`+password+`"}]}`), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +76,59 @@ func TestLoadRefuses(t *testing.T) {
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "certificate": "c"}]}`:                                                                                                            "targetCompID is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "passwordFile": "` + empty + `"}]}`:                                                                          "username is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "` + empty + `"}]}`:                                                         "is empty, allowed: a password",
-		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "/does/not/exist"}]}`:                                                       "passwordFile: open /does/not/exist",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "/does/not/exist"}]}`:                                                       "passwordFile: stat /does/not/exist",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "password": "x"}]}`:                                                                                          `unknown field "password"`,
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}, {"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`: "sessions[1]: session FIX.4.4:A->B is there twice",
 	} {
-		if _, err := Load(write(t, "sessions.json", text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(write(t, "sessions.json", text), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected an error with %q", text, err, want)
+		}
+	}
+}
+
+// Passwords are read from their directory alone, and only if others cannot read them; the proof that is asked for has to
+// be there.
+func TestPasswordFiles(t *testing.T) {
+	dir := t.TempDir()
+	passwords := filepath.Join(dir, "passwords")
+	if err := os.Mkdir(passwords, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]os.FileMode{"passwords/own": 0o600, "passwords/group": 0o440, "passwords/open": 0o644, "beside": 0o600} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("s3cret\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		file    string
+		options Options
+		want    string
+	}{
+		"own":          {"own", Options{Passwords: passwords}, ""},
+		"group":        {"group", Options{Passwords: passwords, Proof: ProofPassword}, ""},
+		"beside":       {"beside", Options{}, ""},
+		"open":         {"open", Options{Passwords: passwords}, "has mode 0644, allowed: none for others"},
+		"above":        {"../beside", Options{Passwords: passwords}, "is not below the directory of the passwords"},
+		"absolute":     {filepath.Join(dir, "beside"), Options{Passwords: passwords}, "is not below the directory of the passwords"},
+		"no such file": {"none", Options{Passwords: passwords}, "no such file"},
+		"certificate":  {"own", Options{Passwords: passwords, Proof: ProofOfIdentity}, "certificate is empty, allowed: a name"},
+		"other proof":  {"own", Options{Proof: "x"}, `the proof is "x"`},
+	} {
+		sessions := filepath.Join(dir, "sessions.json")
+		text := `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "` + c.file + `"}]}`
+		if err := os.WriteFile(sessions, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(sessions, c.options)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: the error has a password: %v", name, err)
 		}
 	}
 }

@@ -33,10 +33,10 @@ type Server struct {
 
 // Stats are counters.
 type Stats struct {
-	Connections int   // that are open
-	Statements  int64 // that were answered
-	Failed      int64 // that were answered with an error
-	Refused     int64 // connections
+	Connections int   `json:"connections"` // that are open
+	Statements  int64 `json:"statements"`  // that were answered
+	Failed      int64 `json:"failed"`      // that were answered with an error
+	Refused     int64 `json:"refused"`     // connections
 }
 
 // New listens.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ordergrid/ordergrid/gateway/fix/roster"
+	"github.com/ordergrid/ordergrid/gateway/fix/service"
+	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/internal/command"
+)
+
+// fixProtocol is FIX: flags of the sessions and their port.
+type fixProtocol struct {
+	cfg   service.Config
+	files secure.Files
+	plain bool
+}
+
+func (*fixProtocol) name() string   { return "FIX" }
+func (*fixProtocol) hint() string   { return "--sessions FILE for FIX" }
+func (p *fixProtocol) asked() bool  { return p.cfg.Sessions != "" }
+func (p *fixProtocol) secure() bool { return p.files != (secure.Files{}) }
+
+func (p *fixProtocol) add(fl *pflag.FlagSet) {
+	c := &p.cfg
+	fl.StringSliceVar(&c.Listen, "listen", []string{"127.0.0.1:7440"}, "addresses for FIX sessions, separated by commas")
+	fl.StringVar(&c.Sessions, "sessions", "", "JSON file of the FIX sessions and who may log on to them, reread when it or a password changes; see docs/fix.md")
+	fl.StringVar(&c.Roster.Passwords, "passwords", "", "directory of the password files that --sessions names; nothing outside of it is read. Default: that of --sessions")
+	fl.StringVar((*string)(&c.Roster.Proof), "fix-auth", string(roster.AnyProof), "what each session has to have: any (a password or a certificate), password, certificate or both")
+	fl.StringVar(&p.files.Cert, "fix-tls-cert", "", "PEM file of the certificate for FIX sessions")
+	fl.StringVar(&p.files.Key, "fix-tls-key", "", "PEM file of its private key")
+	fl.StringVar(&p.files.CA, "fix-tls-ca", "", "PEM file of the authorities of clients' certificates")
+	fl.StringVar((*string)(&p.files.ClientAuth), "fix-tls-client-auth", "", "require (a certificate of each client, default) or none")
+	fl.BoolVar(&p.plain, "fix-insecure-plain", false, "FIX sessions without TLS, for a network that is protected otherwise; passwords are then sent in the clear")
+	fl.IntVar(&c.MaxSessions, "max-sessions", 0, "FIX sessions logged on at the same time; 0: as many as --max-connections")
+	fl.IntVar(&c.MaxConns, "max-connections", 16384, "connections at the same time")
+	fl.IntVar(&c.LogonRate, "logon-rate", 1000, "logons a second; more wait")
+	fl.IntVar(&c.MaxInFlight, "max-in-flight", 512, "orders of a session that the grid has not answered; more are refused")
+	fl.IntVar(&c.Kept, "kept-bytes", 1<<20, "bytes of sent messages of a session that are kept for ResendRequests; older ones are replaced by a gap fill")
+}
+
+// check refuses what would not protect the sessions.
+func (p *fixProtocol) check() error {
+	if p.secure() == p.plain {
+		return command.BadUsage(fmt.Errorf("--fix-tls-cert, --fix-insecure-plain: both or none is given, allowed: one of them"))
+	}
+	if p.secure() {
+		id, err := secure.Load(p.files)
+		if err != nil {
+			return command.BadUsage(fmt.Errorf("--fix-tls-cert, --fix-tls-key, --fix-tls-ca, --fix-tls-client-auth: %w", err))
+		}
+		p.cfg.TLS = id.Server
+	}
+	if err := p.cfg.Check(); err != nil {
+		return command.BadUsage(err)
+	}
+	return nil
+}
+
+func (p *fixProtocol) open(_ context.Context, g grid) (listener, error) {
+	p.cfg.Client, p.cfg.Logger, p.cfg.Drain = g.Client, g.log, drainTime
+	return service.New(p.cfg)
+}

@@ -1,0 +1,104 @@
+package ordergateway
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/golden"
+)
+
+var testDefaults = Defaults{Image: "ordergrid.dev/order-gateway:dev", ImagePullPolicy: corev1.PullIfNotPresent}
+
+// aGateway has TLS, sessions with certificates and passwords, and what else can be set.
+func aGateway() *api.OrderGateway {
+	return &api.OrderGateway{
+		ObjectMeta: metav1.ObjectMeta{Name: "street", Namespace: "trading", Generation: 1},
+		Spec: api.OrderGatewaySpec{
+			GridRef: api.GridReference{Name: "trades"}, Replicas: ptr.To[int32](1), MaxSessions: 500,
+			Listeners:                 []api.GatewayListener{{Name: "fix", Protocol: api.GatewayFIX, Port: 7440, TLS: &api.GatewayTLS{SecretName: "street-fix"}}},
+			SessionsFrom:              &api.GatewaySessions{ConfigMap: &api.GatewayFile{Name: "street-sessions", Key: "sessions.json"}, PasswordsFrom: &api.GatewayCredentials{SecretName: "street-passwords"}},
+			Auth:                      api.GatewayAuthBoth,
+			Service:                   api.GatewayService{Type: corev1.ServiceTypeLoadBalancer, Annotations: map[string]string{"example.com/pool": "street"}},
+			NetworkPolicy:             api.NetworkPolicyRestricted,
+			NodeSelector:              map[string]string{"pool": "edge"},
+			Tolerations:               []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule}},
+		},
+	}
+}
+
+// openGateway is one for a lab: no TLS anywhere, the file in a Secret.
+func openGateway() *api.OrderGateway {
+	g := aGateway()
+	g.Spec = api.OrderGatewaySpec{
+		GridRef: g.Spec.GridRef, MaxSessions: 1000, Auth: api.GatewayAuthAny,
+		Listeners:    []api.GatewayListener{{Name: "fix", Protocol: api.GatewayFIX, Port: 7440, Insecure: api.InsecureAccept}},
+		SessionsFrom: &api.GatewaySessions{Secret: &api.GatewayFile{Name: "sessions", Key: "fix.json"}},
+	}
+	return g
+}
+
+func aGrid() *api.OrderGrid {
+	return &api.OrderGrid{
+		ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: "trading"},
+		Spec:       api.OrderGridSpec{Partitions: 8, Security: api.SecuritySpec{TLS: &api.TLSSpec{}}},
+	}
+}
+
+// TestGoldenObjects compares every object of two gateways with testdata/<gateway>/<object>.yaml.
+func TestGoldenObjects(t *testing.T) {
+	lab := aGrid()
+	lab.Spec.Security = api.SecuritySpec{Insecure: api.InsecureAccept}
+	for name, c := range map[string]struct {
+		gateway *api.OrderGateway
+		grid    *api.OrderGrid
+	}{"secured": {aGateway(), aGrid()}, "open": {openGateway(), lab}} {
+		grid, bad := resolve(c.gateway, c.grid)
+		if bad.reason != "" {
+			t.Fatal(bad)
+		}
+		for object, built := range map[string]client.Object{
+			"deployment":          deployment(c.gateway, grid, testDefaults),
+			"service":             service(c.gateway),
+			"serviceaccount":      serviceAccount(c.gateway),
+			"poddisruptionbudget": disruptionBudget(c.gateway),
+			"networkpolicy":       networkPolicy(c.gateway),
+		} {
+			t.Run(name+"/"+object, func(t *testing.T) {
+				golden.YAML(t, filepath.Join("testdata", name, object+".yaml"), built)
+			})
+		}
+	}
+}
+
+// TestResolve: what the grid lacks is told with what to do.
+func TestResolve(t *testing.T) {
+	own, managed := aGateway(), aGrid()
+	own.Spec.Credentials = &api.GatewayCredentials{SecretName: "mine"}
+	managed.Spec.Security.TLS.Secrets = &api.TLSSecretsSpec{Nodes: "n", Tools: "t"}
+	starting := aGrid()
+	starting.Status.TLS = &api.TLSStatus{Transition: api.TLSTransitionStarting}
+	for name, c := range map[string]struct {
+		gateway      *api.OrderGateway
+		grid         *api.OrderGrid
+		secret, want string
+	}{
+		"issued by the grid":       {aGateway(), aGrid(), "trades.tls-gateway-street", ""},
+		"credentials":              {own, managed, "mine", ""},
+		"nodes without TLS yet":    {aGateway(), starting, "", ""},
+		"no grid":                  {aGateway(), nil, "", "GridNotFound spec.gridRef: there is no OrderGrid trades in namespace trading; create it"},
+		"external, no credentials": {aGateway(), managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:street"},
+	} {
+		e, bad := resolve(c.gateway, c.grid)
+		if got := bad.reason + " " + bad.message; c.want != "" && !strings.HasPrefix(got, c.want) || c.want == "" && (bad.reason != "" || e.secret != c.secret) {
+			t.Errorf("%s: %+v, %s; want %q %q", name, e, got, c.secret, c.want)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package ordergateway
+
+import (
+	"fmt"
+
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+)
+
+// gridEnd is the grid of a gateway, as its pods need it.
+type gridEnd struct {
+	name, endpoint  string
+	secret, tlsName string // empty: without TLS
+}
+
+// problem is why a gateway cannot run; the zero value: it can.
+type problem struct{ reason, message string }
+
+// resolve describes the grid; nil if it does not exist.
+func resolve(g *api.OrderGateway, grid *api.OrderGrid) (*gridEnd, problem) {
+	if grid == nil {
+		return nil, problem{reasonGridNotFound, fmt.Sprintf("spec.gridRef: there is no OrderGrid %s in namespace %s; create it, or correct the name", g.Spec.GridRef.Name, g.Namespace)}
+	}
+	e := &gridEnd{name: grid.Name, endpoint: fmt.Sprintf("%s.%s.svc:%d", api.ClientServiceName(grid.Name), grid.Namespace, api.DataPort)}
+	if !grid.TakesTLS() {
+		return e, problem{}
+	}
+	e.tlsName = api.TLSName(grid.Name, grid.Namespace)
+	switch {
+	case g.Spec.Credentials != nil:
+		e.secret = g.Spec.Credentials.SecretName
+	case grid.Spec.Security.TLS.Secrets != nil:
+		return nil, problem{reasonCredentialsMissing, fmt.Sprintf("spec.credentials: OrderGrid %s has certificates that are managed externally, and none for this gateway; issue one with the common name %s, put it into a Secret with the keys %s, %s and %s, "+
+			"set spec.credentials.secretName, and give it the permissions Submit, Read and Gateway where the grid enforces authorization", grid.Name, api.GatewayUser(g.Name), keyCA, keyCert, keyKey)}
+	default:
+		e.secret = api.TLSGatewaySecret(grid.Name, g.Name)
+	}
+	return e, problem{}
+}

@@ -1,0 +1,86 @@
+package service
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/gateway/fix/roster"
+)
+
+// problem is an error that is there for a while; nil: none.
+type problem struct{ p atomic.Pointer[string] }
+
+func (p *problem) set(err error) (changed bool) {
+	var text *string
+	if err != nil {
+		t := err.Error()
+		text = &t
+	}
+	old := p.p.Swap(text)
+	return (old == nil) != (text == nil) || old != nil && *old != *text
+}
+
+func (p *problem) String() string {
+	if t := p.p.Load(); t != nil {
+		return *t
+	}
+	return ""
+}
+
+// reread reads the files of the sessions again. With files that are wrong the sessions stay
+// as they are.
+func (s *Service) reread() {
+	who, err := roster.Load(s.cfg.Sessions, s.cfg.Roster)
+	if err == nil {
+		err = s.cfg.protects(who)
+	}
+	if s.files.set(err) && err != nil {
+		s.log.Error("the file of the sessions is wrong; those read before stay", "error", err.Error())
+	}
+	if err != nil {
+		return
+	}
+	s.server.Post(func(now fix.Now) {
+		if who.Sum() != s.roster.Sum() {
+			s.log.Info("the sessions were read again", "sessions", len(who.Profiles()))
+			s.roster = who
+		}
+		if err := s.adopt(now); err != nil { // a profile that Load took
+			s.log.Error("a session cannot be made", "error", err.Error())
+		}
+	})
+}
+
+// adopt makes the sessions those of the roster. A session that is not in it any more, or
+// in another way, is logged out first, and changed at the next call.
+func (s *Service) adopt(now fix.Now) error {
+	want := map[fix.ID]fix.Profile{}
+	for _, p := range s.roster.Profiles() {
+		want[p.ID] = p
+	}
+	for id, k := range s.sessions {
+		switch p, is := want[id]; {
+		case is && p == k.profile:
+			delete(want, id)
+		case k.LoggedOn():
+			k.Logout(now, "the settings of this session have changed")
+			delete(want, id)
+		case !is:
+			delete(s.sessions, id) // its numbers go with it
+		}
+	}
+	for id, p := range want {
+		k := s.sessions[id]
+		if k == nil {
+			k = &kept{store: fix.NewMemory(s.cfg.Kept)}
+		}
+		f, err := s.server.Session(p, k.store, s.desk)
+		if err != nil {
+			return fmt.Errorf("session %s: %w", id, err)
+		}
+		k.Session, k.profile = f, p
+		s.sessions[id] = k
+	}
+	return nil
+}
