@@ -139,7 +139,7 @@ func TestDefaults(t *testing.T) {
 		"ClusterRole/og-ordergrid", "ClusterRole/og-ordergrid-certificates", "ClusterRole/og-ordergrid-edit", "ClusterRole/og-ordergrid-metrics", "ClusterRole/og-ordergrid-metrics-reader", "ClusterRole/og-ordergrid-operate", "ClusterRole/og-ordergrid-preflight", "ClusterRole/og-ordergrid-view",
 		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-certificates", "ClusterRoleBinding/og-ordergrid-metrics", "ClusterRoleBinding/og-ordergrid-preflight",
 		"ConfigMap/og-ordergrid-dashboard-downstream", "ConfigMap/og-ordergrid-dashboard-gateways", "ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
-		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-replication",
+		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-queries", "ConfigMap/og-ordergrid-dashboard-replication",
 		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridlinks.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/ordergateways.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
 		"Deployment/og-ordergrid", "Pod/og-ordergrid-test", "Role/og-ordergrid-leader", "Role/og-ordergrid-test", "RoleBinding/og-ordergrid-leader", "RoleBinding/og-ordergrid-test",
 		"Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid", "ServiceAccount/og-ordergrid-test",
@@ -243,7 +243,7 @@ func TestRights(t *testing.T) {
 // TestCRDs: the chart installs the generated CRDs, kept on uninstall.
 func TestCRDs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
-	if err != nil || len(files) != 5 {
+	if err != nil || len(files) != 6 {
 		t.Fatalf("%d CRDs, error %v", len(files), err)
 	}
 	objects, gone := render(t), render(t, "crds.keep=false")

@@ -22,6 +22,8 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
+	"github.com/ordergrid/ordergrid/controllers/gridlink"
+	"github.com/ordergrid/ordergrid/controllers/ordergateway"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
 	"github.com/ordergrid/ordergrid/internal/envtest"
@@ -49,7 +51,8 @@ func (b *bench) operator() (stop func()) {
 	b.t.Helper()
 	mgr, err := New(b.requests.Of(envtest.Config(b.t)), Options{
 		MetricsAddress: "0", HealthAddress: "0", Workers: 4, Namespaces: []string{b.namespace}, PodTemplateAllow: []string{b.namespace + "=Capability", b.namespace + "=PrivilegeEscalation"}, LeaderElectionNamespace: b.namespace, shareProcess: true,
-		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{b.namespace}},
+		Grid: ordergrid.Defaults{Image: "grid-node:test"}, Probe: orderprobe.Defaults{Image: "order-probe:test"},
+		Link: gridlink.Defaults{Image: "grid-link:test"}, Gateway: ordergateway.Defaults{Image: "order-gateway:test"}, Drill: failoverdrill.Defaults{Namespaces: []string{b.namespace}},
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -57,13 +60,14 @@ func (b *bench) operator() (stop func()) {
 	return envtest.Operate(b.t, mgr)
 }
 
-// world is a grid that serves, a probe that has failed, a drill that was aborted and a link that waits for its target: all
-// steady.
+// world is a grid that serves, a probe that has failed, a drill that was aborted, a link and a gateway that wait for
+// grids: all steady.
 type world struct {
 	grid  *api.OrderGrid
 	probe *api.OrderProbe
 	drill *api.FailoverDrill
 	link  *api.GridLink
+	door  *api.OrderGateway
 }
 
 // steady has the running operators reconcile a world, and waits until they are quiet.
@@ -77,6 +81,10 @@ func (b *bench) steady() *world {
 			GridRef: api.GridReference{Name: "rtd"}, Faults: []api.DrillFault{{Name: "it", Type: api.FaultHandOver}}}},
 		link: &api.GridLink{ObjectMeta: b.meta("to-b"), Spec: api.GridLinkSpec{
 			From: api.LinkEnd{GridRef: &api.GridReference{Name: "rtd"}}, To: api.LinkEnd{GridRef: &api.GridReference{Name: "not-there"}}}},
+		door: &api.OrderGateway{ObjectMeta: b.meta("street"), Spec: api.OrderGatewaySpec{
+			GridRef:      api.GridReference{Name: "not-there"},
+			Listeners:    []api.GatewayListener{{Name: "fix", Protocol: api.GatewayFIX, Port: 7440, Insecure: api.InsecureAccept}},
+			SessionsFrom: &api.GatewaySessions{Secret: &api.GatewayFile{Name: "sessions", Key: "fix.json"}}}},
 	}
 	b.create(w.grid)
 	b.until(w.grid, "the grid has its objects", func() bool { return w.grid.Status.Shards == 2 })
@@ -87,6 +95,7 @@ func (b *bench) steady() *world {
 	b.create(w.probe)
 	b.create(w.drill)
 	b.create(w.link)
+	b.create(w.door)
 	channel := &corev1.ConfigMap{ObjectMeta: b.meta("pair-0")}
 	b.there("the probe has its Job", &batchv1.Job{ObjectMeta: b.meta("pair")})
 	b.there("the probe has its channel", channel)
@@ -96,6 +105,7 @@ func (b *bench) steady() *world {
 	b.patch(w.drill, `{"spec":{"state":"Abort"}}`)
 	b.until(w.drill, "the drill is over", func() bool { return is(w.drill.Status.Conditions, api.ConditionFailed) })
 	b.until(w.link, "the link has conditions", func() bool { return len(w.link.Status.Conditions) > 0 })
+	b.until(w.door, "the gateway has conditions", func() bool { return len(w.door.Status.Conditions) > 0 })
 	b.quiet()
 	return w
 }
@@ -203,7 +213,7 @@ func (b *bench) versions() string {
 	b.t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{
-		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
+		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &api.OrderGatewayList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
 		&corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
 		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 	} {

@@ -24,6 +24,7 @@ var noOps = []struct {
 	{"ordergrid", func(b *bench, w *world, n int) { b.touch(&corev1.Pod{ObjectMeta: b.meta("rtd-s1-0")}, n) }, nil},
 	{"orderprobe", func(b *bench, w *world, n int) { b.touch(w.probe, n) }, nil},
 	{"gridlink", func(b *bench, w *world, n int) { b.touch(w.link, n) }, nil},
+	{"ordergateway", func(b *bench, w *world, n int) { b.touch(w.door, n) }, nil},
 	{"failoverdrill", func(b *bench, w *world, n int) { b.touch(w.drill, n) }, []string{"GET /apis/ordergrid.dev/v1alpha1/namespaces/NS/failoverdrills/move"}},
 }
 

@@ -208,14 +208,20 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 
 // tell sends an event for each condition that became bad, or good again.
 func (r *Reconciler) tell(g *api.OrderGateway, before, changed []metav1.Condition) {
+	sent := map[string]bool{} // two conditions may have one cause
 	for _, c := range changed {
+		if sent[c.Reason] {
+			continue
+		}
 		i := slices.IndexFunc(conditions, func(of condition) bool { return of.kind == c.Type })
 		was := meta.FindStatusCondition(before, c.Type)
 		switch good := conditions[i].good; {
 		case c.Status == metav1.ConditionUnknown:
 		case c.Status != good:
+			sent[c.Reason] = true
 			r.Recorder.Eventf(g, nil, corev1.EventTypeWarning, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
 		case was != nil && was.Status != good || c.Type == api.ConditionReady:
+			sent[c.Reason] = true
 			r.Recorder.Eventf(g, nil, corev1.EventTypeNormal, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
 		}
 	}

@@ -65,7 +65,7 @@ func TestWorldIsReadOnce(t *testing.T) {
 		t.Errorf("Kubernetes nodes: %s", got)
 	}
 	maps.DeleteFunc(cached.count, func(what string, _ int) bool { return strings.HasPrefix(what, "get ") }) // each object is compared with its desired state
-	if got, want := cached.String(), "list *v1.DeploymentList 1, list *v1.PodList 2, list *v1.ServiceList 1, list *v1.StatefulSetList 2, list *v1alpha1.GridPartitionList 2"; got != want {
+	if got, want := cached.String(), "list *v1.DeploymentList 1, list *v1.PodList 2, list *v1.ServiceList 1, list *v1.StatefulSetList 2, list *v1alpha1.GridPartitionList 2, list *v1alpha1.OrderGatewayList 1"; got != want {
 		t.Errorf("listed in the cache: %s, want %s", got, want)
 	}
 

@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -168,5 +169,39 @@ func TestWhatWasToldEndsWithItsEpoch(t *testing.T) {
 	b.r.Step(now, &replica.Event{Kind: replica.EventTick}, &b.out)
 	if s := b.r.Status(); s.Config.Epoch != 3 || s.LastSeq != 1 || s.CommitSeq != 0 {
 		t.Errorf("epoch %d lineage %d: %d entries, %d committed; want 1 and none", s.Config.Epoch, s.Config.Lineage, s.LastSeq, s.CommitSeq)
+	}
+}
+
+// A member in sync stores what is committed. One that was told of the epoch by a forgery, before
+// it began, acknowledged less in it: that frame, late on its way, changes nothing, and what the
+// member acknowledges then counts. If that is too little still, the invariant is broken.
+func TestAcknowledgementOfBeforeTheEpoch(t *testing.T) {
+	for name, honest := range map[string]bool{"honest": true, "lost its entries": false} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newMember(t, "1", 0xa, false), newMember(t, "2", 0xb, false)
+			primaryOf(a, 4)
+			primaryOf(a, 5, b)
+			before := a.r.Status()
+			if before.CommitSeq == 0 || before.LastSeq == before.CommitSeq {
+				t.Fatalf("%+v: something has to be committed, and something to wait for the member", before)
+			}
+			short := replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(5, a, 0)}
+			stale := a.r.Counters().StaleFrames
+			a.step(a.clock+1, short)
+			if s := a.r.Status(); s.Role != replica.RolePrimary || s.CommitSeq != before.CommitSeq || a.r.Counters().StaleFrames != stale+1 {
+				t.Fatalf("after the late frame: %+v", s)
+			}
+			if honest {
+				a.step(a.clock+1, replica.Event{Kind: replica.EventPeerFrame, Frame: b.stored(5, a, before.LastSeq)})
+				if s := a.r.Status(); s.Role != replica.RolePrimary || s.CommitSeq != before.LastSeq {
+					t.Errorf("after the member's own: %+v", s)
+				}
+				return
+			}
+			a.step(a.clock+int64(time.Second), short)
+			if s := a.r.Status(); s.Role == replica.RolePrimary {
+				t.Errorf("a member in sync lost entries, and is counted: %+v", s)
+			}
+		})
 	}
 }

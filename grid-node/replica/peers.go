@@ -32,6 +32,7 @@ type peer struct {
 	echoNs     int64  // highest send time echoed: the lease counts from here
 	heardAt    int64
 	progressAt int64 // when stored last rose, or something was first sent
+	shortAt    int64 // when it first acknowledged less than is committed in this epoch
 	toldAt     int64 // when its knowledge of the epoch was last checked
 	askedAt    int64 // when an answer was last requested
 	wantedAt   int64 // when an installing learner last requested a part of the base state, or was notified of it
@@ -139,6 +140,10 @@ func (r *Replica) acknowledged(m *wire.PrepareAck) error {
 		}
 		return nil
 	}
+	if r.belated(p, m.StoredSeq) {
+		r.count.StaleFrames++
+		return nil
+	}
 	p.heardAt, p.knowsEpoch = r.now.Mono, true
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
@@ -177,6 +182,21 @@ func (r *Replica) acknowledged(m *wire.PrepareAck) error {
 	r.advance()
 	r.confirmReads()
 	return nil
+}
+
+// belated reports whether a member's first acknowledgement of an epoch is of another time: it
+// is in sync, so it stores what is committed. A member that was told of the epoch by a forged
+// announcement, and went back to the record since, acknowledged in it before it began; such a
+// frame may be on its way for long. The member is told of the epoch again, and what it then
+// acknowledges counts: if that is too little, too, the invariant is broken.
+func (r *Replica) belated(p *peer, stored uint64) bool {
+	if !p.inSync() || p.synced || stored >= r.commit || mutant(mutStaleAck) {
+		return false
+	}
+	if p.shortAt == 0 {
+		p.shortAt = r.now.Mono
+	}
+	return r.now.Mono-p.shortAt < 2*int64(r.opt.Timing.Resend)
 }
 
 // nack resends from where the peer misses entries.

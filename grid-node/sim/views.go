@@ -79,7 +79,7 @@ func (p *process) endView() {
 	}
 }
 
-// checkView: I26. A view has what is committed, lets go of what may be freed, and its rows are what a plain reading of
+// checkView: I29. A view has what is committed, lets go of what may be freed, and its rows are what a plain reading of
 // the log gives: each row once, and all of them now and then and after a take-over.
 func (p *process) checkView() {
 	w, v := p.w, p.view
