@@ -125,7 +125,7 @@ func shown(root, evidence string) error {
 		if err != nil {
 			return err
 		}
-		if s, ok := d.Scenario(name); !ok || !s.IsRun() {
+		if s, ok := d.Scenario(name); !ok || !s.IsRun() && !s.IsSystemScenario() {
 			return fmt.Errorf("%s: order-probe runs no such scenario", evidence)
 		}
 		return nil

@@ -64,6 +64,11 @@ func NewSuite(d *published.Data, reports map[string]*Report, skipped map[string]
 func suiteRow(d *published.Data, t *published.Table, reports map[string]*Report, skipped map[string]string) SuiteRow {
 	row := SuiteRow{Report: t.Report, Table: t.Name, Title: t.Title, Verdict: NotBuilt, Reason: "no scenario reproduces it: it sums up other tables"}
 	for _, s := range d.ScenariosOf(t) {
+		if s.IsSystemScenario() {
+			row.Scenario, row.Verdict = s.Name, NotRun
+			row.Reason = "it is no part of the suite yet; run order-probe run --scenario " + s.Name + " --dev"
+			continue
+		}
 		if !s.IsRun() {
 			row.Scenario, row.Reason = s.Name, "order-probe has no such scenario yet: "+s.Reproduces
 			continue
