@@ -132,6 +132,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if applyErr != nil {
 		return ctrl.Result{}, applyErr
 	}
+	if o.problem.reason == reasonGridNotFound && len(o.pods) == 0 {
+		return ctrl.Result{}, nil // grids are watched, and no pod is to be asked
+	}
 	return ctrl.Result{RequeueAfter: again(link)}, nil
 }
 

@@ -242,6 +242,9 @@ func linkPeers(t *testing.T, g *testgrid.Grid, entries [][]byte, stop <-chan str
 	return closed
 }
 
+// attack is the longest that they go on.
+const attack = 10 * time.Second
+
 // While such peers are at the standby every entry of the source gets there, once and in order, and nothing else; no copy
 // falls out of sync. How long it takes is reported beside the same peers at another standby: it is the last one to open
 // the link that has it, so the true link opens it again and again.
@@ -265,8 +268,13 @@ func TestHostileLinksChangeNothing(t *testing.T) {
 			} else {
 				gone <- nil
 			}
+			// They have the right to take the link away, and on a starved machine they do so faster than it is opened: that
+			// it gets on against them is not promised, only that nothing is wrong when they are gone.
+			once := sync.OnceFunc(func() { close(stop) })
+			late := time.AfterFunc(attack, once)
 			took[p.name] = append(took[p.name], l.carry(orders))
-			close(stop)
+			late.Stop()
+			once()
 			closed := <-gone
 			if p.at == l.standby && (closed["noise"] == 0 || closed["zeros"] == 0) {
 				t.Errorf("closed by the standby: %v, want those that send no entries", closed)
