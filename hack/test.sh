@@ -82,6 +82,9 @@ step "S3 server of the archive's tests, a module of its own"
 step "SQLite of the tests of questions, a module of its own (its tests: make queries-check)"
 (cd e2e/sqlite && go mod verify)
 
+step "clients of PostgreSQL for the listener of SQL, a module of its own (its tests: make queries-check)"
+(cd e2e/sql && go mod verify)
+
 # What one replica can check of its whole log costs too much for production.
 step "protocol core and simulator with the costly invariants"
 go test -count=1 -timeout 40m -tags invariants ./grid-node/replica ./grid-node/sim
