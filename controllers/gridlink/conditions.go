@@ -5,10 +5,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
@@ -51,6 +51,16 @@ var linkConditions = []struct {
 }{
 	{api.ConditionConnected, judgeConnected},
 	{api.ConditionLagging, judgeLagging},
+}
+
+// reports is how the conditions are reported.
+var reports = deployed.Kind{
+	Good: []deployed.Good{
+		{Condition: api.ConditionConnected, Status: metav1.ConditionTrue},
+		{Condition: api.ConditionLagging, Status: metav1.ConditionFalse},
+	},
+	Quiet:   []string{reasonConnecting},
+	Metrics: kindMetrics,
 }
 
 // judgeConnected: every partition is connected at both ends, and none fails.
@@ -130,12 +140,8 @@ func setStatus(o *observation, now metav1.Time) (changed []metav1.Condition) {
 		}
 	}
 	for _, of := range linkConditions {
-		kind, j := of.kind, of.judge(o)
-		c := metav1.Condition{Type: kind, Status: j.status, Reason: j.reason, Message: messages.Cut(j.message, messages.MaxCondition), ObservedGeneration: o.link.Generation, LastTransitionTime: now}
-		if before := meta.FindStatusCondition(s.Conditions, kind); before == nil || before.Status != c.Status || before.Reason != c.Reason {
-			changed = append(changed, c)
-		}
-		meta.SetStatusCondition(&s.Conditions, c)
+		j := of.judge(o)
+		changed = append(changed, deployed.Set(&s.Conditions, o.link.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)
 	}
 	return changed
 }

@@ -89,7 +89,7 @@ func TestAsk(t *testing.T) {
 		"another link":    {200, strings.Replace(page(""), `"source":"trades"`, `"source":"orders"`, 1), "given to another pod"},
 		"another program": {200, "hello", "the answer is not that page of grid-link"},
 		"not found":       {404, page(""), "404 Not Found"},
-		"too long":        {200, page("") + strings.Repeat(" ", maxAnswer), "longer than 4194304 bytes"},
+		"too long":        {200, page("") + strings.Repeat(" ", 4<<20), "longer than 4194304 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/labels"
 )
 
@@ -21,30 +21,17 @@ func networkPolicy(link *api.GridLink, ends ...*end) *networkingv1.NetworkPolicy
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(link)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
-			Ingress: []networkingv1.NetworkPolicyIngressRule{{
-				From:  []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}},
-				Ports: ports(corev1.ProtocolTCP, api.LinkHTTPPort),
-			}},
-			Egress: []networkingv1.NetworkPolicyEgressRule{{Ports: append(ports(corev1.ProtocolUDP, 53), ports(corev1.ProtocolTCP, 53)...)}},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{deployed.FromCluster(api.LinkHTTPPort)},
+			Egress:      []networkingv1.NetworkPolicyEgressRule{deployed.DNS()},
 		},
 	}
 	for _, e := range ends {
-		rule := networkingv1.NetworkPolicyEgressRule{Ports: ports(corev1.ProtocolTCP, e.ports()...)}
+		rule := networkingv1.NetworkPolicyEgressRule{Ports: deployed.Ports(corev1.ProtocolTCP, e.ports()...)}
 		if e.grid != nil {
 			rule.To = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: e.name}}}}
 		}
 		policy.Spec.Egress = append(policy.Spec.Egress, rule)
 	}
-	return policy
-}
-
-// unused is a policy that selects no pod: the operator may not delete one.
-func unused(link *api.GridLink) *networkingv1.NetworkPolicy {
-	policy := networkPolicy(link)
-	policy.Spec = networkingv1.NetworkPolicySpec{PolicyTypes: policy.Spec.PolicyTypes, PodSelector: metav1.LabelSelector{
-		MatchLabels:      selector(link),
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: api.LabelLink, Operator: metav1.LabelSelectorOpDoesNotExist}},
-	}}
 	return policy
 }
 
@@ -58,14 +45,6 @@ func (e *end) ports() (list []int32) {
 		if n, err := strconv.ParseInt(endpoint[strings.LastIndexByte(endpoint, ':')+1:], 10, 32); err == nil {
 			list = append(list, int32(n))
 		}
-	}
-	return list
-}
-
-func ports(protocol corev1.Protocol, numbers ...int32) (list []networkingv1.NetworkPolicyPort) {
-	for _, n := range numbers {
-		port := intstr.FromInt32(n)
-		list = append(list, networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &port})
 	}
 	return list
 }

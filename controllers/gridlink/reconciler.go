@@ -13,9 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -29,7 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/queue"
 	"github.com/ordergrid/ordergrid/controllers/runs"
 )
@@ -99,12 +97,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	link := &api.GridLink{}
 	if err := r.Client.Get(ctx, req.NamespacedName, link); err != nil {
 		if apierrors.IsNotFound(err) {
-			forget(req.NamespacedName)
+			kindMetrics.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if link.DeletionTimestamp != nil { // what it owns goes with it
-		forget(req.NamespacedName)
+		kindMetrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	o := &observation{link: link}
@@ -118,16 +116,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := link.DeepCopy()
 	changed := setStatus(o, metav1.NewTime(r.Clock.Now()))
-	record(link)
-	if !equality.Semantic.DeepEqual(before.Status, link.Status) {
-		if err := apply.Status(ctx, r.Client, before, link); err != nil {
-			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				return ctrl.Result{RequeueAfter: time.Second}, nil // the cache was behind, or the link was deleted
-			}
-			return ctrl.Result{}, errors.Join(applyErr, err)
-		}
-		writesTotal.WithLabelValues("GridLink", "status").Inc()
-		r.tell(link, before.Status.Conditions, changed)
+	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
+		Before: before, After: link, ConditionsBefore: before.Status.Conditions, ConditionsAfter: link.Status.Conditions, Changed: changed,
+	})
+	switch {
+	case err != nil:
+		return ctrl.Result{}, errors.Join(applyErr, err)
+	case stale:
+		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
 	if applyErr != nil {
 		return ctrl.Result{}, applyErr
@@ -135,14 +131,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if o.problem.reason == reasonGridNotFound && len(o.pods) == 0 {
 		return ctrl.Result{}, nil // grids are watched, and no pod is to be asked
 	}
-	return ctrl.Result{RequeueAfter: again(link)}, nil
-}
-
-func again(link *api.GridLink) time.Duration {
-	if meta.IsStatusConditionTrue(link.Status.Conditions, api.ConditionConnected) && meta.IsStatusConditionFalse(link.Status.Conditions, api.ConditionLagging) {
-		return lookLate
+	if reports.AllGood(link.Status.Conditions) {
+		return ctrl.Result{RequeueAfter: lookLate}, nil
 	}
-	return lookSoon
+	return ctrl.Result{RequeueAfter: lookSoon}, nil
 }
 
 // apply makes the objects. A link that cannot run keeps the pod that it has.
@@ -159,19 +151,14 @@ func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 		return nil
 	}
 	objects := []client.Object{serviceAccount(o.link)}
-	if o.link.Spec.NetworkPolicy != api.NetworkPolicyNone {
-		objects = append(objects, networkPolicy(o.link, from, to))
-	} else {
-		have := &networkingv1.NetworkPolicy{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.link.Namespace, Name: api.LinkName(o.link.Name)}, have)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("read NetworkPolicy %s: %w", api.LinkName(o.link.Name), err)
-		}
-		if err == nil && metav1.IsControlledBy(have, o.link) {
-			objects = append(objects, unused(o.link))
-		}
+	policy, err := deployed.Policy(ctx, r.Client, o.link, networkPolicy(o.link, from, to), o.link.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelLink)
+	if err != nil {
+		return err
 	}
-	applier := apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
+	if policy != nil {
+		objects = append(objects, policy)
+	}
+	applier := apply.Applier{Client: r.Client, Live: r.Live, OnWrite: kindMetrics.CountWrite}
 	for _, object := range append(objects, deployment(o.link, from, to, r.Defaults)) {
 		if _, err := applier.Apply(ctx, o.link, object); err != nil {
 			return err
@@ -209,22 +196,4 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 		}
 	}
 	return nil
-}
-
-// tell sends an event for each condition that became bad, or good again.
-func (r *Reconciler) tell(link *api.GridLink, before, changed []metav1.Condition) {
-	for _, c := range changed {
-		good := metav1.ConditionTrue
-		if c.Type == api.ConditionLagging {
-			good = metav1.ConditionFalse
-		}
-		was := meta.FindStatusCondition(before, c.Type)
-		switch {
-		case c.Status == metav1.ConditionUnknown, c.Reason == reasonConnecting:
-		case c.Status != good:
-			r.Recorder.Eventf(link, nil, corev1.EventTypeWarning, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
-		case c.Type == api.ConditionConnected || was != nil && was.Status == metav1.ConditionTrue:
-			r.Recorder.Eventf(link, nil, corev1.EventTypeNormal, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
-		}
-	}
 }

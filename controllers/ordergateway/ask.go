@@ -2,22 +2,16 @@ package ordergateway
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/deployed"
 )
-
-// maxAnswer bounds the status of a pod: a thousand partitions, each with an error.
-const maxAnswer = 4 << 20
 
 // askAtATime is how many pods are asked at the same time.
 const askAtATime = 8
@@ -82,28 +76,9 @@ func askAll(ctx context.Context, c *http.Client, g *api.OrderGateway, pods []cor
 
 // ask returns what a pod reports.
 func ask(ctx context.Context, c *http.Client, ip string, g *api.OrderGateway) (*answer, error) {
-	url := "http://" + net.JoinHostPort(ip, strconv.Itoa(api.GatewayHTTPPort)) + "/status"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
+	url, a := deployed.StatusURL(ip, api.GatewayHTTPPort), &answer{}
+	if err := deployed.Ask(ctx, c, url, "order-gateway", a); err != nil {
 		return nil, err
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("GET %s: %w", url, err)
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("GET %s: %s", url, resp.Status)
-	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("GET %s: the answer is longer than %d bytes", url, maxAnswer)
-	}
-	a := &answer{}
-	if err := json.Unmarshal(body, a); err != nil {
-		return nil, fmt.Errorf("GET %s: the answer is not that page of order-gateway: %w", url, err)
 	}
 	if a.Grid != g.Spec.GridRef.Name {
 		return nil, fmt.Errorf("GET %s: a gateway of grid %.63q answered; the address has been given to another pod", url, a.Grid)

@@ -2,15 +2,14 @@ package ordergateway
 
 import (
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
@@ -47,18 +46,26 @@ type judgement struct {
 	reason, message string
 }
 
-// condition is a condition and its value without trouble; it is computed from the observation alone.
-type condition struct {
+// conditions are those of an OrderGateway, each computed from the observation alone.
+var conditions = []struct {
 	kind  string
-	good  metav1.ConditionStatus
 	judge func(*observation) judgement
+}{
+	{api.ConditionReady, judgeReady},
+	{api.ConditionGridReachable, judgeReachable},
+	{api.ConditionSessionsLoaded, judgeLoaded},
+	{api.ConditionSessionsRefused, judgeRefused},
 }
 
-var conditions = []condition{
-	{api.ConditionReady, metav1.ConditionTrue, judgeReady},
-	{api.ConditionGridReachable, metav1.ConditionTrue, judgeReachable},
-	{api.ConditionSessionsLoaded, metav1.ConditionTrue, judgeLoaded},
-	{api.ConditionSessionsRefused, metav1.ConditionFalse, judgeRefused},
+// reports is how the conditions are reported.
+var reports = deployed.Kind{
+	Good: []deployed.Good{
+		{Condition: api.ConditionReady, Status: metav1.ConditionTrue},
+		{Condition: api.ConditionGridReachable, Status: metav1.ConditionTrue},
+		{Condition: api.ConditionSessionsLoaded, Status: metav1.ConditionTrue},
+		{Condition: api.ConditionSessionsRefused, Status: metav1.ConditionFalse},
+	},
+	Metrics: kindMetrics,
 }
 
 // answers are the pods that answered, and their answers' part about FIX.
@@ -172,11 +179,7 @@ func setStatus(o *observation, now metav1.Time) (changed []metav1.Condition) {
 	s.Sessions = messages.Coarse(s.Sessions)
 	for _, of := range conditions {
 		j := of.judge(o)
-		c := metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: messages.Cut(strings.ToValidUTF8(j.message, "?"), messages.MaxCondition), ObservedGeneration: g.Generation, LastTransitionTime: now}
-		if before := meta.FindStatusCondition(s.Conditions, of.kind); before == nil || before.Status != c.Status || before.Reason != c.Reason {
-			changed = append(changed, c)
-		}
-		meta.SetStatusCondition(&s.Conditions, c)
+		changed = append(changed, deployed.Set(&s.Conditions, g.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)
 	}
 	return changed
 }

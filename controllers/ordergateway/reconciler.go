@@ -13,9 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -29,7 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/queue"
 	"github.com/ordergrid/ordergrid/controllers/runs"
 )
@@ -105,12 +103,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	g := &api.OrderGateway{}
 	if err := r.Client.Get(ctx, req.NamespacedName, g); err != nil {
 		if apierrors.IsNotFound(err) {
-			forget(req.NamespacedName)
+			kindMetrics.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if g.DeletionTimestamp != nil { // what it owns goes with it
-		forget(req.NamespacedName)
+		kindMetrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	o := &observation{gateway: g}
@@ -127,16 +125,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := g.DeepCopy()
 	changed := setStatus(o, metav1.NewTime(r.Clock.Now()))
-	record(g)
-	if !equality.Semantic.DeepEqual(before.Status, g.Status) {
-		if err := apply.Status(ctx, r.Client, before, g); err != nil {
-			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				return ctrl.Result{RequeueAfter: time.Second}, nil // the cache was behind, or the gateway was deleted
-			}
-			return ctrl.Result{}, errors.Join(applyErr, err)
-		}
-		writesTotal.WithLabelValues("OrderGateway", "status").Inc()
-		r.tell(g, before.Status.Conditions, changed)
+	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
+		Before: before, After: g, ConditionsBefore: before.Status.Conditions, ConditionsAfter: g.Status.Conditions, Changed: changed,
+	})
+	switch {
+	case err != nil:
+		return ctrl.Result{}, errors.Join(applyErr, err)
+	case stale:
+		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
 	if applyErr != nil {
 		return ctrl.Result{}, applyErr
@@ -144,16 +140,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if o.problem.reason == reasonGridNotFound && len(o.pods) == 0 {
 		return ctrl.Result{}, nil // grids are watched, and no pod is to be asked
 	}
-	return ctrl.Result{RequeueAfter: again(g)}, nil
-}
-
-func again(g *api.OrderGateway) time.Duration {
-	for _, c := range conditions {
-		if !meta.IsStatusConditionPresentAndEqual(g.Status.Conditions, c.kind, c.good) {
-			return lookSoon
-		}
+	if reports.AllGood(g.Status.Conditions) {
+		return ctrl.Result{RequeueAfter: lookLate}, nil
 	}
-	return lookLate
+	return ctrl.Result{RequeueAfter: lookSoon}, nil
 }
 
 // apply makes the objects. A gateway that cannot run keeps the pods that it has.
@@ -168,19 +158,14 @@ func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 		return nil
 	}
 	objects := []client.Object{serviceAccount(g), service(g), disruptionBudget(g)}
-	if g.Spec.NetworkPolicy != api.NetworkPolicyNone {
-		objects = append(objects, networkPolicy(g))
-	} else {
-		have := &networkingv1.NetworkPolicy{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: api.GatewayName(g.Name)}, have)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("read NetworkPolicy %s: %w", api.GatewayName(g.Name), err)
-		}
-		if err == nil && metav1.IsControlledBy(have, g) {
-			objects = append(objects, unused(g))
-		}
+	policy, err := deployed.Policy(ctx, r.Client, g, networkPolicy(g), g.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelGateway)
+	if err != nil {
+		return err
 	}
-	applier := apply.Applier{Client: r.Client, Live: r.Live, OnWrite: countWrite}
+	if policy != nil {
+		objects = append(objects, policy)
+	}
+	applier := apply.Applier{Client: r.Client, Live: r.Live, OnWrite: kindMetrics.CountWrite}
 	for _, object := range append(objects, deployment(g, end, r.Defaults)) {
 		if _, err := applier.Apply(ctx, g, object); err != nil {
 			return err
@@ -207,25 +192,4 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	o.said = askAll(ctx, r.Pods, g, o.pods)
 	return nil
-}
-
-// tell sends an event for each condition that became bad, or good again.
-func (r *Reconciler) tell(g *api.OrderGateway, before, changed []metav1.Condition) {
-	sent := map[string]bool{} // two conditions may have one cause
-	for _, c := range changed {
-		if sent[c.Reason] {
-			continue
-		}
-		i := slices.IndexFunc(conditions, func(of condition) bool { return of.kind == c.Type })
-		was := meta.FindStatusCondition(before, c.Type)
-		switch good := conditions[i].good; {
-		case c.Status == metav1.ConditionUnknown:
-		case c.Status != good:
-			sent[c.Reason] = true
-			r.Recorder.Eventf(g, nil, corev1.EventTypeWarning, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
-		case was != nil && was.Status != good || c.Type == api.ConditionReady:
-			sent[c.Reason] = true
-			r.Recorder.Eventf(g, nil, corev1.EventTypeNormal, c.Reason, "Observe", "%s", messages.Cut(c.Message, messages.MaxNote))
-		}
-	}
 }

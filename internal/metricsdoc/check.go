@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 )
 
@@ -41,6 +42,17 @@ func Check(t *testing.T, page string, g prometheus.Gatherer, owns func(name stri
 		if owns(name) {
 			t.Errorf("docs/metrics.md describes %s, which is not exported", name)
 		}
+	}
+}
+
+// CheckAll is Check for all metrics of a collector, whose names begin with prefix, and promlint's opinion of them.
+func CheckAll(t *testing.T, page, prefix string, c prometheus.Collector) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(c)
+	Check(t, page, reg, func(name string) bool { return strings.HasPrefix(name, prefix) })
+	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
 	}
 }
 
