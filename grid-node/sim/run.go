@@ -38,6 +38,7 @@ type Stats struct {
 	FixOpened  uint64 // openings of FIX sessions
 	Executions uint64 // records that reached a session
 	Fills      uint64 // trades in the committed log
+	Records    uint64 // of functions that every copy calls, on all replicas together
 	Simulated  int64  // nanoseconds
 }
 
@@ -48,6 +49,7 @@ func (s *Stats) add(o *Stats) {
 	s.Refusals += o.Refusals
 	s.Refused += o.Refused
 	s.Decided += o.Decided
+	s.Records += o.Records
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
@@ -109,7 +111,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w := &world{seed: seed, profile: p, trace: trace, rng: rng}
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
-	w.check.executions = map[uint64]execution{}
+	w.check.executions, w.check.called = map[uint64]execution{}, map[uint64]called{}
 	w.check.plain = map[uint64]plainRow{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
@@ -128,6 +130,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	for i := range w.profile.clients {
 		w.addClient(i)
 	}
+	w.scheduleFunctions()
 	w.addFlooder()
 	w.addSubscriber()
 	w.addFollowers()
