@@ -124,6 +124,9 @@ func (w *world) checkCalled(p *process, seq, hash uint64) {
 		if c = before.after(entry); seq > 1 && !before.known {
 			c.known = false // of a log whose beginning no copy here has had
 		}
+		if p := order.Payload(entry); order.Kind(entry[4]) == order.KindFunctions && p[0] == byte(order.FunctionsBegin) {
+			w.stats.FunctionChanges++
+		}
 	}
 	var records []byte
 	held := p.r.RecordsOf(seq, func(name string, fault uint8, record []byte) {

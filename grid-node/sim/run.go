@@ -11,35 +11,36 @@ import (
 
 // Stats of one run, or of many added up.
 type Stats struct {
-	Steps      uint64 // of replicas
-	Acked      uint64 // orders whose acknowledgement reached a client
-	Duplicates uint64 // orders refused because their ClOrdID was there
-	Refusals   uint64 // answers that reject an order for now
-	Refused    uint64 // orders rejected and abandoned by their client
-	Decided    uint64 // of those, refused by a function
-	Repeated   uint64 // acknowledged orders that were sent again and answered
-	Ops        uint64 // operations checked by Porcupine
-	Changes    uint64 // of the configuration
-	Failovers  uint64 // of those, to another primary
-	HandOvers  uint64 // of those, proposed by the primary itself
-	Losses     uint64 // of those, with data loss accepted
-	Discards   uint64 // replicas that discarded themselves
-	Freed      uint64 // entries freed, on all replicas together
-	Snapshots  uint64 // learners that began after freed entries
-	Delivered  uint64 // entries that reached a subscriber
-	Followed   uint64 // entries that reached a follower
-	Diverged   uint64 // followers told that they hold another history
-	Answers    uint64 // of whole questions to views
-	AskedOther uint64 // askers told that they hold another history
-	SinkFenced uint64 // writes the sink refused as of an older epoch
-	FixReports uint64 // reports of FIX sessions that reached a counterparty
-	FixHeld    uint64 // requests of gateways that were refused for now
-	FixResent  uint64 // reports that were fetched from the log again
-	FixOpened  uint64 // openings of FIX sessions
-	Executions uint64 // records that reached a session
-	Fills      uint64 // trades in the committed log
-	Records    uint64 // of functions that every copy calls, on all replicas together
-	Simulated  int64  // nanoseconds
+	Steps           uint64 // of replicas
+	Acked           uint64 // orders whose acknowledgement reached a client
+	Duplicates      uint64 // orders refused because their ClOrdID was there
+	Refusals        uint64 // answers that reject an order for now
+	Refused         uint64 // orders rejected and abandoned by their client
+	Decided         uint64 // of those, refused by a function
+	Repeated        uint64 // acknowledged orders that were sent again and answered
+	Ops             uint64 // operations checked by Porcupine
+	Changes         uint64 // of the configuration
+	Failovers       uint64 // of those, to another primary
+	HandOvers       uint64 // of those, proposed by the primary itself
+	Losses          uint64 // of those, with data loss accepted
+	Discards        uint64 // replicas that discarded themselves
+	Freed           uint64 // entries freed, on all replicas together
+	Snapshots       uint64 // learners that began after freed entries
+	Delivered       uint64 // entries that reached a subscriber
+	Followed        uint64 // entries that reached a follower
+	Diverged        uint64 // followers told that they hold another history
+	Answers         uint64 // of whole questions to views
+	AskedOther      uint64 // askers told that they hold another history
+	SinkFenced      uint64 // writes the sink refused as of an older epoch
+	FixReports      uint64 // reports of FIX sessions that reached a counterparty
+	FixHeld         uint64 // requests of gateways that were refused for now
+	FixResent       uint64 // reports that were fetched from the log again
+	FixOpened       uint64 // openings of FIX sessions
+	Executions      uint64 // records that reached a session
+	Fills           uint64 // trades in the committed log
+	FunctionChanges uint64 // of functions in force, in all histories
+	Records         uint64 // of functions that every copy calls, on all replicas together
+	Simulated       int64  // nanoseconds
 }
 
 func (s *Stats) add(o *Stats) {
@@ -50,6 +51,7 @@ func (s *Stats) add(o *Stats) {
 	s.Refused += o.Refused
 	s.Decided += o.Decided
 	s.Records += o.Records
+	s.FunctionChanges += o.FunctionChanges
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
