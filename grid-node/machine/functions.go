@@ -77,6 +77,16 @@ func (f *Functions) Counts(do func(*order.Function, *FunctionCounts)) {
 	}
 }
 
+// Add adds the counts of another state.
+func (c *FunctionCounts) Add(o *FunctionCounts) {
+	c.Records += o.Records
+	c.None += o.None
+	c.Fuel += o.Fuel
+	for i, n := range o.Failed {
+		c.Failed[i] += n
+	}
+}
+
 func (c *FunctionCounts) add(record []byte, fault uint8, fuel int64) {
 	c.Fuel += uint64(fuel)
 	switch {
@@ -115,6 +125,14 @@ func (f *Functions) InForce() (list []order.Function) {
 		}
 	}
 	return list
+}
+
+// Are reports whether these functions are in force. f may be nil.
+func (f *Functions) Are(list []order.Function) bool {
+	if f == nil {
+		return len(list) == 0
+	}
+	return slices.EqualFunc(f.inForce, list, func(a inForce, b order.Function) bool { return a.Function == b })
 }
 
 // Offered returns the functions that are to follow those in force, and whether there is an

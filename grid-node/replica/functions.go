@@ -68,7 +68,7 @@ type functionsState struct {
 
 // hasWanted reports whether the functions in force are those of the options.
 func (r *Replica) hasWanted() bool {
-	return r.opt.Functions == nil || slices.Equal(r.live.Functions.InForce(), r.opt.Functions.Want)
+	return r.opt.Functions == nil || r.live.Functions.Are(r.opt.Functions.Want)
 }
 
 // functionsDue reports whether the primary has a change of functions to make.
@@ -136,7 +136,8 @@ func (r *Replica) nextChange() (c order.FunctionsChange, ready bool) {
 		if r.hasWanted() { // an offer of another primary is withdrawn
 			need = wire.FlagFunctions
 		}
-		return c, r.agreeOn(need) || mutant(mutFunctionsUnasked)
+		// With a copy less it is not known what the missing one can run.
+		return c, len(r.cfg.InSync) >= r.opt.Replicas && r.agreeOn(need) || mutant(mutFunctionsUnasked)
 	}
 	if sum, have, missing := live.Missing(); missing {
 		module := f.Modules[sum]

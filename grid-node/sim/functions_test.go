@@ -6,7 +6,7 @@ import "testing"
 // changed and taken back.
 func TestFunctionWorlds(t *testing.T) {
 	var records, changes uint64
-	for seed, found := uint64(1), 0; found < 8; seed++ {
+	for seed, found := uint64(1), 0; found < 4; seed++ {
 		w := newWorld(seed, nil)
 		calls := w.profile.calls != nil
 		w.close()
@@ -21,7 +21,7 @@ func TestFunctionWorlds(t *testing.T) {
 		records += r.Stats.Records
 		changes += r.Stats.FunctionChanges
 	}
-	if records == 0 || changes < 8 {
-		t.Errorf("%d records and %d changes of functions in 8 worlds with functions", records, changes)
+	if records == 0 || changes < 4 {
+		t.Errorf("%d records and %d changes of functions in 4 worlds with functions", records, changes)
 	}
 }
