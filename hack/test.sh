@@ -15,14 +15,15 @@ fi
 export ORDERGRID_REQUIRE_ENVTEST=1
 
 # Reports are looked at in a real browser, TLS records by OpenSSL, the Kafka sink by a real broker, the Python client
-# runs. Where these can be installed they must be there; elsewhere those tests report why they are skipped.
-step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, a JDK and Maven for Kafka and the client for Java, Python for its client"
+# runs, functions are built from their C. Where these can be installed they must be there; elsewhere those tests report why they are skipped.
+step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, a JDK and Maven for Kafka and the client for Java, Python for its client, clang for functions"
 missing=()
 command -v chromium chromium-browser google-chrome >/dev/null || missing+=(chromium fonts-dejavu-core)
 command -v openssl >/dev/null || missing+=(openssl)
 command -v mvn >/dev/null || missing+=(maven)
 command -v python3 >/dev/null || missing+=(python3)
 command -v javac >/dev/null || missing+=(default-jdk-headless)
+command -v clang-14 >/dev/null && command -v wasm-ld-14 >/dev/null || missing+=(clang-14 lld-14)
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends "${missing[@]}" >/dev/null ||
@@ -33,6 +34,7 @@ if command -v openssl; then export ORDERGRID_REQUIRE_OPENSSL=1; fi
 if command -v java && command -v mvn; then export ORDERGRID_REQUIRE_KAFKA=1; fi
 if command -v python3; then export ORDERGRID_REQUIRE_PYTHON=1; fi
 if command -v javac; then export ORDERGRID_REQUIRE_JAVA=1; fi
+if command -v clang-14 && command -v wasm-ld-14; then export ORDERGRID_REQUIRE_CLANG=1; fi
 
 # The sink for PostgreSQL writes to a real server, a throwaway one of Debian's packages.
 step "PostgreSQL for the tests of its sink"

@@ -18,19 +18,23 @@ import (
 // functionFlags are those of functions that orders pass.
 type functionFlags struct {
 	pre   []string
+	post  []string
 	stamp uint32
 }
 
 const functionForm = "NAME=FILE:sha256=HEX[,fuel=N][,memory=QUANTITY][,onError=Reject|Pass][,tags=TAG+TAG][,config=FILE,configSHA256=HEX]"
 
+const postForm = "NAME=FILE:sha256=HEX[,fuel=N][,memory=QUANTITY][,config=FILE,configSHA256=HEX]"
+
 func (f *functionFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.pre, "function-pre", nil, functionForm+", a WebAssembly module that decides on orders before they are entries, see docs/functions.md; repeat for more, they are called in order. The same on every node of the grid; fuel is 100000 and memory 1Mi by default, onError Reject")
+	fl.StringArrayVar(&f.post, "function-post", nil, postForm+", a WebAssembly module that every copy calls for each order that it stores, see docs/functions.md; repeat for more, they are called in order. Once every node of the grid has the same ones, the log of each partition changes to them; fuel is 100000 and memory 1Mi by default")
 	fl.Uint32Var(&f.stamp, "function-stamp", 0, "tag that is set in each order that the functions accept, to the first 16 digits of the SHA-256 of all that decides; 0 none")
 }
 
 // options returns nil without functions.
 func (f *functionFlags) options() (*node.Functions, error) {
-	if len(f.pre) == 0 {
+	if len(f.pre) == 0 && len(f.post) == 0 || len(f.pre) == 0 && f.stamp != 0 {
 		if f.stamp != 0 {
 			return nil, fmt.Errorf("--function-stamp: value %d, allowed: 0 without --function-pre", f.stamp)
 		}
@@ -38,19 +42,29 @@ func (f *functionFlags) options() (*node.Functions, error) {
 	}
 	fs := &node.Functions{Stamp: f.stamp}
 	for _, text := range f.pre {
-		p, err := parseFunction(text)
+		p, err := parseFunction("--function-pre", functionForm, text)
 		if err != nil {
 			return nil, err
 		}
 		fs.Pre = append(fs.Pre, *p)
 	}
+	for _, text := range f.post {
+		p, err := parseFunction("--function-post", postForm, text)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Tags) > 0 || p.OnError != function.Reject {
+			return nil, fmt.Errorf("--function-post: value %q: onError and tags are of functions that decide; allowed: %s", text, postForm)
+		}
+		fs.Post = append(fs.Post, node.PostFunction{Name: p.Name, Module: p.Module, SHA256: p.SHA256, Fuel: p.Fuel, Pages: p.Pages, Config: p.Config})
+	}
 	return fs, nil
 }
 
-// parseFunction reads the value of --function-pre and the files that it names.
-func parseFunction(text string) (*node.PreFunction, error) {
+// parseFunction reads the value of a flag and the files that it names.
+func parseFunction(flag, form, text string) (*node.PreFunction, error) {
 	bad := func(what string) error {
-		return fmt.Errorf("--function-pre: value %q: %s; allowed: %s", text, what, functionForm)
+		return fmt.Errorf("%s: value %q: %s; allowed: %s", flag, text, what, form)
 	}
 	name, rest, ok := strings.Cut(text, "=")
 	at := strings.LastIndex(rest, ":sha256=")
@@ -73,7 +87,7 @@ func parseFunction(text string) (*node.PreFunction, error) {
 	}
 	var err error
 	if p.Module, err = readModule(rest[:at]); err != nil {
-		return nil, fmt.Errorf("--function-pre: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s: %w", flag, name, err)
 	}
 	return p, nil
 }

@@ -28,6 +28,10 @@ type Machine struct {
 	Orders   Orders
 	Fix      Fix
 	Books    *Books // nil in a partition that stores orders and does not match
+	// Functions is nil in a partition whose log has none.
+	Functions *Functions
+	code      Code
+	skip      bool // for mutants
 }
 
 // Begin sets the state before the first entry after base, without anything from before.
@@ -53,6 +57,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		if m.Books == nil {
 			return unmatched(e)
 		}
+	case order.KindFunctions:
+		return m.checkFunctions(e, payload)
 	case order.KindOrder:
 		if e.Flags&order.FlagFix != 0 {
 			return m.Fix.check(e, payload)
@@ -81,6 +87,12 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	if m.Books != nil {
 		m.Books.apply(e, payload, lineage)
 	}
+	if m.Functions != nil && !m.skip {
+		m.Functions.call(e, payload)
+	}
+	if e.Kind == order.KindFunctions {
+		m.applyFunctions(e, payload)
+	}
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
 		m.Fix.apply(e, payload, lineage)
 		return
@@ -90,5 +102,8 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 
 // Clone returns a deep copy.
 func (m *Machine) Clone() Machine {
-	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone()}
+	return Machine{
+		Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone(),
+		Functions: m.Functions.clone(), code: m.code,
+	}
 }

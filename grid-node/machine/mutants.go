@@ -23,5 +23,9 @@ const (
 	mutOldClOrdID
 	mutRestingUnsnapshotted
 	mutOwnerKept
+	mutFunctionsForget
+	mutFunctionsCloneFresh
+	mutFunctionsStateless
+	mutFunctionsChainless
 	mutants
 )

@@ -38,7 +38,12 @@ var mutantList = [mutants]Mutant{
 	mutLineageOpen:          {"lineage-open", "books go on trading after an accepted loss", "machine ^TestLineageHaltsBooks$"},
 	mutOldClOrdID:           {"old-clordid", "an order that was replaced is not found by its new ClOrdID", "machine ^TestReplaceMovesClOrdID$"},
 	mutRestingUnsnapshotted: {"resting-unsnapshotted", "a learner forgets under which ClOrdIDs orders rest", "machine ^TestBooksSnapshot$"},
-	mutOwnerKept:            {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
+	mutFunctionsForget:      {"functions-forget", "a function that stays in force begins anew when the functions change", "machine ^TestFunctionsChange$"},
+	mutFunctionsCloneFresh:  {"functions-clone-fresh", "the live state of a learner has functions without what they remember", ""},
+	mutFunctionsStateless:   {"functions-stateless", "a learner forgets what functions remember", ""},
+	mutFunctionsChainless:   {"functions-chainless", "a learner forgets the hash of the records", ""},
+
+	mutOwnerKept: {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
 }
 
 // Mutants lists the variants.

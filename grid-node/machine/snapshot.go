@@ -16,7 +16,7 @@ const snapshotPart = 64 << 10
 
 // SnapshotSlots is how many slots a snapshot has.
 func (m *Machine) SnapshotSlots() int {
-	return len(m.Fix.slots) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+	return len(m.Fix.slots) + int(functionsSlots(uint64(len(m.Functions.text())))) + len(m.Sessions.slots) + m.Books.snapshotSlots()
 }
 
 // AppendSnapshot appends the part of the state that begins with slot from: 0 first, then
@@ -25,14 +25,19 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 	if from == 0 {
 		dst = m.appendHead(dst)
 	}
-	fix := uint32(len(m.Fix.slots))
-	sessions := fix + uint32(len(m.Sessions.slots))
-	for next = from; int(next) < m.SnapshotSlots() && (next == from || len(dst) < snapshotPart); next++ {
+	fix, text := uint32(len(m.Fix.slots)), m.Functions.text()
+	functions := fix + functionsSlots(uint64(len(text)))
+	sessions := functions + uint32(len(m.Sessions.slots))
+	slots := uint32(m.SnapshotSlots())
+	for next = from; next < slots && (next == from || len(dst) < snapshotPart); next++ {
 		switch {
 		case next < fix:
 			dst = m.Fix.slots[next].appendTo(dst)
+		case next < functions:
+			at := int(next-fix) * functionsSlot
+			dst = append(dst, text[at:min(at+functionsSlot, len(text))]...)
 		case next < sessions:
-			dst = m.Sessions.slots[next-fix].appendTo(dst, m.Sessions.window)
+			dst = m.Sessions.slots[next-functions].appendTo(dst, m.Sessions.window)
 		default: // each ends its part
 			return m.Books.appendSlot(dst, int(next-sessions)), next + 1
 		}
@@ -52,10 +57,12 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 		switch {
 		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
-		case m.Books == nil || slot < m.Fix.expected+m.Books.sessions():
-			d.session(&m.Sessions, slot-m.Fix.expected)
+		case slot < m.Fix.expected+m.functionsSlots():
+			d.functions(m.Functions, slot-m.Fix.expected)
+		case m.Books == nil || slot < m.Fix.expected+m.functionsSlots()+m.Books.sessions():
+			d.session(&m.Sessions, slot-m.Fix.expected-m.functionsSlots())
 		default:
-			d.books(m.Books, slot-m.Fix.expected-m.Books.sessions(), slot+1 == next)
+			d.books(m.Books, slot-m.Fix.expected-m.functionsSlots()-m.Books.sessions(), slot+1 == next)
 		}
 	}
 	if len(d.b) != 0 {
@@ -72,6 +79,9 @@ func (m *Machine) Restored() *SnapshotError {
 	if err := m.Books.restored(); err != nil {
 		return err
 	}
+	if err := m.Functions.restored(); err != nil {
+		return err
+	}
 	m.Fix.expected = 0
 	if mutant(mutFixRestoreless) {
 		m.Fix = Fix{}
@@ -83,10 +93,17 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
 	dst = le.AppendUint64(dst, m.Orders.Lineage)
 	counts := uint64(len(m.Orders.epochs)) | uint64(len(m.Cursors.Readers))<<32 | uint64(len(m.Fix.slots))<<40
-	if m.Books == nil {
-		dst = le.AppendUint64(dst, counts)
-	} else {
-		dst = le.AppendUint64(le.AppendUint64(dst, counts|hasBooks), uint64(len(m.Sessions.slots)))
+	if m.Books != nil {
+		counts |= hasBooks
+	}
+	if m.Functions != nil {
+		counts |= hasFunctions
+	}
+	if dst = le.AppendUint64(dst, counts); m.Books != nil {
+		dst = le.AppendUint64(dst, uint64(len(m.Sessions.slots)))
+	}
+	if m.Functions != nil {
+		dst = le.AppendUint64(dst, uint64(len(m.Functions.text())))
 	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
@@ -176,7 +193,8 @@ func (d *decoder) head(m *Machine) {
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
 	d.booksHead(m, n&hasBooks != 0)
-	n &^= hasBooks
+	d.functionsHead(m, n&hasFunctions != 0)
+	n &^= hasBooks | hasFunctions
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")

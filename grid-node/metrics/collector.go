@@ -208,6 +208,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	e.node(s)
 	e.peerLinks(s)
 	e.functions(s.Functions)
+	e.postFunctions(s.PostFunctions)
 }
 
 func (e emitter) partitionCounters(p *Partition) {

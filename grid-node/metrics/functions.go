@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ordergrid/ordergrid/grid-node/function"
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 )
 
 // Function is a function of users that the node calls.
@@ -19,7 +20,11 @@ var (
 	functionFuel  = desc("function_fuel_total", "Fuel that calls of a function took, about an instruction each; absent without functions.", "function")
 	functionLimit = desc("function_fuel_limit", "Fuel that one call of a function may take; absent without functions.", "function")
 
-	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit}
+	postPartitions = desc("post_function_partitions", "Partitions here whose logs have a function of kind Post in force, by the digest of its module; absent without such functions.", "function", "sha256")
+	postCalls      = desc("post_function_calls_total", "Calls of a function of kind Post by the copies here, by result: record, none, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. Begins anew when a copy does; absent without such functions.", "function", "result")
+	postFuel       = desc("post_function_fuel_total", "Fuel that calls of a function of kind Post took, about an instruction each; absent without such functions.", "function")
+
+	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit, postPartitions, postCalls, postFuel}
 )
 
 func (e emitter) functions(list []Function) {
@@ -38,3 +43,36 @@ func (e emitter) functions(list []Function) {
 }
 
 var faultLabels = [function.Faults]string{function.OutOfFuel: "out_of_fuel", function.TooDeep: "calls_too_deep", function.Trapped: "trap", function.BadResult: "bad_result"}
+
+// PostFunction is a function of kind Post that logs have in force, with the counts of all
+// partitions here together.
+type PostFunction struct {
+	Name, SHA256 string
+	Partitions   int
+	Counts       machine.FunctionCounts
+}
+
+func (e emitter) postFunctions(list []PostFunction) {
+	counts := map[string]*machine.FunctionCounts{} // during a change there are two of a name
+	var names []string
+	for i := range list {
+		f := &list[i]
+		e.gauge(postPartitions, float64(f.Partitions), f.Name, f.SHA256)
+		if c := counts[f.Name]; c != nil {
+			c.Add(&f.Counts)
+			continue
+		}
+		c := f.Counts
+		counts[f.Name] = &c
+		names = append(names, f.Name)
+	}
+	for _, name := range names {
+		c := counts[name]
+		e.counter(postFuel, c.Fuel, name)
+		e.counter(postCalls, c.Records, name, "record")
+		e.counter(postCalls, c.None, name, "none")
+		for fault := function.OutOfFuel; fault < function.Faults; fault++ {
+			e.counter(postCalls, c.Failed[fault], name, faultLabels[fault])
+		}
+	}
+}

@@ -133,29 +133,30 @@ var ThreadNames = [2]string{"data", "liveness"}
 
 // Snapshot is the state of the loop at one moment.
 type Snapshot struct {
-	Node        NodeCounters
-	Loop        LoopHistograms
-	Threads     [2]Thread // by ThreadNames
-	Transport   transport.Stats
-	Liveness    Liveness
-	Follow      Follow
-	Questions   Questions
-	Clients     int
-	Peers       int // connected nodes
-	PeerLinks   []PeerLink
-	DataLinks   map[string]int // other connections to nodes, by nodestatus.Protection…
-	ArbiterAgo  int64          // age of the last message from the arbiter, ns; 0: none yet
-	HTTPConns   int            // connections to the port of metrics and health
-	HTTPEnded   uint64         // of those, ended to make room
-	Partitions  []Partition
-	MemoryUsed  int64 // bytes of orders and indexes
-	MemoryLimit int64
-	Memory      nodestatus.Memory // the same, and derived figures
-	Fabric      Fabric
-	Replicas    int       // copies of each partition that the grid is to have
-	TLSExpires  time.Time // of the certificate in use; zero without TLS
-	Access      *Access   // nil: clients are not authenticated
-	Functions   []Function
+	Node          NodeCounters
+	Loop          LoopHistograms
+	Threads       [2]Thread // by ThreadNames
+	Transport     transport.Stats
+	Liveness      Liveness
+	Follow        Follow
+	Questions     Questions
+	Clients       int
+	Peers         int // connected nodes
+	PeerLinks     []PeerLink
+	DataLinks     map[string]int // other connections to nodes, by nodestatus.Protection…
+	ArbiterAgo    int64          // age of the last message from the arbiter, ns; 0: none yet
+	HTTPConns     int            // connections to the port of metrics and health
+	HTTPEnded     uint64         // of those, ended to make room
+	Partitions    []Partition
+	MemoryUsed    int64 // bytes of orders and indexes
+	MemoryLimit   int64
+	Memory        nodestatus.Memory // the same, and derived figures
+	Fabric        Fabric
+	Replicas      int       // copies of each partition that the grid is to have
+	TLSExpires    time.Time // of the certificate in use; zero without TLS
+	Access        *Access   // nil: clients are not authenticated
+	Functions     []Function
+	PostFunctions []PostFunction
 }
 
 // Questions are those that clients asked about orders.

@@ -13,6 +13,9 @@ import (
 // Functions of users that the node calls.
 type Functions struct {
 	Pre []PreFunction // decide on orders before they are entries, in this order
+	// Post are called by every copy for each order that is stored, in this order. The log
+	// has which are called: a change is made once all nodes of the grid have been given it.
+	Post []PostFunction
 	// Stamp is a tag that is set in each order that they accept, to the beginning of the
 	// digest of all of them; 0: none.
 	Stamp uint32
@@ -28,6 +31,16 @@ type PreFunction struct {
 	Tags    []uint32          // that it may set
 	Config  []byte
 	OnError function.OnError
+}
+
+// PostFunction is a WebAssembly module of kind Post and what it is granted.
+type PostFunction struct {
+	Name   string // as of a reader
+	Module []byte
+	SHA256 [sha256.Size]byte // of Module; another one is refused
+	Fuel   int64             // of a call; default 100,000
+	Pages  uint32            // memory in pages of 64 KiB; default 16
+	Config []byte
 }
 
 // Bounds of a function that orders wait for: at most about a millisecond a call, and as
@@ -51,6 +64,13 @@ func (c *Config) functionMemory() (n int64) {
 		f := &c.Functions.Pre[i]
 		n += 2*pageBytes*int64(f.options().Pages) + codeBytes*int64(len(f.Module))
 	}
+	for i := range c.Functions.Post { // two states of each partition
+		f := &c.Functions.Post[i]
+		n += 2*pageBytes*int64(f.defined().Pages)*int64(max(c.Partitions, 1)) + codeBytes*int64(len(f.Module))
+	}
+	if len(c.Functions.Post) > 0 {
+		n += c.recordBytes() * int64(max(c.Partitions, 1))
+	}
 	return n
 }
 
@@ -67,7 +87,7 @@ func (c *Config) checkFunctions() error {
 	}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("--function-pre: "+format, args...)) }
-	if n := len(c.Functions.Pre); n == 0 || n > function.MaxChain {
+	if n := len(c.Functions.Pre); n == 0 && len(c.Functions.Post) == 0 || n > function.MaxChain {
 		bad("%d functions, allowed: 1..%d", n, function.MaxChain)
 	}
 	seen := map[string]bool{}
@@ -89,6 +109,7 @@ func (c *Config) checkFunctions() error {
 		}
 		seen[f.Name] = true
 	}
+	errs = append(errs, c.Functions.checkPost()...)
 	if most := planMemory(c.MemoryLimit, 1).orders / 2; c.functionMemory() > most {
 		bad("functions take %d bytes, allowed: %d, half of what --memory-limit leaves to orders", c.functionMemory(), most)
 	}

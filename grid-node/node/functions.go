@@ -29,7 +29,7 @@ type faultLog struct {
 
 // newFunctions returns nil where none are configured.
 func newFunctions(p *process) (*functions, error) {
-	if p.cfg.Functions == nil {
+	if p.cfg.Functions == nil || len(p.cfg.Functions.Pre) == 0 {
 		return nil, nil
 	}
 	c, err := p.cfg.Functions.load(context.Background())

@@ -51,6 +51,10 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	posts, err := newPostFunctions(&n.process)
+	if err != nil {
+		return nil, err
+	}
 	n.loop, err = transport.New(cfg.Transport, transport.Config{
 		MaxConns: cfg.MaxConns, MaxInput: wire.MaxFrame, Tick: cfg.Beacon / 2, DialTimeout: transportDialTimeout, Source: cfg.Source(),
 		MaxMemory: int(plan.clients), MaxUnread: int(plan.clients / 2), MaxHeldInput: int(plan.clients / 4), Work: loopWork,
@@ -63,7 +67,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.wire(plan)
-	n.data.parts.functions = functions
+	n.data.parts.functions, n.data.parts.posts = functions, posts
 	return n, nil
 }
 

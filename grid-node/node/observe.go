@@ -103,7 +103,7 @@ func (h *pages) snapshot() (*metrics.Snapshot, error) {
 		s.Transport = d.loop.Stats()
 		s.Liveness, s.Threads[1] = h.live.snapshot()
 		s.Threads[0] = d.dog.stats
-		s.Functions = d.parts.functions.snapshot()
+		s.Functions, s.PostFunctions = d.parts.functions.snapshot(), d.parts.postCounts()
 		s.Clients = len(d.clients.byID)
 		s.Follow = d.clients.follows.snapshot()
 		s.Questions = d.clients.questions.stats

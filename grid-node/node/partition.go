@@ -114,6 +114,7 @@ func (p *partition) incarnate(boot uint64) error {
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }
 	}
+	opt.Functions = p.all.posts.options()
 	if f := p.all.functions; f != nil {
 		opt.Pre = f
 	}

@@ -20,8 +20,9 @@ type partitions struct {
 	budget      *store.Budget // of the memory for orders
 	plan        memoryPlan
 	inspections *inspect.Turns
-	views       *views       // nil: none are kept
-	functions   *functions   // nil: none decide
+	views       *views     // nil: none are kept
+	functions   *functions // nil: none decide
+	posts       *postFunctions
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none

@@ -34,9 +34,22 @@ type Node struct {
 	TLS      *TLS   `json:"tls,omitempty"`      // of the data port; absent without
 	// Faulty is set in a build that can be configured to lose orders: the negative control
 	// of tests that detect lost ones.
-	Faulty     *Faulty     `json:"faulty,omitempty"`
-	Functions  *Functions  `json:"functions,omitempty"` // absent without --function-pre
-	Partitions []Partition `json:"partitions"`
+	Faulty    *Faulty    `json:"faulty,omitempty"`
+	Functions *Functions `json:"functions,omitempty"` // absent without --function-pre
+	// Posts are functions that the logs of the partitions here have in force.
+	Posts      []PostFunction `json:"posts,omitempty"`
+	Partitions []Partition    `json:"partitions"`
+}
+
+// PostFunction is a function of kind Post. Its counts are of the partitions of the process
+// together, since it has their state.
+type PostFunction struct {
+	Name       string `json:"name"`
+	SHA256     string `json:"sha256"`
+	Partitions int    `json:"partitions"` // that have it in force
+	Records    uint64 `json:"records"`
+	None       uint64 `json:"none"` // calls without a record
+	Failed     uint64 `json:"failed"`
 }
 
 // Functions are those that decide on orders where the node is primary.

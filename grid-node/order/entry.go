@@ -52,6 +52,8 @@ func (k Kind) String() string {
 		return "market"
 	case KindContinue:
 		return "continue"
+	case KindFunctions:
+		return "functions"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -214,8 +216,8 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && (e.Kind < KindFix || e.Kind > KindMarket) {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && e.Kind != KindFunctions && (e.Kind < KindFix || e.Kind > KindMarket) {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 12 functions"}
 	}
 	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
@@ -237,6 +239,11 @@ func (e *Entry) check(b []byte) error {
 	if e.Kind == KindExecute || e.Kind == KindMarket {
 		if err := e.checkExecution(b[HeaderSize:e.Size]); err != nil {
 			return err
+		}
+	}
+	if e.Kind == KindFunctions {
+		if _, err := ParseFunctionsChange(b[HeaderSize:e.Size]); err != nil {
+			return fmt.Errorf("entry %d: %w", e.Seq, err)
 		}
 	}
 	f := &e.Fields

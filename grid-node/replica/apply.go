@@ -28,7 +28,11 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 		r.noteFix(e, payload)
 	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
-		r.live.Apply(e, payload)
+		if r.live.Functions != nil || e.Kind == order.KindFunctions {
+			r.applyCalled(e, payload)
+		} else {
+			r.live.Apply(e, payload)
+		}
 	}
 	if r.execs != nil {
 		r.executed()

@@ -37,7 +37,7 @@ func (r *Replica) ask(p *peer, round uint64) {
 
 // awaited reports whether a request waits for the peer to echo a round.
 func (r *Replica) awaited(p *peer) bool {
-	return p.acks() && p.round < max(r.primary.awake, r.primary.reads.newest())
+	return p.acks() && (p.round < max(r.primary.awake, r.primary.reads.newest()) || r.functions.waits)
 }
 
 // beacon is answered together with all other acknowledgements of this wake-up.

@@ -87,6 +87,14 @@ func (r *Replica) match(m *machine.Machine) {
 	if r.opt.Execution != nil {
 		m.Match()
 	}
+	r.run(m)
+}
+
+// run gives a machine, after Begin, what runs functions.
+func (r *Replica) run(m *machine.Machine) {
+	if r.opt.Functions != nil {
+		m.Run(r.opt.Functions.Code)
+	}
 }
 
 // acceptExecute is accept in a partition that matches.

@@ -147,5 +147,10 @@ const (
 	mutDecidedOnBackup
 	mutDecidedUnsaid
 	mutExecuteUndecided
+	mutFunctionsUnasked
+	mutFunctionsLate
+	mutFunctionsOwnClock
+	mutFunctionsPrimaryOnly
+	mutFunctionsCommitted
 	mutants
 )

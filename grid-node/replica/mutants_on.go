@@ -160,7 +160,13 @@ var mutantList = [mutants]Mutant{
 	mutPositionEchoed:    {"position-echoed", "a copy acknowledges the position that its primary has sent"},
 	mutContinueForgotten: {"continue-forgotten", "a new primary does not go on with a mass cancel that is pending"},
 
-	mutDecidedAgain:     {"decided-again", "a primary decides on an order before it looks whether it was applied: sent again, it is decided again"},
+	mutDecidedAgain:         {"decided-again", "a primary decides on an order before it looks whether it was applied: sent again, it is decided again"},
+	mutFunctionsUnasked:     {"functions-unasked", "functions are offered before every copy knows their entries"},
+	mutFunctionsLate:        {"functions-late", "the primary calls other functions one order later than the log says"},
+	mutFunctionsOwnClock:    {"functions-own-clock", "functions are given the time of the copy that calls them"},
+	mutFunctionsPrimaryOnly: {"functions-primary-only", "functions are called on the primary only"},
+	mutFunctionsCommitted:   {"functions-committed", "a backup does not call functions for orders far ahead of the commit"},
+
 	mutExecuteUndecided: {"execute-undecided", "a partition that matches does not ask the functions"},
 	mutDecidedUnsaid:    {"decided-unsaid", "a gateway is not told what functions made of an order, and reports it otherwise than a resend does"},
 	mutDecidedOnBackup:  {"decided-on-backup", "a backup decides on an order that its primary has decided on"},

@@ -84,6 +84,8 @@ var proofs = [mutants]string{
 	mutFixIndexDayless:     "^TestScripts$/^fix_refusals$",
 	mutFixGoneUnasked:      "^TestScripts$/^fix_probe$",
 
+	mutFunctionsUnasked: "^TestScripts$/^functions_versions$",
+
 	mutAttemptEqual: "^TestScripts$/^fence$",
 }
 

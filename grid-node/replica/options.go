@@ -83,6 +83,9 @@ type Options struct {
 	// value was read: only this detects a suspension in between. Without it a leased read
 	// is answered as a confirmed one.
 	LeaseClock func() int64
+	// Functions are called for each order that is stored; nil: this replica cannot have a
+	// log with functions.
+	Functions *Functions
 	// Pre decides on orders before they are entries; nil: all become entries as they are.
 	Pre Decider
 	// Vitals of this incarnation, driven by their own thread; nil: not driven, and data is
@@ -188,6 +191,13 @@ func (o *Options) fill() error {
 			return fmt.Errorf("replica %s: %w", o.Partition, err)
 		}
 		o.Execution = &x
+	}
+	if o.Functions != nil {
+		f := *o.Functions
+		if err := f.fill(); err != nil {
+			return fmt.Errorf("replica %s: %w", o.Partition, err)
+		}
+		o.Functions = &f
 	}
 	return o.Limits.fill()
 }

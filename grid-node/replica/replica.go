@@ -73,6 +73,7 @@ type Replica struct {
 	site                  // of a standby
 	execs        *execLog // nil in a partition that stores orders and does not match
 	execution             // of one that matches
+	functions    functionsState
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
@@ -140,6 +141,8 @@ func New(o Options) (*Replica, error) {
 	r.live.Begin(r.opt.Limits.Window, 0)
 	r.base.Begin(r.opt.Limits.Window, 0)
 	r.beginExecution()
+	r.run(&r.live)
+	r.run(&r.base)
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
@@ -240,6 +243,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.fixResend(ev.Conn, ev.Frame)
 	case wire.TypeFixHere:
 		err = r.fixHere(ev.Conn, ev.Frame)
+	case wire.TypeReadRecords:
+		err = r.readRecords(ev.Conn, ev.Frame)
 	case wire.TypeReadExecutions:
 		err = r.readExecutions(ev.Conn, ev.Frame)
 	default:
@@ -309,6 +314,9 @@ func (r *Replica) flush() {
 		r.logCursors()
 		if r.execs != nil {
 			r.logExecution()
+		}
+		if r.opt.Functions != nil {
+			r.logFunctions()
 		}
 		r.advance() // a solo primary commits here
 		r.finishHandOver()

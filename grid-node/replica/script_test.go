@@ -85,6 +85,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.proved = !d.HasArg("asks")
 	opt.standby = d.HasArg("standby")
 	opt.functions = d.HasArg("functions")
+	arg(d, "posts", &opt.posts)
 	s.addSource(d)
 	outside := ""
 	if arg(d, "outside", &outside); outside != "" {
@@ -269,6 +270,10 @@ func (s *script) fault(d *datadriven.TestData) bool {
 	case "crash":
 		w.crash(w.node(pods[0]), !d.HasArg("silent"))
 		w.deliver()
+	case "posts":
+		arg(d, "are", &s.w.posts)
+	case "called":
+		s.called()
 	case "restart":
 		w.node(pods[0]).start()
 		w.deliver()

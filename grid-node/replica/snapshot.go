@@ -146,6 +146,7 @@ func (r *Replica) install(base, hash uint64) {
 	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}
 	r.fix = fixSessions{}
+	r.functions = functionsState{records: records{dropped: base}}
 	r.mayFree = base
 	r.readersBehind(&state)
 	r.logged.begin(r)

@@ -100,6 +100,9 @@ func (r *Replica) freeSome() {
 		if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
 			r.fix.freedFix(&e, order.Payload(entry))
 		}
+		if r.live.Functions != nil {
+			r.functions.records.freeTo(seq)
+		}
 		r.store.FreeFirst(&e)
 	}
 	if r.role == RolePrimary && to > base {

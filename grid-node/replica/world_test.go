@@ -36,7 +36,8 @@ type world struct {
 	// committed is the hash of every entry that any replica ever committed.
 	committed map[uint64]uint64
 	lineage   uint64 // of committed
-	older     string // a pod whose release does not know FIX sessions
+	older     string // a pod whose release does not know FIX sessions, nor functions in the log
+	posts     string // functions that processes that start are given, see scriptPosts
 }
 
 type worldOptions struct {
@@ -53,6 +54,7 @@ type worldOptions struct {
 	outside   []string // names of the outside readers, if any
 	rest      bool     // idle replicas skip ticks
 	standby   bool     // the partition is claimed as a standby
+	posts     string   // functions that every copy calls, see scriptPosts
 	functions bool     // pods have functions, see scriptDecider
 }
 
@@ -84,7 +86,7 @@ type message struct {
 }
 
 func newWorld(tb testing.TB, opt worldOptions) *world {
-	w := &world{tb: tb, opt: opt, clock: int64(time.Second)}
+	w := &world{tb: tb, opt: opt, posts: opt.posts, clock: int64(time.Second)}
 	w.arb.init(w)
 	w.arb.spec.Replicas, w.arb.spec.Pods = 0, opt.pods
 	if len(opt.pods) > 0 {
@@ -137,6 +139,7 @@ func (n *node) start() {
 	if n.w.opt.functions {
 		o.Pre = &scriptDecider{n: n}
 	}
+	o.Functions = scriptPosts(n.w.posts)
 	if n.r, err = replica.New(o); err != nil {
 		n.w.tb.Fatal(err)
 	}
@@ -295,7 +298,7 @@ func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 		frame[5] |= wire.FlagReachesArbiter
 	}
 	if wire.FrameType(frame) == wire.TypePrepareAck && from.pod == w.older {
-		frame[5] &^= wire.FlagFix
+		frame[5] &^= wire.FlagFix | wire.FlagFunctions | wire.FlagOtherFunctions
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

@@ -43,6 +43,7 @@ type checker struct {
 	plain       map[uint64]plainRow   // hash of an entry -> what it is, in worlds with views
 	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
 	executions  map[uint64]execution  // hash of an entry -> what it did
+	called      map[uint64]called     // hash of an entry -> what functions made of the log up to it
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
 	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
@@ -175,6 +176,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 		w.checkI21(p, seq, hash)
 		w.checkI24(p, seq, epoch)
 		w.checkExecution(p, seq, hash)
+		w.checkCalled(p, seq, hash)
 		p.log.hashes = append(p.log.hashes, hash)
 		p.log.epochs = append(p.log.epochs, epoch)
 	}

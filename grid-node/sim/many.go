@@ -196,6 +196,9 @@ func (s *Summary) String() string {
 		fmt.Fprintf(&b, "trades %d; executions to sessions %d\n", st.Fills, st.Executions)
 	}
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
+	if st.Records > 0 {
+		fmt.Fprintf(&b, "records of functions on all replicas %d; changes of the functions in force %d\n", st.Records, st.FunctionChanges)
+	}
 	fmt.Fprintf(&b, "answers of views %d; askers that were told that they hold another history %d\n", st.Answers, st.AskedOther)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
 	fmt.Fprintf(&b, "FIX sessions opened %d, reports %d, fetched from the log again %d; requests refused for now %d\n", st.FixOpened, st.FixReports, st.FixResent, st.FixHeld)

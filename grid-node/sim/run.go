@@ -11,34 +11,36 @@ import (
 
 // Stats of one run, or of many added up.
 type Stats struct {
-	Steps      uint64 // of replicas
-	Acked      uint64 // orders whose acknowledgement reached a client
-	Duplicates uint64 // orders refused because their ClOrdID was there
-	Refusals   uint64 // answers that reject an order for now
-	Refused    uint64 // orders rejected and abandoned by their client
-	Decided    uint64 // of those, refused by a function
-	Repeated   uint64 // acknowledged orders that were sent again and answered
-	Ops        uint64 // operations checked by Porcupine
-	Changes    uint64 // of the configuration
-	Failovers  uint64 // of those, to another primary
-	HandOvers  uint64 // of those, proposed by the primary itself
-	Losses     uint64 // of those, with data loss accepted
-	Discards   uint64 // replicas that discarded themselves
-	Freed      uint64 // entries freed, on all replicas together
-	Snapshots  uint64 // learners that began after freed entries
-	Delivered  uint64 // entries that reached a subscriber
-	Followed   uint64 // entries that reached a follower
-	Diverged   uint64 // followers told that they hold another history
-	Answers    uint64 // of whole questions to views
-	AskedOther uint64 // askers told that they hold another history
-	SinkFenced uint64 // writes the sink refused as of an older epoch
-	FixReports uint64 // reports of FIX sessions that reached a counterparty
-	FixHeld    uint64 // requests of gateways that were refused for now
-	FixResent  uint64 // reports that were fetched from the log again
-	FixOpened  uint64 // openings of FIX sessions
-	Executions uint64 // records that reached a session
-	Fills      uint64 // trades in the committed log
-	Simulated  int64  // nanoseconds
+	Steps           uint64 // of replicas
+	Acked           uint64 // orders whose acknowledgement reached a client
+	Duplicates      uint64 // orders refused because their ClOrdID was there
+	Refusals        uint64 // answers that reject an order for now
+	Refused         uint64 // orders rejected and abandoned by their client
+	Decided         uint64 // of those, refused by a function
+	Repeated        uint64 // acknowledged orders that were sent again and answered
+	Ops             uint64 // operations checked by Porcupine
+	Changes         uint64 // of the configuration
+	Failovers       uint64 // of those, to another primary
+	HandOvers       uint64 // of those, proposed by the primary itself
+	Losses          uint64 // of those, with data loss accepted
+	Discards        uint64 // replicas that discarded themselves
+	Freed           uint64 // entries freed, on all replicas together
+	Snapshots       uint64 // learners that began after freed entries
+	Delivered       uint64 // entries that reached a subscriber
+	Followed        uint64 // entries that reached a follower
+	Diverged        uint64 // followers told that they hold another history
+	Answers         uint64 // of whole questions to views
+	AskedOther      uint64 // askers told that they hold another history
+	SinkFenced      uint64 // writes the sink refused as of an older epoch
+	FixReports      uint64 // reports of FIX sessions that reached a counterparty
+	FixHeld         uint64 // requests of gateways that were refused for now
+	FixResent       uint64 // reports that were fetched from the log again
+	FixOpened       uint64 // openings of FIX sessions
+	Executions      uint64 // records that reached a session
+	Fills           uint64 // trades in the committed log
+	FunctionChanges uint64 // of functions in force, in all histories
+	Records         uint64 // of functions that every copy calls, on all replicas together
+	Simulated       int64  // nanoseconds
 }
 
 func (s *Stats) add(o *Stats) {
@@ -48,6 +50,8 @@ func (s *Stats) add(o *Stats) {
 	s.Refusals += o.Refusals
 	s.Refused += o.Refused
 	s.Decided += o.Decided
+	s.Records += o.Records
+	s.FunctionChanges += o.FunctionChanges
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
@@ -109,7 +113,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w := &world{seed: seed, profile: p, trace: trace, rng: rng}
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
-	w.check.executions = map[uint64]execution{}
+	w.check.executions, w.check.called = map[uint64]execution{}, map[uint64]called{}
 	w.check.plain = map[uint64]plainRow{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
@@ -128,6 +132,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	for i := range w.profile.clients {
 		w.addClient(i)
 	}
+	w.scheduleFunctions()
 	w.addFlooder()
 	w.addSubscriber()
 	w.addFollowers()

@@ -27,6 +27,7 @@ type world struct {
 	steps   uint64
 	phase   phase
 
+	wanted  int // which functions the administrator wants
 	pods    []*pod
 	net     network
 	api     apiServer

@@ -25,6 +25,12 @@ const (
 	// FlagReachesArbiter on PrepareAck: the sender has just read the present configuration
 	// from the arbiter.
 	FlagReachesArbiter uint8 = 64
+	// FlagFunctions on PrepareAck: the sender knows entries of kind functions, and has
+	// loaded all functions that its log offers.
+	FlagFunctions uint8 = 1
+	// FlagOtherFunctions on PrepareAck: the sender was given other functions than those
+	// that its log has in force.
+	FlagOtherFunctions uint8 = 2
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )

@@ -14,4 +14,6 @@ var (
 	EnrichClient []byte
 	//go:embed audit-trail.wasm
 	AuditTrail []byte
+	//go:embed count-accounts.wasm
+	CountAccounts []byte
 )
