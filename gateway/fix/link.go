@@ -33,6 +33,7 @@ var (
 	ErrTimeout = errors.New("timed out")
 	ErrSlow    = errors.New("too slow")
 	ErrMoved   = errors.New("taken over")
+	ErrNoGrid  = errors.New("the grid gives no numbers")
 )
 
 // Open begins a connection.
@@ -119,10 +120,10 @@ func (l *Link) end(err error) {
 		s.logoutBy, s.testAt, s.probeBy, s.gap, s.resending = 0, 0, 0, gap{}, resending{}
 		begun := s.begun
 		s.opening, s.begun, s.closing = false, false, nil
-		s.store.Closed()
 		if begun {
 			s.app.LoggedOut(s, err)
 		}
+		s.store.Closed()
 	}
 	if l.a.cfg.Ended != nil {
 		l.a.cfg.Ended(l)

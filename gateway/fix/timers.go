@@ -42,7 +42,7 @@ func (s *Session) tick(now Now) {
 		s.end(fmt.Errorf("%w: session %s did not answer a TestRequest, and another connection wants it", ErrTimeout, s.profile.ID))
 		return
 	case now.Mono-s.numbersAt > 2*s.heartBt+int64(time.Second):
-		s.end(fmt.Errorf("%w: session %s: the grid has given no number for %d s", ErrTimeout, s.profile.ID, (now.Mono-s.numbersAt)/1e9))
+		s.end(fmt.Errorf("%w: session %s: none for %d s", ErrNoGrid, s.profile.ID, (now.Mono-s.numbersAt)/1e9))
 		return
 	case s.testAt != 0 && now.Mono-s.testAt >= s.heartBt:
 		s.end(fmt.Errorf("%w: session %s was silent for %d s", ErrTimeout, s.profile.ID, (now.Mono-s.heardAt)/1e9))

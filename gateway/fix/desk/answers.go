@@ -199,6 +199,14 @@ func (d *Desk) answered(now fix.Now, i *item, fate client.Fate) {
 	}
 }
 
+// unknown counts orders without an answer when their session ends because the grid gives
+// none.
+func (x *door) unknown() {
+	for _, i := range x.items {
+		x.d.answered(fix.Now{Mono: i.readAt}, i, client.FateUnknown)
+	}
+}
+
 func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) error {
 	switch {
 	case n.Code == wire.CodeSessionMoved || n.Code == wire.CodeSessionUnknown:

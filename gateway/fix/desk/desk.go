@@ -134,6 +134,9 @@ func (d *Desk) LoggedOn(s *fix.Session) { d.cfg.Logger.Info("logged on", "sessio
 // LoggedOut implements fix.Application.
 func (d *Desk) LoggedOut(s *fix.Session, why error) {
 	d.cfg.Logger.Info("logged out", "session", s.ID().String(), "reason", why.Error())
+	if errors.Is(why, fix.ErrNoGrid) {
+		s.Store().(*door).unknown()
+	}
 }
 
 // Takes implements fix.Application.
