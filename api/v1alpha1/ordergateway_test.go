@@ -41,9 +41,9 @@ func TestGatewayDefaults(t *testing.T) {
 	if err := cl.Get(t.Context(), client.ObjectKeyFromObject(g), g); err != nil || g.Spec.Pods() != 0 {
 		t.Errorf("scaled to %d pods, %v, want 0", g.Spec.Pods(), err)
 	}
-	scale.Spec.Replicas = 2
-	if err := cl.SubResource("scale").Update(t.Context(), g, client.WithSubResourceBody(scale)); err == nil || !strings.Contains(err.Error(), "would number the same FIX sessions again") {
-		t.Errorf("scaled to 2: %v", err)
+	scale.Spec.Replicas = 101
+	if err := cl.SubResource("scale").Update(t.Context(), g, client.WithSubResourceBody(scale)); err == nil || !strings.Contains(err.Error(), "allowed are 0 to 100 pods") {
+		t.Errorf("scaled to 101: %v", err)
 	}
 }
 

@@ -14,11 +14,12 @@ type OrderGatewaySpec struct {
 	// +required
 	GridRef GridReference `json:"gridRef"`
 
-	// replicas is the number of pods, 0 to 1. Default 1.
+	// replicas is the number of pods, 0 to 100. Default 1. Any pod serves any session: FIX sessions are in the log of the
+	// grid.
 	// +optional
 	// +default=1
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1",messageExpression="'%d is out of range; allowed are 0 and 1: a second pod would number the same FIX sessions again'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 100",messageExpression="'%d is out of range; allowed are 0 to 100 pods'.format([self])"
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// maxSessions is how many sessions may be logged on to one pod at the same time; more are refused. 1 to 100000, default

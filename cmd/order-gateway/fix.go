@@ -38,8 +38,7 @@ func (p *fixProtocol) add(fl *pflag.FlagSet) {
 	fl.IntVar(&c.MaxSessions, "max-sessions", 0, "FIX sessions logged on at the same time; 0: as many as --max-connections")
 	fl.IntVar(&c.MaxConns, "max-connections", 16384, "connections at the same time")
 	fl.IntVar(&c.LogonRate, "logon-rate", 1000, "logons a second; more wait")
-	fl.IntVar(&c.MaxInFlight, "max-in-flight", 512, "orders of a session that the grid has not answered; more are refused")
-	fl.IntVar(&c.Kept, "kept-bytes", 1<<20, "bytes of sent messages of a session that are kept for ResendRequests; older ones are replaced by a gap fill")
+	fl.IntVar(&c.MaxInFlight, "max-in-flight", 512, "orders of a session that the grid has not answered; what follows is not read meanwhile")
 }
 
 // check refuses what would not protect the sessions.

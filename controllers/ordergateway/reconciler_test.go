@@ -153,14 +153,17 @@ func TestGatewayChanges(t *testing.T) {
 	if b.get(service, "street-gateway"); service.Spec.Type != corev1.ServiceTypeClusterIP {
 		t.Errorf("the Service: %+v", service.Spec)
 	}
-	scale := b.gateway.DeepCopy()
-	scale.Spec.Replicas = new(int32)
-	if err := b.cl.Update(t.Context(), scale); err != nil {
-		t.Fatal(err)
-	}
-	b.run(api.ConditionReady, "False/ScaledToZero")
-	if b.get(d, "street-gateway"); *d.Spec.Replicas != 0 {
-		t.Errorf("the Deployment has %d replicas", *d.Spec.Replicas)
+	for _, pods := range []int32{3, 0} {
+		scale := &api.OrderGateway{}
+		b.get(scale, b.gateway.Name)
+		scale.Spec.Replicas = &pods
+		if err := b.cl.Update(t.Context(), scale); err != nil {
+			t.Fatal(err)
+		}
+		b.run(api.ConditionReady, map[int32]string{3: "False/PodsNotReady", 0: "False/ScaledToZero"}[pods])
+		if b.get(d, "street-gateway"); *d.Spec.Replicas != pods {
+			t.Errorf("the Deployment has %d replicas", *d.Spec.Replicas)
+		}
 	}
 	if err := b.cl.Delete(t.Context(), grid); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ const (
 // is told.
 var remedies = []struct{ of, reason, remedy string }{
 	{"Full", "SessionsFull", "raise spec.maxSessions"},
+	{"NoGrid", "GridSilent", "the grid does not answer for the session; see GridReachable, and the text"},
 	{"Credentials", "CredentialsWrong", "compare the password or the certificate of the counterparty with the entry of the session, in spec.sessionsFrom"},
 	{"Sequence", "SequenceWrong", "the counterparty has to log on with the number that the Logout named, or with ResetSeqNumFlag=Y"},
 	{"SendingTime", "ClockWrong", "compare the clock of the counterparty with that of the Kubernetes node"},

@@ -44,7 +44,7 @@ func fixSessions() []*panel {
 			ask("{{gateway}} median", quantile(0.5, gatewaySeries("fix_order_seconds", `fate="accepted"`), "gateway")).
 			ask("{{gateway}} 99 %", quantile(0.99, gatewaySeries("fix_order_seconds", `fate="accepted"`), "gateway")).
 			unit("s").logarithmic().empty(noOrders).docs("Gateways", page),
-		lines(6, 7, "Orders by fate", "Unknown: the session was logged out, since no report would be right.").
+		lines(6, 7, "Orders by fate", "Unknown: the session ended, since the grid gave no answers.").
 			ask("{{gateway}} {{fate}}", sumBy("gateway, fate", rate(gatewaySeries("fix_order_seconds_count")))).
 			unit("ops").fromZero().empty(noOrders).docs("Runbook: outcome unknown", "runbooks/GatewayOutcomeUnknown.md"),
 		lines(6, 7, "Messages", "By direction and MsgType (35).").

@@ -262,7 +262,7 @@ var fixStrangers = []fixStranger{
 	{"200 log on with a wrong password, and again when thrown out", 200, says(func(p *fixPeer) []byte { return p.logon("wrong") }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
 	{"1,500 say nothing, and come again when thrown out", 1500, says(func(*fixPeer) []byte { return nil }), []string{"ordergrid_gateway_fix_logons_refused_total"}},
 	{"500 do not finish a Logon, and come again when thrown out", 500, says(func(p *fixPeer) []byte { return p.logon("right")[:40] }), []string{"ordergrid_gateway_fix_logons_refused_total"}},
-	{"200 send what is no FIX, and again when thrown out", 200, says(func(*fixPeer) []byte { return []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2048)) }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Timeout"}},
+	{"200 send what is no FIX, and again when thrown out", 200, says(func(*fixPeer) []byte { return []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2048)) }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Garbled"}},
 	{fmt.Sprint(slowSessions, " are logged on, ask for answers and read none"), slowSessions, doesNotRead, []string{"ordergrid_gateway_fix_slow_total"}},
 }
 

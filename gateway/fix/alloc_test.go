@@ -14,6 +14,7 @@ func TestMessagesAllocNothing(t *testing.T) {
 	w := newWorld(t, Profile{}, Config{})
 	w.store = NewMemory(16 << 10)
 	w.session.store = w.store
+	w.store.Bind(w.session)
 	w.logon("")
 	const n = 3000
 	input := make([][]byte, 0, 2*n)
@@ -44,6 +45,7 @@ func BenchmarkOrder(b *testing.B) {
 	w := newWorld(b, Profile{}, Config{})
 	w.store = NewMemory(16 << 10)
 	w.session.store = w.store
+	w.store.Bind(w.session)
 	w.logon("")
 	input := w.message(w.seq, "D", w.order("o12345678"))
 	b.SetBytes(int64(len(input)))

@@ -3,7 +3,19 @@ package fix
 import "strconv"
 
 // Body is the fields of a message after its header.
-type Body struct{ b []byte }
+type Body struct {
+	b     []byte
+	stamp stamper
+}
+
+// Reset begins a new body.
+func (b *Body) Reset() { b.reset() }
+
+// Fields returns the fields, valid until the next call of another method.
+func (b *Body) Fields() []byte { return b.b }
+
+// time appends a time.
+func (b *Body) time(tag int, ns int64) { b.b = append(b.stamp.append(appendTag(b.b, tag), ns), soh) }
 
 // Bytes appends a field; an empty value is left out.
 func (b *Body) Bytes(tag int, v []byte) {

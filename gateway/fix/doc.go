@@ -4,8 +4,9 @@
 //
 // A Link is a connection, a Session a conversation between two CompIDs that outlives it.
 // What survives a connection, the numbers and the messages that may be asked for again,
-// is behind Store; docs/adr/0044-fix-sessions-are-log-state.md says how it is kept in a
-// grid's log. Store's only implementation at present, Memory, is lost with the process.
+// is behind Store: package desk keeps it in a grid's log
+// (docs/adr/0044-fix-sessions-are-log-state.md). Memory is a Store for tests of the session
+// layer.
 //
 // # What the acceptor does where the standard leaves it open
 //

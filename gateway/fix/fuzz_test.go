@@ -162,6 +162,7 @@ func fuzzWorld(t testing.TB, v Version) *world {
 	w := newWorld(t, Profile{ID: ID{Version: v}, ResendChunk: 3}, Config{Limits: Limits{GapMessages: 8, GapBytes: 2000, Unsent: 16 << 10}})
 	w.store = NewMemory(4 << 10)
 	w.session.store = w.store
+	w.store.Bind(w.session)
 	w.logon("")
 	return w
 }

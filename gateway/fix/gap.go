@@ -72,14 +72,14 @@ func (s *Session) askAgain(now Now) {
 	b := s.a.body.reset()
 	b.Number(7, in)
 	b.Number(16, to)
-	s.send(now, "2", b.b, false)
+	s.send(now, "2", b.b)
 }
 
 // afterGap processes kept messages whose turn has come, and asks for what is still
 // missing.
 func (s *Session) afterGap(now Now) {
 	g := &s.gap
-	for s.link != nil && s.logoutBy == 0 && len(g.held) > 0 {
+	for s.link != nil && s.logoutBy == 0 && !s.opening && len(g.held) > 0 {
 		in, _ := s.store.Next()
 		h := g.held[0]
 		if h.seq > in {
@@ -127,8 +127,8 @@ func (s *Session) gapTick(now Now) {
 	}
 	if g.tries++; g.tries >= maxTries {
 		in, _ := s.store.Next()
+		s.closing = fmt.Errorf("session %s: %w", s.profile.ID, errNoAnswer)
 		s.sendLogout(now, fmt.Sprintf("%s: MsgSeqNum %d to %d are missing", errNoAnswer, in, g.end))
-		s.end(fmt.Errorf("session %s: %w", s.profile.ID, errNoAnswer))
 		return
 	}
 	s.askAgain(now)

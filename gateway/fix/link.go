@@ -22,7 +22,7 @@ type Link struct {
 	a       *Acceptor
 	out     Output
 	session *Session
-	logonBy int64 // Mono
+	logonBy int64 // Mono; the Logon has to be there, and answered
 	err     error // why it ends
 }
 
@@ -32,6 +32,8 @@ var (
 	ErrLogout  = errors.New("logged out")
 	ErrTimeout = errors.New("timed out")
 	ErrSlow    = errors.New("too slow")
+	ErrMoved   = errors.New("taken over")
+	ErrNoGrid  = errors.New("the grid gives no numbers")
 )
 
 // Open begins a connection.
@@ -46,10 +48,14 @@ func (l *Link) Session() *Session { return l.session }
 func (l *Link) Err() error { return l.err }
 
 // Receive handles received bytes and returns how many it consumed; the rest is passed
-// again with further ones.
+// again with further ones, or when the link is not Busy any more.
 func (l *Link) Receive(now Now, in []byte) (n int) {
-	for l.err == nil && n < len(in) {
+	for l.err == nil && n < len(in) && !l.Busy() {
 		f := nextFrame(in[n:], l.a.cfg.Limits.Message)
+		if f.skip > 0 && l.session == nil {
+			l.end(fmt.Errorf("%w: the connection begins with %s; allowed: a Logon", ErrLogon, quote(in[:min(len(in), 16)])))
+			break
+		}
 		n += f.skip
 		if f.msg == nil && f.bad == nil {
 			break
@@ -61,6 +67,13 @@ func (l *Link) Receive(now Now, in []byte) (n int) {
 		return len(in)
 	}
 	return n
+}
+
+// Busy reports whether received bytes have to wait: for the answer to the Logon, or for
+// those to orders.
+func (l *Link) Busy() bool {
+	s := l.session
+	return s != nil && (s.opening || s.logoutBy == 0 && s.store.Busy())
 }
 
 // frame handles one message, or what is none.
@@ -92,6 +105,9 @@ func (l *Link) frame(now Now, f frame) {
 // Closed tells the link that its connection has ended.
 func (l *Link) Closed(err error) { l.end(err) }
 
+// LoggedOn reports whether the link's Logon was answered, and it has not ended.
+func (l *Link) LoggedOn() bool { return l.session != nil && l.session.begun }
+
 // end ends the connection; the session waits for the next one.
 func (l *Link) end(err error) {
 	if l.err != nil {
@@ -101,8 +117,16 @@ func (l *Link) end(err error) {
 	l.event(err)
 	if s := l.session; s != nil {
 		l.session, s.link = nil, nil
-		s.logoutBy, s.testAt, s.gap, s.resending = 0, 0, gap{}, resending{}
-		s.app.LoggedOut(s, err)
+		s.logoutBy, s.testAt, s.probeBy, s.gap, s.resending = 0, 0, 0, gap{}, resending{}
+		begun := s.begun
+		s.opening, s.begun, s.closing = false, false, nil
+		if begun {
+			s.app.LoggedOut(s, err)
+		}
+		s.store.Closed()
+	}
+	if l.a.cfg.Ended != nil {
+		l.a.cfg.Ended(l)
 	}
 }
 

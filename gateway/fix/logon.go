@@ -15,7 +15,7 @@ func (l *Link) logon(now Now, m *Message) {
 		return
 	}
 	l.session, s.link = s, l
-	s.heartBt, s.sentAt, s.heardAt = heartBt, now.Mono, now.Mono
+	s.heartBt, s.sentAt, s.heardAt, s.numbersAt = heartBt, now.Mono, now.Mono, now.Mono
 	s.begin(now, m)
 }
 
@@ -37,9 +37,6 @@ func (l *Link) admit(now Now, m *Message) (s *Session, heartBt int64, err error)
 	if s == nil {
 		return refuse(LogonUnknownSession, "tags 49 (SenderCompID) and 56 (TargetCompID) are %s and %s; allowed: those of a session of %s", quote(m.sender), quote(m.target), version)
 	}
-	if s.link != nil {
-		return refuse(LogonInUse, "session %s has a connection; allowed: one at a time", s.profile.ID)
-	}
 	if r := l.a.check.check(m, version.table(), version.table().Message(m.msgType)); r != nil {
 		return nil, 0, logonRefused(s, LogonFields, r)
 	}
@@ -53,6 +50,10 @@ func (l *Link) admit(now Now, m *Message) (s *Session, heartBt int64, err error)
 		if err := auth(s, l, m.Get(553), m.Get(554)); err != nil {
 			return nil, 0, logonRefused(s, LogonCredentials, err)
 		}
+	}
+	if s.link != nil { // it may be half open
+		s.Probe(now)
+		return refuse(LogonInUse, "session %s has a connection; allowed: one at a time", s.profile.ID)
 	}
 	return s, heartBt, nil
 }
@@ -75,49 +76,76 @@ func (s *Session) logonFields(m *Message) (heartBt int64, err error) {
 	return int64(seconds) * int64(time.Second), nil
 }
 
-// begin answers a Logon that is admitted.
+// logon is what is kept of a Logon until it is answered.
+type logon struct {
+	seq, expects   uint64 // tags 34 and 789
+	possDup, reset bool
+	hasExpects     bool
+	heartBt        []byte // tag 108
+}
+
+// begin asks the store for the session of a Logon that is admitted.
 func (s *Session) begin(now Now, m *Message) {
-	reset := m.flag(141)
-	if reset || s.profile.ResetOnLogon {
-		s.store.Reset()
-		s.gap, s.resending = gap{}, resending{}
-	}
-	in, out := s.store.Next()
-	peerExpects, has := uint64(0), false
+	s.logon = logon{seq: m.seq, possDup: m.possDup, reset: m.flag(141), heartBt: append(s.logon.heartBt[:0], m.Get(108)...)}
 	if s.profile.NextExpected {
-		peerExpects, has = number(m.Get(789))
+		s.logon.expects, s.logon.hasExpects = number(m.Get(789))
 	}
+	sent, _ := timestamp(m.sending)
+	s.opening, s.link.logonBy = true, now.Mono+int64(s.a.cfg.Limits.LogonTimeout)
+	s.store.Open(now, Opening{Seq: m.seq, SentNs: sent, Reset: s.logon.reset || s.profile.ResetOnLogon})
+}
+
+// NotOpened tells that a session cannot be opened: its connection ends without an answer.
+func (s *Session) NotOpened(why LogonReason, err error) {
+	if s.opening {
+		s.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, why, fmt.Errorf("session %s: %w", s.profile.ID, err))))
+	}
+}
+
+// Opened answers the Logon: the store has the session's numbers.
+func (s *Session) Opened(now Now) {
+	if !s.opening {
+		return
+	}
+	s.opening, s.numbersAt = false, now.Mono
+	s.gap, s.resending = gap{}, resending{}
+	o := &s.logon
+	in, out := s.store.Next()
 	switch {
-	case has && peerExpects > out:
-		s.refuseLogon(now, fmt.Sprintf("Tag 789 (NextExpectedMsgSeqNum) is higher than expected. Expected %d, Received %d", out, peerExpects))
+	case o.hasExpects && o.expects > out:
+		s.refuseLogon(now, fmt.Sprintf("Tag 789 (NextExpectedMsgSeqNum) is higher than expected. Expected %d, Received %d", out, o.expects))
 		return
-	case m.seq < in && !m.possDup:
-		s.refuseLogon(now, tooLow(in, m.seq))
+	case o.seq < in && !o.possDup:
+		s.refuseLogon(now, tooLow(in, o.seq))
 		return
-	case m.seq == in:
+	case o.seq == in:
 		s.store.Received(in + 1)
 	}
-	s.sendLogon(now, m, reset)
+	s.begun = true
+	s.sendLogon(now)
 	s.app.LoggedOn(s)
-	if m.seq > in && !has {
-		s.gap.hold(&s.a.cfg.Limits, m.seq, nil) // handled already
-		s.openGap(now, m.seq)
+	if s.a.cfg.Began != nil && s.link != nil {
+		s.a.cfg.Began(s.link)
 	}
-	if has && 0 < peerExpects && peerExpects < out {
-		s.resend(now, peerExpects, out)
+	if o.seq > in && !o.hasExpects {
+		s.gap.hold(&s.a.cfg.Limits, o.seq, nil) // handled already
+		s.openGap(now, o.seq)
+	}
+	if o.hasExpects && 0 < o.expects && o.expects < out {
+		s.resend(now, o.expects, out)
 	}
 }
 
 func (s *Session) refuseLogon(now Now, why string) {
+	s.closing = fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, LogonSequence, fmt.Errorf("session %s: %s", s.profile.ID, why)))
 	s.sendLogout(now, why)
-	s.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, LogonSequence, fmt.Errorf("session %s: %s", s.profile.ID, why))))
 }
 
-func (s *Session) sendLogon(now Now, m *Message, reset bool) {
+func (s *Session) sendLogon(now Now) {
 	b := s.a.body.reset()
 	b.String(98, "0")
-	b.Bytes(108, m.Get(108))
-	if reset {
+	b.Bytes(108, s.logon.heartBt)
+	if s.logon.reset {
 		b.Byte(141, 'Y')
 	}
 	if s.profile.NextExpected {
@@ -127,7 +155,7 @@ func (s *Session) sendLogon(now Now, m *Message, reset bool) {
 	if s.profile.Version == FIXT11 {
 		b.String(1137, s.profile.ApplVer)
 	}
-	s.send(now, "A", b.b, false)
+	s.send(now, "A", b.b)
 }
 
 func tooLow(expected, got uint64) string {

@@ -15,6 +15,7 @@ const (
 	LogonTime           LogonReason = "SendingTime"    // too far from the clock
 	LogonCredentials    LogonReason = "Credentials"    // password or certificate
 	LogonSequence       LogonReason = "Sequence"       // MsgSeqNum or NextExpectedMsgSeqNum
+	LogonNoGrid         LogonReason = "NoGrid"         // the grid does not answer
 	LogonTimeout        LogonReason = "Timeout"        // no Logon in time
 	LogonClosed         LogonReason = "Closed"         // the other side left before a Logon, as health checks do
 )

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/gateway/fix/dict"
@@ -96,10 +97,23 @@ func (m *Message) Fields(f func(tag int, value []byte)) {
 	}
 }
 
+// Parse reads the fields of an order that was taken before, or of its beginning: what
+// Instruction, Terms and Get return of it.
+func (m *Message) Parse(raw []byte, v Version) {
+	*m = Message{raw: raw, fields: m.fields[:0]}
+	body, end := 0, bytes.LastIndexByte(raw, soh)+1
+	for range 2 { // BeginString, BodyLength
+		body += bytes.IndexByte(raw[body:], soh) + 1
+	}
+	if tail := end - trailerSize; tail > body && bytes.HasPrefix(raw[tail:], trailerMark[1:]) {
+		end = tail
+	}
+	_ = m.split(body, end, v.table()) // as far as it goes
+}
+
 // parse splits a frame. A tag that is no number makes the message garbled.
 func (m *Message) parse(f frame, t *dict.Table) *Garbled {
 	*m = Message{raw: f.msg, fields: m.fields[:0]}
-	end := len(f.msg) - trailerSize
 	m.begin = f.msg[2 : f.body-1]
 	for i := range m.begin {
 		if m.begin[i] == soh {
@@ -107,26 +121,31 @@ func (m *Message) parse(f frame, t *dict.Table) *Garbled {
 			break
 		}
 	}
+	return m.split(f.body, len(f.msg)-trailerSize, t)
+}
+
+// split finds the fields from i to end.
+func (m *Message) split(i, end int, t *dict.Table) *Garbled {
 	data := 0 // length of the data field that follows
-	for i := f.body; i < end; {
-		tag, at, ok := readTag(f.msg[:end], i)
+	for i < end {
+		tag, at, ok := readTag(m.raw[:end], i)
 		if !ok || len(m.fields) == maxFields {
-			return &Garbled{Tag: 0, Value: quote(f.msg[i:min(end, i+16)]), Allowed: fmt.Sprintf("tag=value, at most %d times", maxFields)}
+			return &Garbled{Tag: 0, Value: quote(m.raw[i:min(end, i+16)]), Allowed: fmt.Sprintf("tag=value, at most %d times", maxFields)}
 		}
 		to := at
-		if t.Kind(tag) == dict.Data && data > 0 && at+data < end && f.msg[at+data] == soh {
+		if t.Kind(tag) == dict.Data && data > 0 && at+data < end && m.raw[at+data] == soh {
 			to = at + data
 		}
-		for to < end && f.msg[to] != soh {
+		for to < end && m.raw[to] != soh {
 			to++
 		}
 		data = 0
 		if t.Kind(tag) == dict.Length {
-			n, _ := number(f.msg[at:to])
+			n, _ := number(m.raw[at:to])
 			data = int(min(n, uint64(end)))
 		}
 		m.fields = append(m.fields, field{tag: tag, from: at, to: to})
-		m.head(tag, f.msg[at:to])
+		m.head(tag, m.raw[at:to])
 		i = to + 1
 	}
 	return nil

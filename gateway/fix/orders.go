@@ -85,29 +85,31 @@ func (s *Session) deliver(m *Message) *Refusal {
 	}
 	switch m.msgType[0] {
 	case 'D':
-		o.order = NewOrderSingle{Instruction: m.instruction(), Terms: m.terms()}
+		o.order = NewOrderSingle{Instruction: m.Instruction(), Terms: m.Terms()}
 		return s.app.NewOrder(s, &o.order)
 	case 'F':
-		o.cancel = CancelRequest{Instruction: m.instruction(), OrigClOrdID: m.Get(41), OrderID: m.Get(37), TransactTime: m.Get(60)}
+		o.cancel = CancelRequest{Instruction: m.Instruction(), OrigClOrdID: m.Get(41), OrderID: m.Get(37), TransactTime: m.Get(60)}
 		return s.app.Cancel(s, &o.cancel)
 	case 'G':
-		o.replace = ReplaceRequest{Instruction: m.instruction(), Terms: m.terms(), OrigClOrdID: m.Get(41), OrderID: m.Get(37)}
+		o.replace = ReplaceRequest{Instruction: m.Instruction(), Terms: m.Terms(), OrigClOrdID: m.Get(41), OrderID: m.Get(37)}
 		return s.app.Replace(s, &o.replace)
 	case 'H':
-		o.status = StatusRequest{Instruction: m.instruction(), OrderID: m.Get(37)}
+		o.status = StatusRequest{Instruction: m.Instruction(), OrderID: m.Get(37)}
 		return s.app.Status(s, &o.status)
 	case 'q':
-		o.massCancel = MassCancelRequest{Instruction: m.instruction(), Kind: m.char(530)}
+		o.massCancel = MassCancelRequest{Instruction: m.Instruction(), Kind: m.char(530)}
 		return s.app.MassCancel(s, &o.massCancel)
 	}
 	return s.app.Other(s, m)
 }
 
-func (m *Message) instruction() Instruction {
+// Instruction returns what the message has of it.
+func (m *Message) Instruction() Instruction {
 	return Instruction{Message: m, ClOrdID: m.Get(11), Account: m.Get(1), Symbol: m.Get(55), Side: m.char(54), PossResend: m.flag(97)}
 }
 
-func (m *Message) terms() Terms {
+// Terms returns what the message has of them.
+func (m *Message) Terms() Terms {
 	return Terms{OrderQty: m.Get(38), CashOrderQty: m.Get(152), Price: m.Get(44), StopPx: m.Get(99), TransactTime: m.Get(60), OrdType: m.char(40), TimeInForce: m.char(59)}
 }
 
@@ -134,14 +136,15 @@ type ReportedOrder struct {
 // ExecutionReport is a message 8.
 type ExecutionReport struct {
 	ReportedOrder
-	ExecID                           []byte // 17
-	ExecType, OrdStatus              byte   // 150, 39
-	OrderQty, Price                  []byte // 38, 44
-	LeavesQty, CumQty, AvgPx         []byte // 151, 14, 6; nil: 0
-	LastQty, LastPx                  []byte // 32, 31
-	OrdType, TimeInForce, RejectCode byte   // 40, 59, 103
-	Text                             string // 58
-	TransactNs                       int64  // 60, unix nanoseconds
+	ExecID                   []byte // 17
+	ExecType, OrdStatus      byte   // 150, 39
+	OrderQty, Price          []byte // 38, 44
+	LeavesQty, CumQty, AvgPx []byte // 151, 14, 6; nil: 0
+	LastQty, LastPx          []byte // 32, 31
+	OrdType, TimeInForce     byte   // 40, 59
+	RejectCode               string // 103
+	Text                     string // 58
+	TransactNs               int64  // 60, unix nanoseconds
 }
 
 var zero = []byte("0")
@@ -156,12 +159,18 @@ func orZero(v []byte) []byte {
 // Report sends an ExecutionReport. Without a connection it is kept for the next one.
 func (s *Session) Report(now Now, r *ExecutionReport) {
 	b := s.a.body.reset()
+	b.Report(s.profile.Version, r)
+	s.sendKept(now, "8", b.b, 0)
+}
+
+// Report appends the fields of an ExecutionReport.
+func (b *Body) Report(v Version, r *ExecutionReport) {
 	b.Bytes(1, r.Account)
 	b.Bytes(6, orZero(r.AvgPx))
 	b.Bytes(11, r.ClOrdID)
 	b.Bytes(14, orZero(r.CumQty))
 	b.Bytes(17, r.ExecID)
-	if s.profile.Version == FIX42 {
+	if v == FIX42 {
 		b.Byte(20, '0') // ExecTransType: New
 	}
 	b.Bytes(31, r.LastPx)
@@ -176,11 +185,10 @@ func (s *Session) Report(now Now, r *ExecutionReport) {
 	b.Bytes(55, r.Symbol)
 	b.String(58, text(r.Text))
 	b.Byte(59, r.TimeInForce)
-	b.b = append(s.a.stamp.append(appendTag(b.b, 60), r.TransactNs), soh)
-	b.Byte(103, r.RejectCode)
+	b.time(60, r.TransactNs)
+	b.String(103, r.RejectCode)
 	b.Byte(150, r.ExecType)
 	b.Bytes(151, orZero(r.LeavesQty))
-	s.send(now, "8", b.b, true)
 }
 
 // CancelReject is a message 9.
@@ -196,20 +204,25 @@ type CancelReject struct {
 // RejectCancel sends an OrderCancelReject.
 func (s *Session) RejectCancel(now Now, r *CancelReject) {
 	b := s.a.body.reset()
+	b.CancelReject(r)
+	s.sendKept(now, "9", b.b, 0)
+}
+
+// CancelReject appends the fields of an OrderCancelReject.
+func (b *Body) CancelReject(r *CancelReject) {
 	b.Bytes(1, r.Account)
 	b.Bytes(11, r.ClOrdID)
 	b.Bytes(37, orNone(r.OrderID))
 	b.Byte(39, r.OrdStatus)
 	b.Bytes(41, r.OrigClOrdID)
 	b.String(58, text(r.Text))
-	b.b = append(s.a.stamp.append(appendTag(b.b, 60), r.TransactNs), soh)
+	b.time(60, r.TransactNs)
 	b.Byte(102, r.Reason)
 	if r.ToReplace {
 		b.Byte(434, '2')
 	} else {
 		b.Byte(434, '1')
 	}
-	s.send(now, "9", b.b, true)
 }
 
 func orNone(v []byte) []byte {
@@ -223,5 +236,5 @@ func orNone(v []byte) []byte {
 func (s *Session) Send(now Now, msgType string, fields func(b *Body)) {
 	b := s.a.body.reset()
 	fields(b)
-	s.send(now, msgType, b.b, true)
+	s.sendKept(now, msgType, b.b, 0)
 }

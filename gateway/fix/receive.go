@@ -11,6 +11,10 @@ import (
 // receive handles a message of a session that is logged on.
 func (s *Session) receive(now Now, m *Message) {
 	s.heardAt, s.testAt = now.Mono, 0
+	if s.probeBy != 0 {
+		s.probeBy = 0
+		s.store.Here(true)
+	}
 	if s.logoutBy != 0 { // only the answer counts; the rest is asked for after the next logon
 		if m.is('5') {
 			s.end(fmt.Errorf("%w: by this side", ErrLogout))
@@ -33,8 +37,8 @@ func (s *Session) receive(now Now, m *Message) {
 	}
 	if m.is('5') {
 		s.consume(m)
+		s.closing = fmt.Errorf("%w: by the other side: %s", ErrLogout, quote(m.Get(58)))
 		s.sendLogout(now, "")
-		s.end(fmt.Errorf("%w: by the other side: %s", ErrLogout, quote(m.Get(58))))
 		return
 	}
 	if s.outOfBand(now, m) {
@@ -156,7 +160,7 @@ func (s *Session) process(now Now, m *Message) {
 	case '1':
 		b := s.a.body.reset()
 		b.Bytes(112, m.Get(112))
-		s.send(now, "0", b.b, false)
+		s.send(now, "0", b.b)
 	case '2':
 		s.answerResend(now, m)
 	case '3':
@@ -219,11 +223,11 @@ func (s *Session) reject(now Now, m *Message, r *Refusal) {
 	if !r.NoTag {
 		b.String(371, strconv.Itoa(r.Tag))
 	}
-	b.Bytes(372, m.msgType)
+	b.Bytes(372, m.msgType[:min(len(m.msgType), maxRefType)])
 	if s.profile.Version != FIX42 || r.Reason <= lastReason42 {
 		b.Number(373, uint64(r.Reason))
 	}
-	s.send(now, "3", b.b, true)
+	s.sendKept(now, "3", b.b, s.refOf(m))
 }
 
 // business refuses a message by BusinessMessageReject (35=j).
@@ -233,11 +237,26 @@ func (s *Session) business(now Now, m *Message, r *Refusal) {
 	b.reverseRoute(m)
 	b.Number(45, m.seq)
 	b.String(58, text(r.Error()))
-	b.Bytes(372, m.msgType)
-	b.String(379, r.RefID)
+	b.Bytes(372, m.msgType[:min(len(m.msgType), maxRefType)])
+	b.String(379, r.RefID[:min(len(r.RefID), maxRefID)])
 	b.Number(380, uint64(r.Why))
-	s.send(now, "j", b.b, true)
+	s.sendKept(now, "j", b.b, s.refOf(m))
 }
+
+// refOf returns the number of a message if it is the last that was processed, else 0.
+func (s *Session) refOf(m *Message) uint64 {
+	if in, _ := s.store.Next(); m.seq+1 == in {
+		return m.seq
+	}
+	return 0
+}
+
+// A refusal repeats parts of the message; it has to fit a record of the log.
+const (
+	maxRefType = 32
+	maxRefID   = 256
+	maxRoute   = 256
+)
 
 // routes are header fields that an answer has reversed: from, to.
 var routes = [...][2]int{{128, 115}, {129, 116}, {145, 144}, {115, 128}, {116, 129}, {144, 145}}
@@ -246,7 +265,8 @@ var routes = [...][2]int{{128, 115}, {129, 116}, {145, 144}, {115, 128}, {116, 1
 // which the body follows.
 func (b *Body) reverseRoute(m *Message) {
 	for _, r := range routes {
-		b.Bytes(r[0], m.Get(r[1]))
+		v := m.Get(r[1])
+		b.Bytes(r[0], v[:min(len(v), maxRoute)])
 	}
 }
 
@@ -255,13 +275,13 @@ func (s *Session) sendLogout(now Now, why string) {
 	s.logoutBy = now.Mono + int64(s.a.cfg.Limits.LogoutTimeout)
 	b := s.a.body.reset()
 	b.String(58, text(why))
-	s.send(now, "5", b.b, false)
+	s.send(now, "5", b.b)
 }
 
 // fatal ends a session that cannot go on: Logout, and the connection is closed.
 func (s *Session) fatal(now Now, why string) {
+	s.closing = fmt.Errorf("%w: session %s: %s", ErrLogout, s.profile.ID, why)
 	s.sendLogout(now, why)
-	s.end(fmt.Errorf("%w: session %s: %s", ErrLogout, s.profile.ID, why))
 }
 
 // errNoAnswer ends a session whose gaps are not filled.

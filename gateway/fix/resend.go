@@ -41,15 +41,19 @@ const resendRoom = 64 << 10
 func (s *Session) Continue(now Now) {
 	r := &s.resending
 	for r.active && s.link != nil && s.link.out.Buffered() < resendRoom {
-		at, m, ok := s.store.Read(r.next)
-		if !ok || at > r.to {
-			at, ok = r.to+1, false
+		at, m, found := s.store.Read(now, r.next, r.to)
+		if found == FoundLater {
+			return
+		}
+		ok := found == FoundOne
+		if !ok {
+			at = r.to + 1
 		}
 		if at > r.next {
 			s.sendFill(now, r.next, at)
 		}
 		if ok && s.link != nil {
-			s.write(now, &header{msgType: m.Type, seq: at, timeNs: now.Wall, resent: true, origNs: m.TimeNs}, m.Kept)
+			s.write(now, &header{msgType: m.Type, seq: at, timeNs: now.Wall, resent: true, origNs: m.TimeNs}, m.Body)
 			at++
 		}
 		r.next = at

@@ -53,6 +53,8 @@ type Config struct {
 	Authenticate func(s *Session, l *Link, user, password []byte) error
 	// Event is told of what is refused or ends; may be nil.
 	Event func(l *Link, s *Session, err error)
+	// Began and Ended are told of the answer to a link's Logon, and of its end; may be nil.
+	Began, Ended func(l *Link)
 }
 
 // Acceptor has what its links share.
@@ -111,9 +113,15 @@ type Session struct {
 	app     Application
 
 	link      *Link
+	opening   bool  // the Store has not answered Open
+	begun     bool  // the Logon of the link is answered
+	logon     logon // the last one
 	heartBt   int64 // ns
-	sentAt    int64 // Mono of the last message sent,
-	heardAt   int64 // and of the last received
+	sentAt    int64 // Mono of the last message that a number was asked for, or that was sent,
+	heardAt   int64 // of the last received,
+	numbersAt int64 // and of the last number
+	probeBy   int64 // Mono; whether the counterparty is there has to be known; 0: it was not asked
+	closing   error // the link ends with it when the Logout is sent
 	testAt    int64 // Mono of a TestRequest without an answer, 0: none
 	logoutBy  int64 // Mono; a Logout was sent and its answer is awaited; 0: no
 	gap       gap
@@ -136,8 +144,16 @@ func (a *Acceptor) Session(p Profile, store Store, app Application) (*Session, e
 	if p.ApplVer == "" {
 		p.ApplVer = "9"
 	}
-	return &Session{a: a, profile: p, store: store, app: app}, nil
+	s := &Session{a: a, profile: p, store: store, app: app}
+	store.Bind(s)
+	return s, nil
 }
+
+// Store returns the session's store.
+func (s *Session) Store() Store { return s.store }
+
+// Profile returns the session's profile with its defaults.
+func (s *Session) Profile() *Profile { return &s.profile }
 
 // ID returns the session's id.
 func (s *Session) ID() ID { return s.profile.ID }
@@ -147,9 +163,19 @@ func (s *Session) LoggedOn() bool { return s.link != nil }
 
 // Logout ends the connection of the session, if it has one, in order.
 func (s *Session) Logout(now Now, why string) {
-	if s.link != nil && s.logoutBy == 0 {
+	switch {
+	case s.link == nil || s.logoutBy != 0:
+	case s.opening && !s.begun:
+		s.end(fmt.Errorf("%w: %s", ErrLogout, why))
+	default:
 		s.sendLogout(now, why)
 	}
+}
+
+// Lost ends the connection of a session that goes on elsewhere: no Logout is sent, since
+// there is no number for one.
+func (s *Session) Lost(why error) {
+	s.end(fmt.Errorf("%w: session %s: %w", ErrMoved, s.profile.ID, why))
 }
 
 // accurate reports whether a SendingTime is close to the clock.
@@ -158,24 +184,48 @@ func (s *Session) accurate(now Now, ns int64) bool {
 	return max(d, -d) <= int64(s.profile.Accuracy)
 }
 
-// send gives a message its number and sends it, unless there is no connection, or
-// messages are resent: then it follows from the store.
-func (s *Session) send(now Now, msgType string, body []byte, keep bool) {
-	_, n := s.store.Next()
-	m := Sent{TimeNs: now.Wall, Type: msgType}
-	if keep {
-		m.Kept = body
-	}
-	s.store.Sent(m)
-	switch {
-	case s.link == nil:
+// send asks for a number for a message, which sends it.
+func (s *Session) send(now Now, msgType string, body []byte) {
+	s.sentAt = now.Mono
+	s.store.Take(now, Sent{TimeNs: now.Wall, Type: msgType, Body: body})
+}
+
+// sendKept is send for a message that is resent; ref is the number that it refuses, or 0.
+func (s *Session) sendKept(now Now, msgType string, body []byte, ref uint64) {
+	s.sentAt = now.Mono
+	s.store.Take(now, Sent{TimeNs: now.Wall, Type: msgType, Body: body, Kept: true, Ref: ref})
+}
+
+// Numbered sends a message that has its number, unless there is no connection, or messages
+// are resent: then it follows from the store.
+func (s *Session) Numbered(now Now, n uint64, m Sent) {
+	if s.link == nil {
 		return
-	case s.resending.active && msgType != "5":
+	}
+	s.numbersAt = now.Mono
+	if s.resending.active && !asks(m.Type) {
 		s.resending.to = n
 		return
 	}
-	s.write(now, &header{msgType: msgType, seq: n, timeNs: now.Wall}, body)
+	s.write(now, &header{msgType: m.Type, seq: n, timeNs: m.TimeNs}, m.Body)
+	if m.Type == "5" && s.closing != nil {
+		s.end(s.closing)
+	}
 }
+
+// Skipped tells that numbers were given to messages that are not sent: they are gap filled.
+func (s *Session) Skipped(now Now, from, next uint64) {
+	switch {
+	case s.link == nil || from >= next:
+	case s.resending.active:
+		s.resending.to = next - 1
+	default:
+		s.sendFill(now, from, next)
+	}
+}
+
+// asks reports whether a message cannot be replaced by a gap fill: it wants an answer.
+func asks(msgType string) bool { return msgType == "5" || msgType == "2" || msgType == "1" }
 
 // end closes the session's connection, if it has one.
 func (s *Session) end(err error) {
@@ -202,8 +252,8 @@ func (s *Session) write(now Now, h *header, body []byte) {
 	l.out.SetOut(s.a.message(l.out.Out(), &s.profile.ID, h, body))
 	if l.err == nil && s.logoutBy == 0 && l.out.Buffered() > s.a.cfg.Limits.Unsent {
 		err := fmt.Errorf("%w: session %s: %d bytes were not read, allowed: %d", ErrSlow, s.profile.ID, l.out.Buffered(), s.a.cfg.Limits.Unsent)
+		s.closing = err
 		s.sendLogout(now, err.Error())
-		l.end(err)
 	}
 }
 

@@ -292,6 +292,7 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	w := newWorld(t, Profile{}, Config{})
 	w.store = NewMemory(2 << 10)
 	w.session.store = w.store
+	w.store.Bind(w.session)
 	w.logon("")
 	for i := range 100 {
 		w.send("D", w.order(fmt.Sprint("o", i)))

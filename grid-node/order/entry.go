@@ -339,6 +339,9 @@ func PeekClOrdID(b []byte) []byte {
 // Seq of an entry, without decoding the rest.
 func Seq(entry []byte) uint64 { return le.Uint64(entry[8:]) }
 
+// EpochOf returns the epoch of an entry.
+func EpochOf(entry []byte) uint32 { return le.Uint32(entry[24:]) }
+
 // Received returns the wall clock of the primary at receipt, ns since 1970.
 func Received(entry []byte) int64 { return int64(le.Uint64(entry[40:])) }
 

@@ -129,7 +129,7 @@ func (r *Replica) fixCommitted(p *pending, seq uint64) {
 	case pendingFixStep:
 		r.fixStepped(p, entry)
 	default:
-		m := wire.FixAck{Seq: p.requestID, Slot: p.slot, Entry: seq, TimeNs: order.Received(entry)}
+		m := wire.FixAck{Seq: p.requestID, Slot: p.slot, Entry: seq, TimeNs: order.Received(entry), Epoch: order.EpochOf(entry)}
 		switch p.kind {
 		case pendingFixDecided: // its report is made from what the log has, now as after any resend
 			if m.Body = order.Payload(entry); mutant(mutDecidedUnsaid) {

@@ -17,7 +17,7 @@ var fixFrames = []Frame{
 	{Type: TypeFixSubmit, Name: "FixSubmit", From: FromClient, ToReplica: true, Needs: MayGateway, codec: codecOn(DecodeFixSubmit, AppendFixSubmit),
 		Example: &FixSubmit{Seq: 9, Slot: 5, Generation: 2, Attempt: 7, Epoch: 3, Prev: 1, Payload: []byte("8=FIX.4.4\x01")}},
 	{Type: TypeFixAck, Name: "FixAck", From: FromNode, codec: codecOn(DecodeFixAck, AppendFixAck),
-		Example: &FixAck{Seq: 9, Slot: 5, Code: CodeTooLarge, Entry: 17, Number: 2, TimeNs: 1795435380000000000, Body: []byte("why")}},
+		Example: &FixAck{Seq: 9, Slot: 5, Code: CodeTooLarge, Entry: 17, Number: 2, TimeNs: 1795435380000000000, Epoch: 3, Body: []byte("why")}},
 	{Type: TypeFixStep, Name: "FixStep", From: FromClient, ToReplica: true, Needs: MayGateway, codec: codecOn(DecodeFixStep, AppendFixStep),
 		Example: &FixStep{ReqID: 21, Epoch: 3, Records: []FixStepRecord{{Slot: 5, Generation: 2, Attempt: 7, Op: 2, Outs: 1, In: 12, Prev: 9}, {Slot: 6, Generation: 1, Attempt: 1, Op: 3, Outs: 1, In: 4, Prev: 2, Body: []byte("why")}}}},
 	{Type: TypeFixStepped, Name: "FixStepped", From: FromNode, codec: codecOn(DecodeFixStepped, AppendFixStepped),
@@ -193,10 +193,11 @@ type FixAck struct {
 	Entry  uint64 // the sequence number of the entry
 	Number uint64 // MsgSeqNum of the report
 	TimeNs int64  // of the entry
+	Epoch  uint32 // of the entry
 	Body   []byte // of a refusal; of an order the message in the log, if functions changed it
 }
 
-const fixAckFixed = HeaderSize + 40
+const fixAckFixed = HeaderSize + 48
 
 // AppendFixAck appends a FixAck frame.
 func AppendFixAck(dst []byte, p PartitionID, m *FixAck) []byte {
@@ -207,6 +208,7 @@ func AppendFixAck(dst []byte, p PartitionID, m *FixAck) []byte {
 	le.PutUint64(f[24:], m.Entry)
 	le.PutUint64(f[32:], m.Number)
 	le.PutUint64(f[40:], uint64(m.TimeNs))
+	le.PutUint64(f[48:], uint64(m.Epoch))
 	copy(f[fixAckFixed:], m.Body)
 	return dst
 }
@@ -218,10 +220,13 @@ func DecodeFixAck(f []byte, m *FixAck) error {
 	}
 	*m = FixAck{
 		Seq: le.Uint64(f[8:]), Slot: le.Uint32(f[16:]), Code: Code(le.Uint16(f[20:])), Entry: le.Uint64(f[24:]),
-		Number: le.Uint64(f[32:]), TimeNs: int64(le.Uint64(f[40:])), Body: f[fixAckFixed:],
+		Number: le.Uint64(f[32:]), TimeNs: int64(le.Uint64(f[40:])), Epoch: le.Uint32(f[48:]), Body: f[fixAckFixed:],
 	}
-	if len(m.Body) > MaxFixBody {
+	switch {
+	case m.Code != 0 && len(m.Body) > MaxFixBody:
 		return &FrameError{Type: TypeFixAck, Field: "body", Value: uint64(len(m.Body)), Allowed: "at most 4096 bytes"}
+	case len(m.Body) > MaxPayload:
+		return &FrameError{Type: TypeFixAck, Field: "body", Value: uint64(len(m.Body)), Allowed: "at most 65472 bytes"}
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ type Config struct {
 	MaxUnknown int // connections without a logon; the oldest gives way. Default a quarter of MaxConns, at most 1024
 	LogonRate  int // logons a second; more wait. Default 1000
 	Kind       transport.Kind
+	// WakeEnd is called after all input of a wake-up of the loop, and at least every 20 ms; may
+	// be nil.
+	WakeEnd func(now fix.Now)
 	// WriteStall is how long a connection may take nothing of what is sent. Default 10 s.
 	WriteStall time.Duration
 }
@@ -62,6 +65,7 @@ type Server struct {
 	oldest  unknownList
 	logons  bucket
 	stats   Stats
+	ended   []*conn // whose links ended, to close
 }
 
 // conn is a connection.
@@ -100,6 +104,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.MaxUnknown = min(1024, max(1, cfg.MaxConns/4))
 	}
 	s := &Server{cfg: cfg, logons: bucket{rate: int64(cfg.LogonRate)}}
+	cfg.Fix.Began, cfg.Fix.Ended = s.began, s.linkEnded
 	var err error
 	if s.acceptor, err = fix.New(cfg.Fix); err != nil {
 		return nil, err
@@ -200,14 +205,24 @@ func (s *Server) OnFrames(tc *transport.Conn, buf []byte) (int, error) {
 		}
 	}
 	n := c.link.Receive(s.now(), buf)
-	if c.unknown && c.link.Session() != nil {
+	if n < len(buf) && c.link.Busy() {
+		tc.Wait() // until the grid has answered
+	}
+	return n, c.link.Err()
+}
+
+// began counts a logon.
+func (s *Server) began(l *fix.Link) {
+	if c := l.Tag.(*conn); c.unknown {
 		s.stats.Logons++
 		s.stats.Sessions++
 		c.loggedOn = true
 		s.known(c)
 	}
-	return n, c.link.Err()
 }
+
+// linkEnded closes the connection of a link, after its last message.
+func (s *Server) linkEnded(l *fix.Link) { s.ended = append(s.ended, l.Tag.(*conn)) }
 
 // OnClose implements transport.Handler.
 func (s *Server) OnClose(tc *transport.Conn, err error) {
@@ -239,14 +254,20 @@ func (s *Server) OnTick() {
 		c := s.links[s.next]
 		s.next++
 		c.link.Tick(now)
-		if err := c.link.Err(); err != nil {
-			c.CloseAfterFlush(err)
-		}
 	}
 }
 
 // OnWakeEnd implements transport.Handler.
-func (s *Server) OnWakeEnd() {}
+func (s *Server) OnWakeEnd() {
+	if s.cfg.WakeEnd != nil {
+		s.cfg.WakeEnd(s.now())
+	}
+	for i := 0; i < len(s.ended); i++ {
+		s.ended[i].CloseAfterFlush(s.ended[i].link.Err())
+		s.ended[i] = nil
+	}
+	s.ended = s.ended[:0]
+}
 
 // Certificate returns the verified certificate of a link's peer, nil without.
 func Certificate(l *fix.Link) *x509.Certificate {

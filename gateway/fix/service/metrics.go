@@ -42,7 +42,7 @@ type metrics struct {
 func newMetrics() *metrics {
 	m := &metrics{seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "ordergrid_gateway_fix_order_seconds",
-		Help:    "Time from reading a message for the grid to writing what came of it, by fate: accepted, refused, unknown (the session was logged out).",
+		Help:    "Time from reading a message for the grid to writing what came of it, by fate: accepted, refused, unknown (the session ended, since the grid gave no answers).",
 		Buckets: prometheus.ExponentialBuckets(25e-6, 2, 18),
 	}, []string{"fate"})}
 	for i, fate := range fates {

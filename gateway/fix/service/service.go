@@ -33,7 +33,6 @@ type Config struct {
 	MaxConns    int // default 16384
 	LogonRate   int // logons a second; default 1000
 	MaxInFlight int // orders of a session without an answer; default 512
-	Kept        int // bytes of sent messages of a session; default 1 MiB
 
 	// Drain bounds the end: sessions are logged out as their orders are answered, and in the
 	// second half of it all others. Default 10 s.
@@ -48,7 +47,7 @@ func (c *Config) Check() error {
 	for _, v := range []struct {
 		name  string
 		value int
-	}{{"MaxSessions", c.MaxSessions}, {"MaxConns", c.MaxConns}, {"LogonRate", c.LogonRate}, {"MaxInFlight", c.MaxInFlight}, {"Kept", c.Kept}} {
+	}{{"MaxSessions", c.MaxSessions}, {"MaxConns", c.MaxConns}, {"LogonRate", c.LogonRate}, {"MaxInFlight", c.MaxInFlight}} {
 		if v.value < 0 {
 			return fmt.Errorf("FIX: %s is %d, allowed: 1 or more, or 0 for the default", v.name, v.value)
 		}
@@ -104,7 +103,6 @@ func New(cfg Config) (*Service, error) {
 	}
 	cfg.MaxConns = cmp.Or(cfg.MaxConns, 16384)
 	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, cfg.MaxConns)
-	cfg.Kept = cmp.Or(cfg.Kept, 1<<20)
 	cfg.Drain = cmp.Or(cfg.Drain, 10*time.Second)
 	cfg.Reread = cmp.Or(cfg.Reread, 2*time.Second)
 	if cfg.Logger == nil {
@@ -116,7 +114,8 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("sessions: %w", err)
 	}
 	s.server, err = acceptor.New(acceptor.Config{Listen: cfg.Listen, MaxConns: cfg.MaxConns, LogonRate: cfg.LogonRate, TLS: cfg.TLS,
-		Fix: fix.Config{Find: s.find, Authenticate: s.authenticate, Event: s.event}})
+		WakeEnd: func(now fix.Now) { s.desk.Wake(now) },
+		Fix:     fix.Config{Find: s.find, Authenticate: s.authenticate, Event: s.event}})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +157,7 @@ func (s *Service) authenticate(f *fix.Session, l *fix.Link, user, password []byt
 	switch n := s.server.Stats().Sessions; {
 	case s.draining.Load():
 		return &fix.LogonError{Reason: logonStopping, Err: fmt.Errorf("session %s: this gateway stops; log on again, at another one", f.ID())}
-	case n >= s.cfg.MaxSessions:
+	case n >= s.cfg.MaxSessions && !f.LoggedOn():
 		return &fix.LogonError{Reason: logonFull, Err: fmt.Errorf("session %s: %d sessions are logged on, allowed: %d", f.ID(), n, s.cfg.MaxSessions)}
 	}
 	return nil
@@ -177,6 +176,7 @@ func (s *Service) event(l *fix.Link, f *fix.Session, err error) {
 
 // Run serves until ctx ends; then sessions are logged out.
 func (s *Service) Run(ctx context.Context) error {
+	defer s.desk.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Run() }()
 	for _, a := range s.Addrs() {

@@ -237,7 +237,7 @@ func refusedLogons(t *testing.T, g *testgrid.Grid) {
 	d.until("each is in status", func(s *service.Status) bool { return len(s.Refused) == 5 })
 	for _, r := range d.status().Refused {
 		want, known := map[fix.LogonReason][2]string{
-			"Credentials": {"FIX.4.4:A->GRID", "tags 553 (Username) and 554"}, "UnknownSession": {"", `"STRANGER"`}, "Timeout": {"", "no Logon in 5s"},
+			"Credentials": {"FIX.4.4:A->GRID", "tags 553 (Username) and 554"}, "UnknownSession": {"", `"STRANGER"`}, "Garbled": {"", "allowed: a Logon"},
 			"InUse": {"FIX.4.4:A->GRID", "has a connection"}, "Full": {"FIX.4.4:B->GRID", "1 sessions are logged on, allowed: 1"},
 		}[r.Reason]
 		if !known || r.Count != 1 || r.Session != want[0] || !strings.Contains(r.Text, want[1]) || strings.Contains(r.Text, "right") {

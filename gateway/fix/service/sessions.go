@@ -67,13 +67,13 @@ func (s *Service) adopt(now fix.Now) error {
 			k.Logout(now, "the settings of this session have changed")
 			delete(want, id)
 		case !is:
-			delete(s.sessions, id) // its numbers go with it
+			delete(s.sessions, id)
 		}
 	}
 	for id, p := range want {
 		k := s.sessions[id]
 		if k == nil {
-			k = &kept{store: fix.NewMemory(s.cfg.Kept)}
+			k = &kept{store: s.desk.Store(id)}
 		}
 		f, err := s.server.Session(p, k.store, s.desk)
 		if err != nil {

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/downstream"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/gateway/fix/roster"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/internal/ports"
+)
+
+// two are two gateways with the same sessions before a grid.
+type two struct {
+	t     *testing.T
+	args  []string
+	addrs [2]string
+	runs  [2]*downstream.Sink
+}
+
+func startTwo(t *testing.T, g *testgrid.Grid, names ...string) *two {
+	t.Helper()
+	dir := t.TempDir()
+	var list []roster.Entry
+	for _, name := range names {
+		list = append(list, roster.Entry{Version: "FIX.4.4", SenderCompID: name, TargetCompID: "GRID", Username: "user", PasswordFile: "password"})
+	}
+	file, err := json.Marshal(map[string][]roster.Entry{"sessions": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"password": "right\n", "sessions.json": string(file)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &two{t: t, args: []string{"--sessions", filepath.Join(dir, "sessions.json"), "--fix-insecure-plain", "--http", "", "--endpoint", strings.Join(g.Endpoints, ","), "--log-level", "debug"}}
+	for i := range w.addrs {
+		w.addrs[i] = ports.ForTest(t)
+		w.start(i)
+	}
+	return w
+}
+
+func (w *two) start(i int) {
+	w.runs[i] = downstream.Run(w.t, "order-gateway", append([]string{"--listen", w.addrs[i]}, w.args...)...)
+}
+
+// Gateways and primaries are killed under orders. No order is lost or twice in the grid, each
+// has one report under one number, numbers go on, and every report is made again as it was
+// sent first.
+func TestSessionsOverKilledGateways(t *testing.T) {
+	g := testgrid.Run(t)
+	c := downstream.Dial(t, g)
+	names := []string{"P", "Q", "R"}
+	w := startTwo(t, g, names...)
+	var parties []*party
+	for i, name := range names {
+		parties = append(parties, newParty(t, 1, name, w.addrs[i%2], w.addrs[1-i%2]))
+	}
+	for _, p := range parties {
+		waitFor(t, p.name+" to log on", p.isOn)
+	}
+	const orders = 600
+	killed := 0
+	for n := range orders {
+		for _, p := range parties {
+			p.order(fmt.Sprintf("%s-%d", p.name, n))
+		}
+		switch n {
+		case orders / 5, 2 * orders / 5, 3 * orders / 5: // the gateway that has the sessions
+			for _, p := range parties {
+				waitFor(t, p.name+" to log on", p.isOn)
+			}
+			w.runs[killed%2].Kill()
+			w.start(killed % 2)
+			killed++
+		case 4 * orders / 5:
+			downstream.KillPrimary(t, c, g, 0)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for _, p := range parties {
+		waitFor(t, fmt.Sprintf("all reports of %s: %d", p.name, p.answered()), func() bool { return p.answered() == orders })
+		for id, types := range p.reports {
+			if len(types) != 1 || types[0] != "0" {
+				t.Errorf("the reports of %s are %q, expected one of type 0", id, types)
+			}
+		}
+		p.askAll()
+		p.mu.Lock()
+		t.Logf("%s: %d logons, %d numbers received, %d compared with what was resent; from the end of a connection to the next Logon: %v", p.name, p.logons, p.in-1, p.again, p.gaps)
+		if p.logons <= killed-1 {
+			t.Errorf("%s logged on %d times, expected gateways to be killed under it %d times", p.name, p.logons, killed-1)
+		}
+		p.mu.Unlock()
+	}
+	inGrid := map[string]int{}
+	for _, part := range c.Table() {
+		if _, err := c.ReadLog(t.Context(), part.ID, "", 1, func(e client.LogEntry) error {
+			if e.Kind == order.KindOrder {
+				inGrid[string(order.ClOrdID(e.Bytes))]++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range parties {
+		for n := range orders {
+			if id := fmt.Sprintf("%s-%d", p.name, n); inGrid[id] != 1 {
+				t.Errorf("order %s is %d times in the grid, expected once", id, inGrid[id])
+			}
+		}
+	}
+}
+
+// A second connection of a session at another gateway is refused while the first one
+// answers, and goes on with its numbers when that has left.
+func TestSecondConnection(t *testing.T) {
+	g := testgrid.Run(t)
+	w := startTwo(t, g, "P")
+	first := newParty(t, 1, "P", w.addrs[0])
+	waitFor(t, "P to log on", first.isOn)
+	second := newParty(t, 1000, "P", w.addrs[1])
+	waitFor(t, "the second connection to be refused", func() bool { second.mu.Lock(); defer second.mu.Unlock(); return second.tries > 1 })
+	first.order("o1")
+	waitFor(t, "a report", func() bool { return first.answered() == 1 })
+	if second.isOn() || !first.isOn() {
+		t.Error("a second connection logged on while the first one answers")
+	}
+	first.mu.Lock()
+	first.ended = true
+	_ = first.c.Close()
+	first.mu.Unlock()
+	waitFor(t, "the second connection to log on", second.isOn)
+	second.order("o2")
+	waitFor(t, "the report of its order, and that of the first again", func() bool { return second.answered() == 2 })
+}

@@ -1,0 +1,191 @@
+package desk
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+var le = binary.LittleEndian
+
+// form is the number of the functions in this file. A generation of a session keeps the one
+// it began with: what was sent in it is made again byte by byte. A change of what they make
+// is a new form beside this one.
+const form = 1
+
+// Refusals are records of the log. Their first two bytes say who made them.
+const (
+	refusedByGrid    = 1  // u16 1, u16 code, u32 tag, u64 detail, u16 length of the text, the text, the begin of the message
+	refusedByGateway = 2  // u16 2, u16 length of MsgType, MsgType, the fields of the report
+	gridRefusalHead  = 18 // bytes before the text
+)
+
+// place is an entry of the log.
+type place struct {
+	partition wire.PartitionID
+	seq       uint64
+	epoch     uint32
+	timeNs    int64
+}
+
+// former makes reports of entries, and of nothing else.
+type former struct {
+	m    fix.Message
+	body fix.Body
+	id   []byte
+	exec []byte
+}
+
+// order makes the report of an order that is in the log: of one as New, of a cancel or
+// replace as pending, since it is not executed here. Its fields are valid until the next call.
+func (x *former) order(v fix.Version, at place, payload []byte) fix.Sent {
+	x.m.Parse(payload, v)
+	r, _ := x.read(at)
+	state := byte('0')
+	switch typeOf(&x.m) {
+	case 'F':
+		state = '6'
+	case 'G':
+		state = 'E'
+	}
+	r.OrderID = strconv.AppendUint(append(x.id, '@'), uint64(at.epoch), 10)
+	x.id = r.OrderID[:0]
+	r.ExecType, r.OrdStatus, r.LeavesQty = state, state, r.OrderQty
+	x.body.Reset()
+	x.body.Report(v, &r)
+	return fix.Sent{TimeNs: at.timeNs, Type: "8", Body: x.body.Fields(), Kept: true}
+}
+
+// read returns what reports have of the message, its place, and the message's own kind.
+func (x *former) read(at place) (r fix.ExecutionReport, i fix.Instruction) {
+	i = x.m.Instruction()
+	t := x.m.Terms()
+	x.id = strconv.AppendUint(append(at.partition.AppendText(x.id[:0]), '/'), at.seq, 10)
+	x.exec = append(append(x.exec[:0], x.id...), ".1"...)
+	return fix.ExecutionReport{
+		ReportedOrder: fix.ReportedOrder{ClOrdID: i.ClOrdID, OrigClOrdID: x.m.Get(41), Account: i.Account, Symbol: i.Symbol, Side: i.Side},
+		ExecID:        x.exec, OrderQty: t.OrderQty, Price: t.Price, OrdType: t.OrdType, TimeInForce: t.TimeInForce, TransactNs: at.timeNs,
+	}, i
+}
+
+func typeOf(m *fix.Message) byte {
+	if t := m.Type(); len(t) == 1 {
+		return t[0]
+	}
+	return 0
+}
+
+// refusal makes the message of a refusal record.
+func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
+	switch {
+	case len(record) >= 4 && le.Uint16(record) == refusedByGateway && 4+int(le.Uint16(record[2:])) <= len(record):
+		n := 4 + int(le.Uint16(record[2:]))
+		return fix.Sent{TimeNs: at.timeNs, Type: msgTypeOf(record[4:n]), Body: record[n:], Kept: true}
+	case len(record) >= gridRefusalHead && le.Uint16(record) == refusedByGrid && gridRefusalHead+int(le.Uint16(record[16:])) <= len(record):
+		n := gridRefusalHead + int(le.Uint16(record[16:]))
+		return x.refused(v, at, wire.Code(le.Uint16(record[2:])), le.Uint64(record[8:]), string(record[gridRefusalHead:n]), record[n:])
+	}
+	return x.refused(v, at, 0, 0, "", nil) // of a release that knows more kinds; there is none
+}
+
+// msgTypeOf returns the MsgType of a refusal without making a string.
+func msgTypeOf(b []byte) string {
+	switch string(b) {
+	case "3":
+		return "3"
+	case "j":
+		return "j"
+	case "8":
+		return "8"
+	case "9":
+		return "9"
+	}
+	return string(b)
+}
+
+// OrdRejReason (103) and CxlRejReason (102).
+const (
+	rejectOther     = "99"
+	rejectOther42   = "0" // Broker option: FIX 4.2 has no "other"
+	rejectDuplicate = "6"
+	cancelOption    = '2' // broker option
+)
+
+// refused makes the report of an order that the grid refuses for good.
+func (x *former) refused(v fix.Version, at place, code wire.Code, detail uint64, text string, message []byte) fix.Sent {
+	x.m.Parse(message, v)
+	r, i := x.read(at)
+	x.body.Reset()
+	if kind := typeOf(&x.m); kind == 'F' || kind == 'G' {
+		x.body.CancelReject(&fix.CancelReject{
+			ReportedOrder: fix.ReportedOrder{ClOrdID: i.ClOrdID, OrigClOrdID: r.OrigClOrdID, Account: i.Account},
+			OrdStatus:     '8', ToReplace: kind == 'G', Reason: cancelOption, Text: text, TransactNs: at.timeNs,
+		})
+		return fix.Sent{TimeNs: at.timeNs, Type: "9", Body: x.body.Fields(), Kept: true}
+	}
+	r.OrderID, r.ExecType, r.OrdStatus, r.Text = []byte("NONE"), '8', '8', text
+	switch {
+	case code == wire.CodeDuplicateClOrdID:
+		r.RejectCode = rejectDuplicate
+	case code == wire.CodeFunctionRefused && known103(v, detail):
+		r.RejectCode = strconv.FormatUint(detail, 10)
+	case v == fix.FIX42:
+		r.RejectCode = rejectOther42
+	default:
+		r.RejectCode = rejectOther
+	}
+	x.body.Report(v, &r)
+	return fix.Sent{TimeNs: at.timeNs, Type: "8", Body: x.body.Fields(), Kept: true}
+}
+
+// known103 reports whether a version has an OrdRejReason.
+func known103(v fix.Version, reason uint64) bool {
+	switch v {
+	case fix.FIX42:
+		return reason <= 8
+	case fix.FIX44:
+		return reason <= 15 || reason == 99
+	}
+	return reason <= 99
+}
+
+// entry makes the report of an entry again: of an order, or of the record of a session.
+func (x *former) entry(v fix.Version, p wire.PartitionID, slot uint32, entry []byte) (m fix.Sent, ref uint64, ok bool) {
+	var e order.Entry
+	entry, err := order.DecodeEntry(entry, &e)
+	if err != nil {
+		return m, 0, false
+	}
+	at := place{partition: p, seq: e.Seq, epoch: e.Epoch, timeNs: e.TimeNs}
+	if e.Kind == order.KindOrder {
+		return x.order(v, at, order.Payload(entry)), e.ClientSeq, true
+	}
+	if e.Kind != order.KindFix {
+		return m, 0, false
+	}
+	for rest := order.Payload(entry); len(rest) > 0; {
+		var r order.FixRecord
+		if rest = order.NextFix(rest, &r); r.Slot == slot && r.Op == order.FixRefusal {
+			return x.refusal(v, at, r.Body), r.In - 1, true
+		}
+	}
+	return m, 0, false
+}
+
+// appendGatewayRefusal appends the body of a refusal by the gateway.
+func appendGatewayRefusal(dst []byte, m *fix.Sent) []byte {
+	dst = le.AppendUint16(le.AppendUint16(dst, refusedByGateway), uint16(len(m.Type)))
+	return append(append(dst, m.Type...), m.Body...)
+}
+
+// appendGridRefusal appends the body of a refusal as the grid makes it.
+func appendGridRefusal(dst []byte, m *wire.Reject, message []byte) []byte {
+	text := m.Text[:min(len(m.Text), 512)]
+	dst = le.AppendUint16(le.AppendUint16(dst, refusedByGrid), uint16(m.Code))
+	dst = le.AppendUint64(le.AppendUint32(dst, m.Tag), m.Detail)
+	dst = append(le.AppendUint16(dst, uint16(len(text))), text...)
+	return append(dst, message[:min(len(message), order.MaxFixBody-len(dst))]...)
+}
