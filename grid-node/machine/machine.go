@@ -17,6 +17,7 @@ import (
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/region"
 )
 
 var le = binary.LittleEndian
@@ -27,7 +28,10 @@ type Machine struct {
 	Cursors  Cursors
 	Orders   Orders
 	Fix      Fix
-	Books    *Books // nil in a partition that stores orders and does not match
+	Books    *Books        // nil in a partition that stores orders and does not match
+	Regions  *region.State // nil before the first entry of kind region
+
+	regionsAt uint32 // slots before those of the regions, in the snapshot that is being restored
 }
 
 // Begin sets the state before the first entry after base, without anything from before.
@@ -60,6 +64,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		return m.Sessions.check(e)
 	case order.KindFix:
 		return m.Fix.check(e, payload)
+	case order.KindRegion:
+		return m.checkRegion(e, payload)
 	case order.KindSessionOpen:
 		if e.Session >= MaxSessions {
 			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, MaxSessions)
@@ -81,6 +87,13 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	if m.Books != nil {
 		m.Books.apply(e, payload, lineage)
 	}
+	if e.Kind == order.KindRegion {
+		m.applyRegion(e, payload)
+		return
+	}
+	if m.Regions != nil && e.Kind == order.KindSessionOpen {
+		m.Regions.Opened(e.Session)
+	}
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
 		m.Fix.apply(e, payload, lineage)
 		return
@@ -90,5 +103,5 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 
 // Clone returns a deep copy.
 func (m *Machine) Clone() Machine {
-	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone()}
+	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone(), Regions: m.Regions.Clone()}
 }

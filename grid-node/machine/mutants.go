@@ -23,5 +23,6 @@ const (
 	mutOldClOrdID
 	mutRestingUnsnapshotted
 	mutOwnerKept
+	mutRegionsUnsnapshotted
 	mutants
 )

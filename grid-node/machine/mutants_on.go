@@ -39,6 +39,8 @@ var mutantList = [mutants]Mutant{
 	mutOldClOrdID:           {"old-clordid", "an order that was replaced is not found by its new ClOrdID", "machine ^TestReplaceMovesClOrdID$"},
 	mutRestingUnsnapshotted: {"resting-unsnapshotted", "a learner forgets under which ClOrdIDs orders rest", "machine ^TestBooksSnapshot$"},
 	mutOwnerKept:            {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
+
+	mutRegionsUnsnapshotted: {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
 }
 
 // Mutants lists the variants.

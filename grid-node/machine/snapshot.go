@@ -16,7 +16,7 @@ const snapshotPart = 64 << 10
 
 // SnapshotSlots is how many slots a snapshot has.
 func (m *Machine) SnapshotSlots() int {
-	return len(m.Fix.slots) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+	return m.regionsFrom() + m.regionSlots()
 }
 
 // AppendSnapshot appends the part of the state that begins with slot from: 0 first, then
@@ -27,7 +27,11 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 	}
 	fix := uint32(len(m.Fix.slots))
 	sessions := fix + uint32(len(m.Sessions.slots))
-	for next = from; int(next) < m.SnapshotSlots() && (next == from || len(dst) < snapshotPart); next++ {
+	if regions := uint32(m.regionsFrom()); from >= regions && m.Regions != nil {
+		part, n := m.Regions.AppendSlots(dst, int(from-regions), snapshotPart)
+		return part, regions + uint32(n)
+	}
+	for next = from; int(next) < m.regionsFrom() && (next == from || len(dst) < snapshotPart); next++ {
 		switch {
 		case next < fix:
 			dst = m.Fix.slots[next].appendTo(dst)
@@ -50,6 +54,9 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 	}
 	for slot := from; slot < next && d.err == nil; slot++ {
 		switch {
+		case m.Regions != nil && slot >= m.regionsAt:
+			d.regions(m, next)
+			return d.err
 		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
 		case m.Books == nil || slot < m.Fix.expected+m.Books.sessions():
@@ -72,6 +79,9 @@ func (m *Machine) Restored() *SnapshotError {
 	if err := m.Books.restored(); err != nil {
 		return err
 	}
+	if err := m.restoredRegions(); err != nil {
+		return err
+	}
 	m.Fix.expected = 0
 	if mutant(mutFixRestoreless) {
 		m.Fix = Fix{}
@@ -83,10 +93,16 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
 	dst = le.AppendUint64(dst, m.Orders.Lineage)
 	counts := uint64(len(m.Orders.epochs)) | uint64(len(m.Cursors.Readers))<<32 | uint64(len(m.Fix.slots))<<40
+	if m.Regions != nil {
+		counts |= hasRegions
+	}
 	if m.Books == nil {
 		dst = le.AppendUint64(dst, counts)
 	} else {
 		dst = le.AppendUint64(le.AppendUint64(dst, counts|hasBooks), uint64(len(m.Sessions.slots)))
+	}
+	if m.Regions != nil {
+		dst = le.AppendUint64(dst, uint64(m.regionsFrom()))
 	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
@@ -176,7 +192,8 @@ func (d *decoder) head(m *Machine) {
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
 	d.booksHead(m, n&hasBooks != 0)
-	n &^= hasBooks
+	d.regionsHead(m, n&hasRegions != 0)
+	n &^= hasBooks | hasRegions
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")

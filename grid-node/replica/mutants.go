@@ -147,5 +147,11 @@ const (
 	mutDecidedOnBackup
 	mutDecidedUnsaid
 	mutExecuteUndecided
+	mutRegionRetried
+	mutRegionGetEarly
+	mutRegionConditionEarly
+	mutRegionNothingReceived
+	mutBaseRegionless
+	mutExpiredByClock
 	mutants
 )

@@ -23,6 +23,9 @@ type peer struct {
 	differs    bool   // its state differs, and it is removed for that
 	digested   uint64 // entry of the last one sent to it
 	knowsFix   bool   // it announced that it knows entries of FIX sessions
+
+	knowsRegions bool // it announced that it knows entries of regions
+
 	full       bool   // it announced that only its memory reserve is left
 	fullAt     int64  // when
 	inSyncAt   int64  // when this primary had it in sync first
@@ -148,6 +151,7 @@ func (r *Replica) acknowledged(m *wire.PrepareAck) error {
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	p.knowsFix = p.knowsFix || m.Flags&wire.FlagFix != 0
+	p.knowsRegions = p.knowsRegions || m.Flags&wire.FlagRegions != 0
 	r.arbiterProved(p, m.Flags)
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono

@@ -25,6 +25,8 @@ const (
 	// FlagReachesArbiter on PrepareAck: the sender has just read the present configuration
 	// from the arbiter.
 	FlagReachesArbiter uint8 = 64
+	// FlagRegions on PrepareAck: the sender knows entries of regions.
+	FlagRegions uint8 = 32
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )
