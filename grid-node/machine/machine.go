@@ -17,6 +17,7 @@ import (
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/region"
 )
 
 var le = binary.LittleEndian
@@ -27,11 +28,14 @@ type Machine struct {
 	Cursors  Cursors
 	Orders   Orders
 	Fix      Fix
-	Books    *Books // nil in a partition that stores orders and does not match
+	Books    *Books        // nil in a partition that stores orders and does not match
+	Regions  *region.State // nil before the first entry of kind region
 	// Functions is nil in a partition whose log has none.
 	Functions *Functions
 	code      Code
 	skip      bool // for mutants
+
+	regionsAt uint32 // slots before those of the regions, in the snapshot that is being restored
 }
 
 // Begin sets the state before the first entry after base, without anything from before.
@@ -66,6 +70,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		return m.Sessions.check(e)
 	case order.KindFix:
 		return m.Fix.check(e, payload)
+	case order.KindRegion:
+		return m.checkRegion(e, payload)
 	case order.KindSessionOpen:
 		if e.Session >= MaxSessions {
 			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, MaxSessions)
@@ -93,6 +99,13 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	if e.Kind == order.KindFunctions {
 		m.applyFunctions(e, payload)
 	}
+	if e.Kind == order.KindRegion {
+		m.applyRegion(e, payload)
+		return
+	}
+	if m.Regions != nil && e.Kind == order.KindSessionOpen {
+		m.Regions.Opened(e.Session)
+	}
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
 		m.Fix.apply(e, payload, lineage)
 		return
@@ -104,6 +117,6 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 func (m *Machine) Clone() Machine {
 	return Machine{
 		Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone(),
-		Functions: m.Functions.clone(), code: m.code,
+		Functions: m.Functions.clone(), code: m.code, Regions: m.Regions.Clone(),
 	}
 }

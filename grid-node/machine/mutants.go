@@ -27,5 +27,6 @@ const (
 	mutFunctionsCloneFresh
 	mutFunctionsStateless
 	mutFunctionsChainless
+	mutRegionsUnsnapshotted
 	mutants
 )

@@ -42,8 +42,8 @@ var mutantList = [mutants]Mutant{
 	mutFunctionsCloneFresh:  {"functions-clone-fresh", "the live state of a learner has functions without what they remember", ""},
 	mutFunctionsStateless:   {"functions-stateless", "a learner forgets what functions remember", ""},
 	mutFunctionsChainless:   {"functions-chainless", "a learner forgets the hash of the records", ""},
-
-	mutOwnerKept: {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
+	mutOwnerKept:            {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
+	mutRegionsUnsnapshotted: {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
 }
 
 // Mutants lists the variants.

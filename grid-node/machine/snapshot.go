@@ -16,7 +16,7 @@ const snapshotPart = 64 << 10
 
 // SnapshotSlots is how many slots a snapshot has.
 func (m *Machine) SnapshotSlots() int {
-	return len(m.Fix.slots) + int(functionsSlots(uint64(len(m.Functions.text())))) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+	return m.regionsFrom() + m.regionSlots()
 }
 
 // AppendSnapshot appends the part of the state that begins with slot from: 0 first, then
@@ -28,7 +28,11 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 	fix, text := uint32(len(m.Fix.slots)), m.Functions.text()
 	functions := fix + functionsSlots(uint64(len(text)))
 	sessions := functions + uint32(len(m.Sessions.slots))
-	slots := uint32(m.SnapshotSlots())
+	slots := uint32(m.regionsFrom())
+	if from >= slots && m.Regions != nil {
+		part, n := m.Regions.AppendSlots(dst, int(from-slots), snapshotPart)
+		return part, slots + uint32(n)
+	}
 	for next = from; next < slots && (next == from || len(dst) < snapshotPart); next++ {
 		switch {
 		case next < fix:
@@ -55,6 +59,9 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 	}
 	for slot := from; slot < next && d.err == nil; slot++ {
 		switch {
+		case m.Regions != nil && slot >= m.regionsAt:
+			d.regions(m, next)
+			return d.err
 		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
 		case slot < m.Fix.expected+m.functionsSlots():
@@ -82,6 +89,9 @@ func (m *Machine) Restored() *SnapshotError {
 	if err := m.Functions.restored(); err != nil {
 		return err
 	}
+	if err := m.restoredRegions(); err != nil {
+		return err
+	}
 	m.Fix.expected = 0
 	if mutant(mutFixRestoreless) {
 		m.Fix = Fix{}
@@ -99,11 +109,17 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	if m.Functions != nil {
 		counts |= hasFunctions
 	}
+	if m.Regions != nil {
+		counts |= hasRegions
+	}
 	if dst = le.AppendUint64(dst, counts); m.Books != nil {
 		dst = le.AppendUint64(dst, uint64(len(m.Sessions.slots)))
 	}
 	if m.Functions != nil {
 		dst = le.AppendUint64(dst, uint64(len(m.Functions.text())))
+	}
+	if m.Regions != nil {
+		dst = le.AppendUint64(dst, uint64(m.regionsFrom()))
 	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
@@ -194,7 +210,8 @@ func (d *decoder) head(m *Machine) {
 	n := d.u64("nEpochs")
 	d.booksHead(m, n&hasBooks != 0)
 	d.functionsHead(m, n&hasFunctions != 0)
-	n &^= hasBooks | hasFunctions
+	d.regionsHead(m, n&hasRegions != 0)
+	n &^= hasBooks | hasFunctions | hasRegions
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")

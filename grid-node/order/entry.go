@@ -27,6 +27,8 @@ const (
 	KindExecute  Kind = 8  // payload: an Instruction, then the FIX message verbatim
 	KindMarket   Kind = 9  // payload: a Market
 	KindContinue Kind = 10 // what is pending in the books goes on; no payload
+
+	KindRegion Kind = 14 // payload: a RegionOp
 )
 
 // String returns the word that the file sink prints.
@@ -54,6 +56,8 @@ func (k Kind) String() string {
 		return "continue"
 	case KindFunctions:
 		return "functions"
+	case KindRegion:
+		return "region"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -216,8 +220,8 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && e.Kind != KindFunctions && (e.Kind < KindFix || e.Kind > KindMarket) {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 12 functions"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && e.Kind != KindFunctions && (e.Kind < KindFix || e.Kind > KindMarket) && e.Kind != KindRegion {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 12 functions, 14 region"}
 	}
 	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
@@ -233,6 +237,11 @@ func (e *Entry) check(b []byte) error {
 	}
 	if e.Kind == KindFix {
 		if err := checkFix(e.Seq, b[HeaderSize:e.Size]); err != nil {
+			return err
+		}
+	}
+	if e.Kind == KindRegion {
+		if err := e.checkRegion(b[HeaderSize:e.Size]); err != nil {
 			return err
 		}
 	}

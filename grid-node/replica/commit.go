@@ -36,6 +36,8 @@ func (r *Replica) advance() {
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
 		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixStep:
 			r.fixCommitted(&p, seq)
+		case pendingRegion:
+			r.regionCommitted(&p, seq)
 		}
 	}
 	if r.execs != nil {
@@ -84,12 +86,15 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
 		case pendingFixStep:
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
+		case pendingRegion:
+			r.notPrimary(p.conn, wire.TypeRegionApply, p.requestID, p.slot)
 		}
 	}
 	r.primary.pend.clear()
 	for _, q := range []*readQueue{&r.primary.reads, &r.primary.waits} {
 		for !q.empty() {
 			rd := q.pop()
+			r.forget(&rd)
 			r.notPrimary(rd.conn, rd.frameType(), rd.reqID, rd.slot)
 		}
 	}

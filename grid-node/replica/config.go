@@ -181,6 +181,7 @@ func (r *Replica) becomePrimary(before Role) {
 		p.pend.clear()
 		r.seats.forget()
 		r.fix.forget()
+		r.regions.specsFor = 0
 		if mutant(mutDedupeForgotten) {
 			r.live.Sessions.ForgetReplies()
 		}

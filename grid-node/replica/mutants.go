@@ -152,5 +152,11 @@ const (
 	mutFunctionsOwnClock
 	mutFunctionsPrimaryOnly
 	mutFunctionsCommitted
+	mutRegionRetried
+	mutRegionGetEarly
+	mutRegionConditionEarly
+	mutRegionNothingReceived
+	mutBaseRegionless
+	mutExpiredByClock
 	mutants
 )

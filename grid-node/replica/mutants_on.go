@@ -171,6 +171,13 @@ var mutantList = [mutants]Mutant{
 	mutDecidedUnsaid:    {"decided-unsaid", "a gateway is not told what functions made of an order, and reports it otherwise than a resend does"},
 	mutDecidedOnBackup:  {"decided-on-backup", "a backup decides on an order that its primary has decided on"},
 
+	mutRegionRetried:         {"region-retried", "a put of a region that is sent again is applied again"},
+	mutRegionGetEarly:        {"region-get-early", "a read of a region is answered with a value that is not committed"},
+	mutRegionConditionEarly:  {"region-condition-early", "a condition is answered to have failed on a value that is not committed"},
+	mutRegionNothingReceived: {"region-reply-dropped", "the value that was taken is forgotten before its session has it"},
+	mutBaseRegionless:        {"base-regionless", "what is freed leaves the values of regions behind: a learner gets none of them"},
+	mutExpiredByClock:        {"expired-by-clock", "each copy has values expire by its own clock, not by that of the entries"},
+
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }
 

@@ -75,6 +75,8 @@ type Options struct {
 	Removed []string
 	// Execution makes the partition match; nil: it stores orders.
 	Execution *Execution
+	// Regions are the keyed objects of the partition; nil: those that its log has.
+	Regions *Regions
 	// CapacityAdvice is appended to a rejection for lack of memory: what can be done about
 	// it; it may be empty.
 	CapacityAdvice string
@@ -184,6 +186,11 @@ func (o *Options) fill() error {
 	}
 	if t := &o.Retention; t.FreeDownstream && (t.Low < 0 || t.High <= t.Low || t.Critical < t.High) {
 		return fmt.Errorf("replica %s: retention frees from %d down to %d bytes and is critical at %d, allowed: low < high <= critical", o.Partition, t.High, t.Low, t.Critical)
+	}
+	if o.Regions != nil {
+		if err := o.Regions.Check(); err != nil {
+			return fmt.Errorf("replica %s: %w", o.Partition, err)
+		}
 	}
 	if o.Execution != nil {
 		x := *o.Execution

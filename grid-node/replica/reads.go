@@ -29,6 +29,8 @@ const (
 	readOrder readKind = iota
 	readSession
 	readFixSession
+	readRegion    // an answer about a region, which is kept at place seq; commit is the type of the request
+	readCondition // a RegionApply whose condition does not hold; seq is the version of the value
 	readDuplicate // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
 )
 
@@ -40,6 +42,10 @@ func (rd *read) frameType() wire.Type {
 		return wire.TypeFixOpen
 	case readDuplicate:
 		return wire.TypeSubmit
+	case readRegion:
+		return wire.Type(rd.commit)
+	case readCondition:
+		return wire.TypeRegionApply
 	}
 	return wire.TypeGet
 }
@@ -101,6 +107,7 @@ func (r *Replica) confirm(rd read) {
 	}
 	q := &r.primary.reads
 	if q.full() || !q.empty() && q.bytes+int(rd.size) > r.opt.Limits.PendingReadBytes {
+		r.forget(&rd)
 		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeOverloaded, 0, uint64(len(q.ring)), "too many reads wait for confirmation; retry, slower")
 		return
 	}
@@ -139,6 +146,7 @@ func (r *Replica) confirmReads() {
 func (r *Replica) waitForCommit(rd *read) {
 	q := &r.primary.waits
 	if q.full() {
+		r.forget(rd)
 		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeOverloaded, 0, uint64(len(q.ring)), "too many requests wait for an entry to be committed; retry, slower")
 		return
 	}
@@ -190,6 +198,13 @@ func (r *Replica) echoed() uint64 {
 
 func (r *Replica) answer(rd *read) {
 	switch rd.kind {
+	case readRegion:
+		r.count.ReadsConfirmed++
+		r.sendRegion(rd.conn, r.dropAnswer(uint32(rd.seq)))
+		return
+	case readCondition:
+		r.reject(rd.conn, wire.TypeRegionApply, rd.reqID, rd.slot, wire.CodeConditionFailed, 0, rd.seq, "the value is not the one required, or there is none")
+		return
 	case readDuplicate:
 		r.rejectDuplicate(rd.conn, rd.reqID, rd.slot, rd.seq)
 		return

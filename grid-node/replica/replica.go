@@ -66,11 +66,12 @@ type Replica struct {
 	stopping bool     // EventStop was received
 	drained  bool
 
-	preferredPod string   // that should be primary, "" if unknown
-	acceptLoss   uint64   // epoch whose loss was accepted, 0 if none
-	reassert     string   // change id declared the true one, "" if none
-	regressed    *Config  // the arbiter's record, when it is older than cfg
-	site                  // of a standby
+	preferredPod string  // that should be primary, "" if unknown
+	acceptLoss   uint64  // epoch whose loss was accepted, 0 if none
+	reassert     string  // change id declared the true one, "" if none
+	regressed    *Config // the arbiter's record, when it is older than cfg
+	site                 // of a standby
+	regions      regionState
 	execs        *execLog // nil in a partition that stores orders and does not match
 	execution             // of one that matches
 	functions    functionsState
@@ -143,6 +144,7 @@ func New(o Options) (*Replica, error) {
 	r.beginExecution()
 	r.run(&r.live)
 	r.run(&r.base)
+	r.regions.asks = wire.TypeSubmit
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
@@ -247,6 +249,14 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.readRecords(ev.Conn, ev.Frame)
 	case wire.TypeReadExecutions:
 		err = r.readExecutions(ev.Conn, ev.Frame)
+	case wire.TypeRegionApply:
+		err = r.regionApply(ev.Conn, ev.Frame)
+	case wire.TypeRegionGet:
+		err = r.regionGet(ev.Conn, ev.Frame)
+	case wire.TypeRegionScan:
+		err = r.regionScan(ev.Conn, ev.Frame)
+	case wire.TypeRegionList:
+		err = r.regionList(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -317,6 +327,9 @@ func (r *Replica) flush() {
 		}
 		if r.opt.Functions != nil {
 			r.logFunctions()
+		}
+		if r.opt.Regions != nil || r.live.Regions != nil {
+			r.logRegions()
 		}
 		r.advance() // a solo primary commits here
 		r.finishHandOver()

@@ -90,6 +90,10 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 	switch verdict, seq := r.live.Sessions.Admit(s, m.ClientSeq, seat.expected); verdict {
 	case machine.Applied:
 		r.count.Duplicates++
+		if r.regions.asks == wire.TypeRegionApply {
+			r.regionAgain(conn, m, seq)
+			return false
+		}
 		if seq > r.commit { // prepared: answered when it commits, to the last requester
 			r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingSubmit})
 			return false
@@ -116,7 +120,7 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 	last, _ := r.store.Last()
 	l := &r.opt.Limits
-	if r.parking() && r.park(conn, m.ClientSeq, m.Slot, wire.TypeSubmit) {
+	if r.parking() && r.park(conn, m.ClientSeq, m.Slot, r.regions.asks) {
 		return false
 	}
 	switch {
@@ -142,7 +146,7 @@ func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.acks() && p.full {
 			full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}
-			r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, fmt.Sprintf("the copy on %s is at its memory limit; here %d of %d bytes are used", p.Pod(), full.Used, full.Limit))
+			r.rejectCapacity(conn, r.regions.asks, m.ClientSeq, m.Slot, &full, fmt.Sprintf("the copy on %s is at its memory limit; here %d of %d bytes are used", p.Pod(), full.Used, full.Limit))
 			return false
 		}
 	}
@@ -204,5 +208,5 @@ func (r *Replica) rejectAppend(conn uint64, t wire.Type, id uint64, slot uint32,
 }
 
 func (r *Replica) rejectSubmit(conn uint64, m *wire.Submit, code wire.Code, detail uint64, text string) {
-	r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, code, 0, detail, text)
+	r.reject(conn, r.regions.asks, m.ClientSeq, m.Slot, code, 0, detail, text)
 }

@@ -91,7 +91,7 @@ func (r *Replica) freeSome() {
 			r.broken("an entry that is to be freed cannot be read: " + err.Error())
 			return
 		}
-		if !mutant(mutFreeUnapplied) || !e.Kind.IsOrder() {
+		if (!mutant(mutFreeUnapplied) || !e.Kind.IsOrder()) && (!mutant(mutBaseRegionless) || e.Kind != order.KindRegion) {
 			r.base.Apply(&e, order.Payload(entry))
 		}
 		if r.execs != nil && !r.freedExecution(seq) {

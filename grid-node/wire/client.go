@@ -171,6 +171,11 @@ const AckSize = HeaderSize + 48
 // AppendAck appends an Ack frame.
 func AppendAck(dst []byte, p PartitionID, m *Ack) []byte {
 	dst, f := begin(dst, TypeAck, 0, p, AckSize)
+	putAck(f, m)
+	return dst
+}
+
+func putAck(f []byte, m *Ack) {
 	_ = f[AckSize-1]
 	le.PutUint64(f[8:], m.ClientSeq)
 	le.PutUint64(f[16:], m.Seq)
@@ -179,7 +184,6 @@ func AppendAck(dst []byte, p PartitionID, m *Ack) []byte {
 	f[36], f[37], f[38], f[39] = m.Copies, m.Flags, 0, 0
 	le.PutUint64(f[40:], m.Hash)
 	le.PutUint64(f[48:], uint64(m.Lineage))
-	return dst
 }
 
 // DecodeAck decodes an Ack frame.
@@ -187,13 +191,17 @@ func DecodeAck(f []byte, m *Ack) error {
 	if err := open(f, TypeAck, AckSize, true); err != nil {
 		return err
 	}
+	m.get(f)
+	return nil
+}
+
+func (m *Ack) get(f []byte) {
 	m.ClientSeq = le.Uint64(f[8:])
 	m.Seq = le.Uint64(f[16:])
 	m.Epoch = le.Uint64(f[24:])
 	m.Slot = le.Uint32(f[32:])
 	m.Copies, m.Flags = f[36], f[37]
 	m.Hash, m.Lineage = le.Uint64(f[40:]), le.Uint32(f[48:])
-	return nil
 }
 
 // Reject reports that a request was not executed, and why.

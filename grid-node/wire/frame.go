@@ -31,6 +31,8 @@ const (
 	// FlagOtherFunctions on PrepareAck: the sender was given other functions than those
 	// that its log has in force.
 	FlagOtherFunctions uint8 = 2
+	// FlagRegions on PrepareAck: the sender knows entries of regions.
+	FlagRegions uint8 = 32
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )

@@ -1,0 +1,84 @@
+package machine
+
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/region"
+)
+
+// The part regions: keyed objects, see grid-node/region. A partition without them has none
+// until its log does, so its snapshot and digest have the bytes of before.
+
+// hasRegions in the counts of the head is set for a partition with regions. Releases that
+// do not know it refuse the head.
+const hasRegions = 1 << 61
+
+// checkRegion rejects an entry of kind region that no primary makes.
+func (m *Machine) checkRegion(e *order.Entry, payload []byte) error {
+	o, regions := order.RegionOf(payload), m.Regions
+	if regions == nil {
+		regions = region.New()
+	}
+	if err := regions.Check(e, &o); err != nil {
+		return err
+	}
+	if e.ClientSeq == 0 {
+		return nil
+	}
+	return m.Sessions.check(e)
+}
+
+// applyRegion applies an entry to the regions, and to the session that it is of.
+func (m *Machine) applyRegion(e *order.Entry, payload []byte) {
+	o := order.RegionOf(payload)
+	if m.Regions == nil {
+		m.Regions = region.New()
+	}
+	if e.ClientSeq != 0 {
+		m.Sessions.put(e.Session, e.ClientSeq, e.Seq)
+	}
+	m.Regions.Apply(e, &o)
+}
+
+// regionsFrom returns how many slots of a snapshot come before those of the regions.
+func (m *Machine) regionsFrom() int {
+	return len(m.Fix.slots) + int(functionsSlots(uint64(len(m.Functions.text())))) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+}
+
+func (m *Machine) regionSlots() int {
+	if m.Regions == nil {
+		return 0
+	}
+	return m.Regions.Slots()
+}
+
+// regionsHead reads what the head says of regions.
+func (d *decoder) regionsHead(m *Machine, has bool) {
+	if m.Regions, m.regionsAt = nil, 0; !has {
+		return
+	}
+	at := d.u64("regionsFrom")
+	if at > 1<<30 {
+		d.fail("regionsFrom", at, "0..2^30")
+	}
+	m.Regions, m.regionsAt = region.NewRestore(), uint32(at)
+}
+
+// regions reads the slots of the regions, which are the rest of a part.
+func (d *decoder) regions(m *Machine, next uint32) {
+	if err := m.Regions.Restore(d.b, int(next-m.regionsAt), d.base); err != nil {
+		d.fail(err.Field, err.Value, err.Allowed)
+	}
+	d.b = nil
+}
+
+// restoredRegions ends the restore of the regions.
+func (m *Machine) restoredRegions() *SnapshotError {
+	if err := m.Regions.Restored(); err != nil {
+		return &SnapshotError{Field: err.Field, Value: err.Value, Allowed: err.Allowed}
+	}
+	m.regionsAt = 0
+	if mutant(mutRegionsUnsnapshotted) {
+		m.Regions = nil
+	}
+	return nil
+}

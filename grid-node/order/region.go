@@ -1,0 +1,127 @@
+package order
+
+// RegionKind is what an entry of kind region does.
+type RegionKind uint8
+
+// Operations of kind region. Those from RegionPut on are of a client's session.
+const (
+	RegionConfig RegionKind = 1 // the bytes that all regions of the partition may take, and the seed of their trees: value u64, u64
+	RegionDefine RegionKind = 2 // a region, or another bound of one: key is the name, value u64 bytes, u64 nanoseconds that a value lives by itself
+	RegionTick   RegionKind = 3 // what has expired by the time of the entry goes
+	RegionPut    RegionKind = 4
+	RegionPatch  RegionKind = 5 // Value is written over the bytes from Offset on
+	RegionRemove RegionKind = 6
+	RegionTake   RegionKind = 7 // removes, and keeps the value as the session's reply
+	RegionClear  RegionKind = 8
+)
+
+var regionKinds = [...]string{RegionConfig: "config", RegionDefine: "define", RegionTick: "tick", RegionPut: "put", RegionPatch: "patch",
+	RegionRemove: "remove", RegionTake: "take", RegionClear: "clear"}
+
+// String returns the word that tools print.
+func (k RegionKind) String() string {
+	if int(k) < len(regionKinds) && regionKinds[k] != "" {
+		return regionKinds[k]
+	}
+	return "unknown"
+}
+
+// Bounds of regions.
+const (
+	// RegionOpSize is the size of the fixed part of the payload of an entry of kind region.
+	// Key and value follow.
+	RegionOpSize = 32
+	// MaxRegionPair is the maximum size of a key and its value together, in bytes.
+	MaxRegionPair = MaxPayload - RegionOpSize
+	// MaxRegions is how many regions a partition may have.
+	MaxRegions = 64
+	// MaxRegionName is the maximum length of a region's name, in bytes: lowercase letters,
+	// digits and underscores, and a letter first, so that SQL needs no quotes.
+	MaxRegionName = 48
+)
+
+// IsRegionName reports whether a region may have this name.
+func IsRegionName[T string | []byte](name T) bool {
+	for i := range len(name) {
+		c := name[i]
+		if letter := c >= 'a' && c <= 'z'; !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return len(name) > 0 && len(name) <= MaxRegionName
+}
+
+// RegionOp is the payload of an entry of kind region.
+//
+//	off size field            off size field
+//	 0  u8   op               16  u64  received
+//	 1  u8   0                24  u16  bytes of the key
+//	 2  u16  region           26  u48  0
+//	 4  u32  offset           32  key, value
+//	 8  i64  expireNs
+type RegionOp struct {
+	Op       RegionKind
+	Region   uint16 // as RegionDefine numbers them, from 0
+	Offset   uint32 // of RegionPatch
+	ExpireNs int64  // of RegionPut: unix nanoseconds by which the value is gone, 0: never
+	Received uint64 // the client has the answers to the session's numbers up to this one
+	Key      []byte
+	Value    []byte
+}
+
+// Append appends the payload.
+func (o *RegionOp) Append(dst []byte) []byte {
+	dst = append(dst, byte(o.Op), 0)
+	dst = le.AppendUint16(dst, o.Region)
+	dst = le.AppendUint32(dst, o.Offset)
+	dst = le.AppendUint64(dst, uint64(o.ExpireNs))
+	dst = le.AppendUint64(dst, o.Received)
+	dst = le.AppendUint64(dst, uint64(uint16(len(o.Key))))
+	return append(append(dst, o.Key...), o.Value...)
+}
+
+// RegionOf reads the payload of an entry of kind region that DecodeEntry accepted. Key and
+// value are parts of it.
+func RegionOf(payload []byte) RegionOp {
+	_ = payload[RegionOpSize-1]
+	n := RegionOpSize + int(le.Uint16(payload[24:]))
+	return RegionOp{
+		Op: RegionKind(payload[0]), Region: le.Uint16(payload[2:]), Offset: le.Uint32(payload[4:]),
+		ExpireNs: int64(le.Uint64(payload[8:])), Received: le.Uint64(payload[16:]),
+		Key: payload[RegionOpSize:n:n], Value: payload[n:],
+	}
+}
+
+// checkRegion checks the payload of an entry of kind region: what does not depend on the
+// state.
+func (e *Entry) checkRegion(b []byte) error {
+	fail := func(field string, v uint64, allowed string) error {
+		return &EntryError{Seq: e.Seq, Field: field, Value: v, Allowed: allowed}
+	}
+	if len(b) < RegionOpSize || RegionOpSize+int(le.Uint16(b[24:])) > len(b) {
+		return fail("size", uint64(e.Size), "96 and a key and a value for a region entry")
+	}
+	o := RegionOf(b)
+	fixed := o.Op == RegionConfig || o.Op == RegionDefine
+	switch session := o.Op >= RegionPut; {
+	case o.Op < RegionConfig || o.Op > RegionClear:
+		return fail("op", uint64(o.Op), "1 config, 2 define, 3 tick, 4 put, 5 patch, 6 remove, 7 take, 8 clear")
+	case b[1] != 0 || le.Uint64(b[24:])>>16 != 0:
+		return fail("reserved", uint64(b[1])|le.Uint64(b[24:])>>16, "0")
+	case session != (e.ClientSeq != 0):
+		return fail("clientSeq", e.ClientSeq, "1 or more from put on, 0 for what the partition does by itself")
+	case o.Region >= MaxRegions:
+		return fail("region", uint64(o.Region), "0..63")
+	case o.ExpireNs < 0 || o.ExpireNs != 0 && o.Op != RegionPut:
+		return fail("expireNs", uint64(o.ExpireNs), "0 or more, of a put")
+	case o.Offset != 0 && o.Op != RegionPatch || int64(o.Offset) > MaxRegionPair:
+		return fail("offset", uint64(o.Offset), "0..65440, of a patch")
+	case (len(o.Key) > 0) != (session && o.Op != RegionClear || o.Op == RegionDefine):
+		return fail("key", uint64(len(o.Key)), "one byte or more of a put, patch, remove, take or define, none otherwise")
+	case fixed && len(o.Value) != 16 || !fixed && len(o.Value) > 0 && o.Op != RegionPut && o.Op != RegionPatch:
+		return fail("value", uint64(len(o.Value)), "that of a put or patch, 16 bytes of a config or define, none otherwise")
+	case o.Op == RegionDefine && !IsRegionName(o.Key):
+		return fail("key", uint64(len(o.Key)), "a name of 1 to 48 lowercase letters, digits and underscores, a letter first")
+	}
+	return nil
+}

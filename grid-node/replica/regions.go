@@ -1,0 +1,261 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/region"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Regions, see docs/adr/0065: keyed objects in the partition's machine. A change is an entry
+// of the session that asks for it, so it is applied once like an order; what it requires of
+// the present value is decided before it is an entry. This file has the changes, regionread.go
+// the reads.
+
+// Regions are the regions of a partition. All members need the same.
+type Regions struct {
+	Bytes   int64 // that all of them may take, in whole blocks of region.BlockSize; the log has it twice, before and behind what is freed
+	Regions []RegionSpec
+}
+
+// RegionSpec is a region. One that the configuration no longer has keeps its entries.
+type RegionSpec struct {
+	Name     string
+	MaxBytes int64 // 0: as all together
+	LifeNs   int64 // how long a value lives whose put names no time; 0: for ever
+}
+
+// Check reports what of the regions is invalid.
+func (x *Regions) Check() error {
+	if x.Bytes < region.BlockSize || x.Bytes > region.MostBytes || len(x.Regions) > order.MaxRegions {
+		return fmt.Errorf("regions: bytes is %d, of %d regions, allowed: %d..%d, of at most %d", x.Bytes, len(x.Regions), region.BlockSize, int64(region.MostBytes), order.MaxRegions)
+	}
+	for i := range x.Regions {
+		s := &x.Regions[i]
+		if !order.IsRegionName(s.Name) || slices.ContainsFunc(x.Regions[:i], func(o RegionSpec) bool { return o.Name == s.Name }) {
+			return fmt.Errorf("regions: name is %.60q, allowed: 1 to 48 lowercase letters, digits and underscores, a letter first, each once", s.Name)
+		}
+		if s.MaxBytes < 0 || s.LifeNs < 0 {
+			return fmt.Errorf("regions: %s: maxBytes is %d, life %d ns, allowed: 0 or more", s.Name, s.MaxBytes, s.LifeNs)
+		}
+	}
+	return nil
+}
+
+// regionState is what a replica has of regions beside the log's.
+type regionState struct {
+	asks     wire.Type // of the request at hand: Submit or RegionApply
+	op       []byte    // scratch: a payload
+	value    []byte    // scratch
+	answers  [][]byte  // frames that wait for the round that confirms them
+	idle     []uint32  // free places of those
+	specsFor int       // specs that are in the log as they should be
+}
+
+// knowRegions reports whether every replica knows entries of regions. Once there is one, all
+// that hold it do.
+func (r *Replica) knowRegions() bool {
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; !p.knowsRegions && !r.gone(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// regionsDue reports whether this primary has an entry to make for the regions.
+func (r *Replica) regionsDue() bool {
+	if r.role != RolePrimary || r.live.Regions == nil && r.opt.Regions == nil {
+		return false
+	}
+	s := r.live.Regions
+	if s == nil || r.opt.Regions != nil && (s.Limit() != uint64(r.opt.Regions.Bytes) || r.regions.specsFor < len(r.opt.Regions.Regions)) {
+		return s != nil || r.knowRegions()
+	}
+	next := s.NextExpiry()
+	return next != 0 && next <= r.now.Wall || s.Busy()
+}
+
+// logRegions appends what the partition does by itself, as a primary: the bounds and the
+// regions of its options, and what has expired.
+func (r *Replica) logRegions() {
+	for n := 0; n <= order.MaxRegions && r.regionsDue() && r.mayLogExecution(); n++ {
+		o, more := r.nextRegionOp()
+		e := order.Entry{Kind: order.KindRegion}
+		r.regions.op = o.Append(r.regions.op[:0])
+		if o.Op == 0 || r.append(&e, r.regions.op, 0, pending{}) != nil || !more {
+			return // a full store: later
+		}
+	}
+}
+
+// nextRegionOp returns what is due, and whether more may be.
+func (r *Replica) nextRegionOp() (o order.RegionOp, more bool) {
+	s, x := r.live.Regions, r.opt.Regions
+	if x != nil {
+		if s == nil || s.Limit() != uint64(x.Bytes) {
+			seed := r.self.Boot * 0x9e3779b97f4a7c15
+			if s != nil {
+				seed = s.Seed()
+			}
+			return order.RegionOp{Op: order.RegionConfig, Value: le.AppendUint64(le.AppendUint64(nil, uint64(x.Bytes)), seed)}, true
+		}
+		for ; r.regions.specsFor < len(x.Regions); r.regions.specsFor++ {
+			spec := &x.Regions[r.regions.specsFor]
+			at, known := s.Find([]byte(spec.Name))
+			if known && s.Regions()[at].MaxBytes == uint64(spec.MaxBytes) && s.Regions()[at].LifeNs == spec.LifeNs {
+				continue
+			}
+			if !known {
+				if at = uint16(len(s.Regions())); at == order.MaxRegions {
+					continue
+				}
+			}
+			return order.RegionOp{Op: order.RegionDefine, Region: at, Key: []byte(spec.Name), Value: le.AppendUint64(le.AppendUint64(nil, uint64(spec.MaxBytes)), uint64(spec.LifeNs))}, true
+		}
+	}
+	if next := s.NextExpiry(); next != 0 && next <= r.now.Wall || s.Busy() {
+		return order.RegionOp{Op: order.RegionTick}, false
+	}
+	return order.RegionOp{}, false
+}
+
+// regionApply handles a change of a region: the same session check as that of an order, then
+// what the change requires, then the log.
+func (r *Replica) regionApply(conn uint64, frame []byte) error {
+	var m wire.RegionApply
+	if err := wire.DecodeRegionApply(frame, &m); err != nil {
+		return err
+	}
+	const t = wire.TypeRegionApply
+	r.regions.asks = t
+	defer func() { r.regions.asks = wire.TypeSubmit }()
+	if !r.serves(m.Epoch) {
+		r.notPrimary(conn, t, m.ClientSeq, m.Slot)
+		return nil
+	}
+	if r.refusesClients(conn, t, m.ClientSeq, m.Slot) {
+		return nil
+	}
+	sub := wire.Submit{Epoch: m.Epoch, Slot: m.Slot, Generation: m.Generation, ClientSeq: m.ClientSeq}
+	s := r.live.Sessions.Find(m.Slot, m.Generation)
+	if s == nil {
+		r.rejectSubmit(conn, &sub, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
+		return nil
+	}
+	seat := r.seats.at(m.Slot)
+	if seat.conn != conn {
+		r.rejectSubmit(conn, &sub, wire.CodeSessionMoved, seat.attempt, "the session is not open on this connection; open it again with a higher attempt")
+		return nil
+	}
+	if r.regionRetried(&m) || r.admitSession(conn, &sub, s, seat) && r.admitLoad(conn, &sub) {
+		r.acceptRegion(conn, &m, &sub)
+	}
+	return nil
+}
+
+// regionRetried is for a mutant: it reports whether a retry is applied again.
+func (r *Replica) regionRetried(m *wire.RegionApply) bool {
+	s := r.live.Sessions.Find(m.Slot, m.Generation)
+	return mutant(mutRegionRetried) && m.ClientSeq <= s.Last && r.live.Sessions.Applied(s, m.ClientSeq) != 0 && m.Op == wire.RegionPut
+}
+
+// acceptRegion decides on a change and appends it to the log.
+func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submit) {
+	s := r.live.Regions
+	at, known := uint16(0), false
+	if s != nil {
+		at, known = s.Find(m.Region)
+	}
+	switch {
+	case !known && r.regionsDue():
+		r.rejectSubmit(conn, sub, wire.CodeOverloaded, 0, "the regions of the partition are being defined; retry")
+		return
+	case !known:
+		r.rejectSubmit(conn, sub, wire.CodeRegionUnknown, 0, fmt.Sprintf("region is %.60q, allowed: one of the grid's regions", m.Region))
+		return
+	case len(m.Key)+len(m.Value) > order.MaxRegionPair:
+		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, "key and value together are longer than the limit")
+		return
+	}
+	o := order.RegionOp{Op: order.RegionKind(m.Op), Region: at, Offset: m.Offset, Received: m.Received, Key: m.Key, Value: m.Value}
+	if mutant(mutRegionNothingReceived) {
+		o.Received = m.ClientSeq
+	}
+	if o.Op == order.RegionPut {
+		o.ExpireNs = r.expiryOf(s, s.Regions()[at].LifeNs, m.LifeNs)
+	}
+	verdict, version := s.Admit(r.now.Wall, &o, region.Condition(m.If), m.Version)
+	switch verdict {
+	case region.Failed:
+		// What it failed on may be lost with this primary: it is committed first.
+		need := version
+		if version == 0 {
+			need = s.Last()
+		}
+		if mutant(mutRegionConditionEarly) {
+			need = 0
+		}
+		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readCondition, seq: version, need: need})
+		return
+	case region.Invalid:
+		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, "the patch begins behind the end of the value, or makes it longer than the limit")
+		return
+	case region.Full:
+		reg := s.Regions()[at]
+		r.sendReject(conn, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: wire.CodeCapacity, ForType: r.regions.asks, Detail: s.Used(), Limit: s.Limit()},
+			fmt.Sprintf("region %s has %d bytes in %d entries, of %d (0: no bound of its own), all regions %d of %d: remove entries, or raise the bound", reg.Name, reg.Blocks*region.BlockSize, reg.Entries, reg.MaxBytes, s.Used(), s.Limit()))
+		return
+	}
+	r.regions.op = o.Append(r.regions.op[:0])
+	e := order.Entry{Kind: order.KindRegion, Session: m.Slot, ClientSeq: m.ClientSeq}
+	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingRegion}); err != nil {
+		r.rejectAppend(conn, r.regions.asks, m.ClientSeq, m.Slot, err)
+	}
+}
+
+// expiryOf returns when a value that is put now is gone.
+func (r *Replica) expiryOf(s *region.State, own, asked int64) int64 {
+	life := asked
+	if asked == 0 {
+		life = own
+	}
+	if life <= 0 {
+		return 0
+	}
+	now := max(s.Now(), r.now.Wall)
+	if now > 1<<63-1-life {
+		return 0
+	}
+	return now + life
+}
+
+// regionCommitted answers a RegionApply whose entry is committed.
+func (r *Replica) regionCommitted(p *pending, seq uint64) {
+	r.count.Acks++
+	r.regionApplied(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: r.copies()})
+}
+
+// regionAgain answers the retry of an applied RegionApply.
+func (r *Replica) regionAgain(conn uint64, m *wire.Submit, seq uint64) {
+	if seq > r.commit {
+		r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingRegion})
+		return
+	}
+	r.regionApplied(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
+}
+
+// regionApplied answers a RegionApply with the entry that it became.
+func (r *Replica) regionApplied(conn uint64, ack *wire.Ack) {
+	ack.Hash, ack.Lineage = r.store.HashAt(ack.Seq), uint32(r.cfg.Lineage)
+	m := wire.RegionApplied{Ack: *ack}
+	value, taken := r.live.Regions.Taken(r.regions.value[:0], ack.Slot, ack.ClientSeq)
+	if r.regions.value = value; taken {
+		m.Value, m.Flags = value, m.Flags|wire.RegionHasValue
+	}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendRegionApplied(r.out.buf, r.part, &m)
+	r.out.reply(conn, off, nil)
+}
