@@ -20,7 +20,7 @@ const DigestForm = 1
 // FIX sessions are added, so a partition without one has the digest that releases without
 // them compute.
 func (m *Machine) Digest() uint64 {
-	return m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) + m.Fix.sum + m.Books.digest()
+	return m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) + m.Fix.sum + m.Books.digest() + m.Guard.digest()
 }
 
 // Recount computes Digest from the whole state, for tests of the sums.
@@ -35,7 +35,7 @@ func (m *Machine) Recount() uint64 {
 	for i := range m.Cursors.Readers {
 		readers += m.Cursors.Readers[i].sum()
 	}
-	return m.digest(sessions, orders, readers) + m.Fix.recount() + m.Books.recount()
+	return m.digest(sessions, orders, readers) + m.Fix.recount() + m.Books.recount() + m.Guard.recount()
 }
 
 func (x *Fix) recount() (sum uint64) {

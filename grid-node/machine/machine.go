@@ -28,6 +28,7 @@ type Machine struct {
 	Orders   Orders
 	Fix      Fix
 	Books    *Books // nil in a partition that stores orders and does not match
+	Guard    *Guard // nil in a partition without limits
 }
 
 // Begin sets the state before the first entry after base, without anything from before.
@@ -53,6 +54,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		if m.Books == nil {
 			return unmatched(e)
 		}
+	case order.KindGuard:
+		return m.Guard.check(m, e, payload)
 	case order.KindOrder:
 		if e.Flags&order.FlagFix != 0 {
 			return m.Fix.check(e, payload)
@@ -78,8 +81,14 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	lineage := m.Orders.Lineage
 	m.Orders.apply(e, payload)
 	m.Cursors.apply(e, payload)
+	if m.Guard != nil || e.Kind == order.KindGuard {
+		m.guard(e, payload)
+	}
 	if m.Books != nil {
 		m.Books.apply(e, payload, lineage)
+		if m.Guard != nil && len(m.Books.out) > 0 {
+			m.Guard.executed(m.Books, e)
+		}
 	}
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
 		m.Fix.apply(e, payload, lineage)
@@ -88,7 +97,27 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	m.Sessions.apply(e, payload)
 }
 
+// guard applies the next entry to the limits.
+func (m *Machine) guard(e *order.Entry, payload []byte) {
+	if m.Guard == nil {
+		orders, seed := 0, uint64(0)
+		if b := m.Books; b != nil {
+			orders, seed = b.config.Orders+1, b.config.Seed
+		}
+		m.Guard = newGuard(orders, seed)
+	}
+	m.Guard.slots = m.Guard.slots[:0]
+	switch e.Kind {
+	case order.KindOrder, order.KindExecute:
+		m.entered(e, payload)
+	case order.KindSessionOpen:
+		m.Guard.opened(e.Session, [2]uint64{le.Uint64(payload), le.Uint64(payload[8:])})
+	case order.KindGuard:
+		m.Guard.apply(e, payload)
+	}
+}
+
 // Clone returns a deep copy.
 func (m *Machine) Clone() Machine {
-	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone()}
+	return Machine{Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone(), Guard: m.Guard.clone()}
 }

@@ -23,5 +23,7 @@ const (
 	mutOldClOrdID
 	mutRestingUnsnapshotted
 	mutOwnerKept
+	mutKillUnsnapshotted
+	mutCountersUnsnapshotted
 	mutants
 )

@@ -8,7 +8,7 @@ import (
 )
 
 // The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
-// a record per slot of a FIX session, then one per session slot. Without FIX sessions it has
+// a record per slot of a FIX session, then the limits, then one per session slot. Without FIX sessions it has
 // the bytes that releases without them write.
 
 // snapshotPart is the approximate size of a part in bytes: one session may exceed it.
@@ -16,7 +16,7 @@ const snapshotPart = 64 << 10
 
 // SnapshotSlots is how many slots a snapshot has.
 func (m *Machine) SnapshotSlots() int {
-	return len(m.Fix.slots) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+	return len(m.Fix.slots) + m.Guard.snapshotSlots() + len(m.Sessions.slots) + m.Books.snapshotSlots()
 }
 
 // AppendSnapshot appends the part of the state that begins with slot from: 0 first, then
@@ -26,13 +26,16 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 		dst = m.appendHead(dst)
 	}
 	fix := uint32(len(m.Fix.slots))
-	sessions := fix + uint32(len(m.Sessions.slots))
-	for next = from; int(next) < m.SnapshotSlots() && (next == from || len(dst) < snapshotPart); next++ {
+	guard := fix + uint32(m.Guard.snapshotSlots())
+	sessions, all := guard+uint32(len(m.Sessions.slots)), m.SnapshotSlots()
+	for next = from; int(next) < all && (next == from || len(dst) < snapshotPart); next++ {
 		switch {
 		case next < fix:
 			dst = m.Fix.slots[next].appendTo(dst)
+		case next < guard: // each ends its part
+			return m.Guard.appendSlot(dst, int(next-fix)), next + 1
 		case next < sessions:
-			dst = m.Sessions.slots[next-fix].appendTo(dst, m.Sessions.window)
+			dst = m.Sessions.slots[next-guard].appendTo(dst, m.Sessions.window)
 		default: // each ends its part
 			return m.Books.appendSlot(dst, int(next-sessions)), next + 1
 		}
@@ -52,10 +55,12 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 		switch {
 		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
-		case m.Books == nil || slot < m.Fix.expected+m.Books.sessions():
-			d.session(&m.Sessions, slot-m.Fix.expected)
+		case slot < m.Fix.expected+m.Guard.expected():
+			d.guard(m, slot-m.Fix.expected, slot+1 == next)
+		case m.Books == nil || slot < m.Fix.expected+m.Guard.expected()+m.Books.sessions():
+			d.session(&m.Sessions, slot-m.Fix.expected-m.Guard.expected())
 		default:
-			d.books(m.Books, slot-m.Fix.expected-m.Books.sessions(), slot+1 == next)
+			d.books(m.Books, slot-m.Fix.expected-m.Guard.expected()-m.Books.sessions(), slot+1 == next)
 		}
 	}
 	if len(d.b) != 0 {
@@ -72,6 +77,9 @@ func (m *Machine) Restored() *SnapshotError {
 	if err := m.Books.restored(); err != nil {
 		return err
 	}
+	if err := m.Guard.restored(); err != nil {
+		return err
+	}
 	m.Fix.expected = 0
 	if mutant(mutFixRestoreless) {
 		m.Fix = Fix{}
@@ -83,10 +91,16 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	dst = le.AppendUint64(dst, m.Cursors.Sink.To)
 	dst = le.AppendUint64(dst, m.Orders.Lineage)
 	counts := uint64(len(m.Orders.epochs)) | uint64(len(m.Cursors.Readers))<<32 | uint64(len(m.Fix.slots))<<40
+	if m.Guard != nil {
+		counts |= hasGuard
+	}
 	if m.Books == nil {
 		dst = le.AppendUint64(dst, counts)
 	} else {
 		dst = le.AppendUint64(le.AppendUint64(dst, counts|hasBooks), uint64(len(m.Sessions.slots)))
+	}
+	if m.Guard != nil {
+		dst = le.AppendUint64(dst, uint64(m.Guard.snapshotSlots()))
 	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
@@ -176,7 +190,8 @@ func (d *decoder) head(m *Machine) {
 	m.Orders.Lineage = d.u64("lineage")
 	n := d.u64("nEpochs")
 	d.booksHead(m, n&hasBooks != 0)
-	n &^= hasBooks
+	d.guardHead(m, n&hasGuard != 0)
+	n &^= hasBooks | hasGuard
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")
