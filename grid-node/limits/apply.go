@@ -13,6 +13,8 @@ func (l *Limits) Apply(op *Op) Reason {
 		if why = l.judgeEnter(op, l.now, &v); why == None {
 			l.enter(op, &v)
 		}
+	case Amend:
+		why = l.judgeEnter(op, l.now, &v)
 	case Replace:
 		why = l.judgeReplace(op, l.now, &v)
 	case Cancel:
@@ -37,6 +39,9 @@ func (l *Limits) Apply(op *Op) Reason {
 func (l *Limits) enter(op *Op, v *verdict) {
 	if v.r.DuplicateWindow != 0 {
 		l.remember(op, v.r.DuplicateWindow)
+	}
+	if op.Unkept {
+		return
 	}
 	o := order{id: op.ID, charge: v.charge, limit: v.limit, leaves: op.Qty, party: op.Party, symbol: op.Symbol, side: op.Side}
 	l.add(&o)
@@ -105,6 +110,7 @@ func (l *Limits) repeat(p *Party) Reason {
 	if r.Repeats == 0 || a.profile != 0 {
 		return None
 	}
+	l.note(itemAlgorithm, p.Algorithm)
 	if a.count == 0 || r.RepeatWindow != 0 && l.now >= later(a.start, r.RepeatWindow) {
 		a.start, a.count = l.now, 0
 	}

@@ -58,12 +58,16 @@ func (l *Limits) define(c *Change) Reason {
 			return BadChange
 		}
 		y.multiplier, y.reference = c.Multiplier, c.Price
+		l.note(itemSymbol, c.N)
 	case c.Kind == SetSession && c.N != 0 && int(c.N) < len(l.sessions) && l.hasProfile(c.Profile):
 		l.sessions[c.N] = session{profile: c.Profile, at: l.now, level: uint64(l.profiles[c.Profile].Burst) * second}
+		l.note(itemSession, c.N)
 	case c.Kind == SetClient && c.N != 0 && int(c.N) < len(l.clients) && l.hasProfile(c.Profile):
 		l.clients[c.N].profile = c.Profile
+		l.note(itemClient, c.N)
 	case c.Kind == SetParty && c.N != 0 && int(c.N) < len(l.parties) && l.parties[c.N] == Party{} && l.validParty(&c.Party):
 		l.parties[c.N] = c.Party
+		l.note(itemParty, c.N)
 	default:
 		return BadChange
 	}
@@ -92,6 +96,7 @@ func (l *Limits) changeCredit(c *Change) Reason {
 		return BadChange
 	}
 	k := &l.clients[c.N]
+	l.note(itemClient, c.N)
 	if c.Kind == SetCredit {
 		k.here += c.Amount - k.limit
 		k.limit = c.Amount

@@ -18,7 +18,7 @@ func (l *Limits) Check(op *Op) Reason {
 	var v verdict
 	now := max(l.now, op.Time)
 	switch op.Kind {
-	case Enter:
+	case Enter, Amend:
 		return l.judgeEnter(op, now, &v)
 	case Replace:
 		return l.judgeReplace(op, now, &v)
@@ -99,10 +99,14 @@ func (l *Limits) judgeEnter(op *Op, now int64, v *verdict) Reason {
 	}
 	need, why := l.judgeSize(op, op.Side, v)
 	switch {
-	case why != None:
+	case why != None || op.Kind == Amend:
 		return why
 	case v.r.DuplicateWindow != 0 && l.duplicate(op, now):
 		return Duplicate
+	case op.Unkept && v.r.DuplicateWindow != 0 && !l.roomy(now):
+		return Full
+	case op.Unkept:
+		return None
 	}
 	if why := l.judgeCredit(v.p.Client, need); why != None {
 		return why

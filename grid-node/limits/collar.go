@@ -1,6 +1,9 @@
 package limits
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // price sets the limit of an order, and what a unit of it is charged, and checks the
 // collars. A stop is compared with its trigger.
@@ -14,6 +17,13 @@ func (v *verdict) price(op *Op, side Side) Reason {
 		base, known = op.Trigger, true
 	}
 	v.limit = op.Price
+	if op.Market && op.Free && r.CollarReference == 0 && r.CollarLast == 0 && r.MaxValue == 0 {
+		v.limit = math.MaxInt64
+		if side == Sell {
+			v.limit = math.MinInt64
+		}
+		return None
+	}
 	if op.Market {
 		var ok bool
 		if v.limit, ok = r.end(base, side); !ok || !known {

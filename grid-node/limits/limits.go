@@ -109,7 +109,8 @@ type Limits struct {
 	killed     [All]bitmap
 	killedAll  bool
 	kills      []Active
-	gave, took []uint64 // gifts, by partition
+	gave, took []uint64     // gifts, by partition
+	used       [itemEnd]int // the highest number that may not be zero, of symbols, sessions, clients, algorithms and parties
 }
 
 // New returns an instance that refuses every order: nobody is authorised.

@@ -14,6 +14,10 @@ const (
 	Done                    // ID left the book, or was refused by it
 )
 
+// Amend is a replace where nothing is known of the order that it means: Symbol, Side, Price
+// and Qty are what that is to become. It uses no credit.
+const Amend Kind = 16
+
 // Side of an order.
 type Side uint8
 
@@ -37,6 +41,8 @@ type Op struct {
 	Side    Side // of Enter
 	Market  bool // without a limit: it gets the end of the collar, see Cap
 	Stop    bool // Trigger counts
+	Unkept  bool // of Enter: there is no book, so it uses no credit and is over with its answer
+	Free    bool // without a collar and a largest value, an order without a limit passes: nobody has a credit threshold
 }
 
 // ChangeKind is what a person changes.

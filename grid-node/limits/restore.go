@@ -68,6 +68,9 @@ func (r *Restorer) item(kind int, w *[itemMost]uint64) error {
 		return fmt.Errorf("limits: item %d number %d, allowed: rising, below %d", kind, n, l.size(kind))
 	}
 	r.last = Cursor{kind: kind, n: n}
+	if kind < itemKill && kind != itemBits {
+		l.note(kind, uint32(n))
+	}
 	// What was restored makes the same words, or it was nothing that an instance makes.
 	var again [itemMost]uint64
 	if !l.restoreNumbered(kind, n, w) || l.words(r.last, &again) != itemWords[kind] || again != *w {

@@ -78,9 +78,20 @@ func item(dst []byte, kind int, words []uint64) []byte {
 // next goes to the next place.
 func (l *Limits) next(c *Cursor) {
 	c.n++
-	for c.kind < itemEnd && c.n >= l.size(c.kind) {
+	for c.kind < itemEnd && c.n >= l.visits(c.kind) {
 		c.kind, c.n = c.kind+1, 0
 	}
+}
+
+// visits is the number of places of a kind that may not be zero.
+func (l *Limits) visits(kind int) int {
+	switch kind {
+	case itemSymbol, itemSession, itemClient, itemAlgorithm, itemParty:
+		return l.used[kind] + 1
+	case itemOrder:
+		return int(l.top) + 1
+	}
+	return l.size(kind)
 }
 
 // size is the number of places of a kind.

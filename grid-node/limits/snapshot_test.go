@@ -94,8 +94,8 @@ func TestSnapshotParts(t *testing.T) {
 		}
 	}
 	parts := snapshot(l)
-	if len(parts) < 8 {
-		t.Errorf("%d parts, want at least 8", len(parts))
+	if len(parts) < 5 {
+		t.Errorf("%d parts, want at least 5", len(parts))
 	}
 	for i, p := range parts {
 		if len(p) > 65<<10 {

@@ -20,7 +20,7 @@ const DigestForm = 1
 // FIX sessions are added, so a partition without one has the digest that releases without
 // them compute.
 func (m *Machine) Digest() uint64 {
-	d := m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) + m.Fix.sum + m.Books.digest() + m.Functions.digest(false)
+	d := m.digest(m.Sessions.sum, m.Orders.sum, m.Cursors.sum) + m.Fix.sum + m.Books.digest() + m.Guard.digest() + m.Functions.digest(false)
 	if m.Regions != nil {
 		d += m.Regions.Digest()
 	}
@@ -39,7 +39,7 @@ func (m *Machine) Recount() uint64 {
 	for i := range m.Cursors.Readers {
 		readers += m.Cursors.Readers[i].sum()
 	}
-	d := m.digest(sessions, orders, readers) + m.Fix.recount() + m.Books.recount() + m.Functions.digest(true)
+	d := m.digest(sessions, orders, readers) + m.Fix.recount() + m.Books.recount() + m.Guard.recount() + m.Functions.digest(true)
 	if m.Regions != nil {
 		d += m.Regions.Recount()
 	}

@@ -29,6 +29,7 @@ type Machine struct {
 	Orders   Orders
 	Fix      Fix
 	Books    *Books        // nil in a partition that stores orders and does not match
+	Guard    *Guard        // nil in a partition without limits
 	Regions  *region.State // nil before the first entry of kind region
 	// Functions is nil in a partition whose log has none.
 	Functions *Functions
@@ -63,6 +64,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		}
 	case order.KindFunctions:
 		return m.checkFunctions(e, payload)
+	case order.KindGuard:
+		return m.Guard.check(m, e, payload)
 	case order.KindOrder:
 		if e.Flags&order.FlagFix != 0 {
 			return m.Fix.check(e, payload)
@@ -90,8 +93,14 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	lineage := m.Orders.Lineage
 	m.Orders.apply(e, payload)
 	m.Cursors.apply(e, payload)
+	if m.Guard != nil || e.Kind == order.KindGuard {
+		m.guard(e, payload)
+	}
 	if m.Books != nil {
 		m.Books.apply(e, payload, lineage)
+		if m.Guard != nil && len(m.Books.out) > 0 {
+			m.Guard.executed(m.Books, e)
+		}
 	}
 	if m.Functions != nil && !m.skip {
 		m.Functions.call(e, payload)
@@ -113,10 +122,30 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	m.Sessions.apply(e, payload)
 }
 
+// guard applies the next entry to the limits.
+func (m *Machine) guard(e *order.Entry, payload []byte) {
+	if m.Guard == nil {
+		orders, seed := 0, uint64(0)
+		if b := m.Books; b != nil {
+			orders, seed = b.config.Orders+1, b.config.Seed
+		}
+		m.Guard = newGuard(orders, seed)
+	}
+	m.Guard.slots = m.Guard.slots[:0]
+	switch e.Kind {
+	case order.KindOrder, order.KindExecute:
+		m.entered(e, payload)
+	case order.KindSessionOpen:
+		m.Guard.opened(e.Session, [2]uint64{le.Uint64(payload), le.Uint64(payload[8:])})
+	case order.KindGuard:
+		m.Guard.apply(e, payload)
+	}
+}
+
 // Clone returns a deep copy.
 func (m *Machine) Clone() Machine {
 	return Machine{
 		Sessions: m.Sessions.clone(), Cursors: m.Cursors.clone(), Orders: m.Orders.clone(), Fix: m.Fix.clone(), Books: m.Books.clone(),
-		Functions: m.Functions.clone(), code: m.code, Regions: m.Regions.Clone(),
+		Guard: m.Guard.clone(), Functions: m.Functions.clone(), code: m.code, Regions: m.Regions.Clone(),
 	}
 }

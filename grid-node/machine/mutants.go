@@ -28,5 +28,7 @@ const (
 	mutFunctionsStateless
 	mutFunctionsChainless
 	mutRegionsUnsnapshotted
+	mutKillUnsnapshotted
+	mutCountersUnsnapshotted
 	mutants
 )

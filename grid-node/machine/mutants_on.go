@@ -44,6 +44,9 @@ var mutantList = [mutants]Mutant{
 	mutFunctionsChainless:   {"functions-chainless", "a learner forgets the hash of the records", ""},
 	mutOwnerKept:            {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
 	mutRegionsUnsnapshotted: {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
+
+	mutKillUnsnapshotted:     {"kill-unsnapshotted", "a learner forgets the kills in a snapshot", ""},
+	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 
 // Mutants lists the variants.

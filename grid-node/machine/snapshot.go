@@ -8,7 +8,7 @@ import (
 )
 
 // The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
-// a record per slot of a FIX session, then one per session slot. Without FIX sessions it has
+// a record per slot of a FIX session, then the limits, then one per session slot. Without FIX sessions it has
 // the bytes that releases without them write.
 
 // snapshotPart is the approximate size of a part in bytes: one session may exceed it.
@@ -26,7 +26,8 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 		dst = m.appendHead(dst)
 	}
 	fix, text := uint32(len(m.Fix.slots)), m.Functions.text()
-	functions := fix + functionsSlots(uint64(len(text)))
+	guard := fix + uint32(m.Guard.snapshotSlots())
+	functions := guard + functionsSlots(uint64(len(text)))
 	sessions := functions + uint32(len(m.Sessions.slots))
 	slots := uint32(m.regionsFrom())
 	if from >= slots && m.Regions != nil {
@@ -37,8 +38,10 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 		switch {
 		case next < fix:
 			dst = m.Fix.slots[next].appendTo(dst)
+		case next < guard: // each ends its part
+			return m.Guard.appendSlot(dst, int(next-fix)), next + 1
 		case next < functions:
-			at := int(next-fix) * functionsSlot
+			at := int(next-guard) * functionsSlot
 			dst = append(dst, text[at:min(at+functionsSlot, len(text))]...)
 		case next < sessions:
 			dst = m.Sessions.slots[next-functions].appendTo(dst, m.Sessions.window)
@@ -57,6 +60,8 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 	if from == 0 {
 		d.head(m)
 	}
+	guard := m.Fix.expected + m.Guard.expected()
+	functions := guard + m.functionsSlots()
 	for slot := from; slot < next && d.err == nil; slot++ {
 		switch {
 		case m.Regions != nil && slot >= m.regionsAt:
@@ -64,12 +69,14 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 			return d.err
 		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
-		case slot < m.Fix.expected+m.functionsSlots():
-			d.functions(m.Functions, slot-m.Fix.expected)
-		case m.Books == nil || slot < m.Fix.expected+m.functionsSlots()+m.Books.sessions():
-			d.session(&m.Sessions, slot-m.Fix.expected-m.functionsSlots())
+		case slot < guard:
+			d.guard(m, slot-m.Fix.expected, slot+1 == next)
+		case slot < functions:
+			d.functions(m.Functions, slot-guard)
+		case m.Books == nil || slot < functions+m.Books.sessions():
+			d.session(&m.Sessions, slot-functions)
 		default:
-			d.books(m.Books, slot-m.Fix.expected-m.functionsSlots()-m.Books.sessions(), slot+1 == next)
+			d.books(m.Books, slot-functions-m.Books.sessions(), slot+1 == next)
 		}
 	}
 	if len(d.b) != 0 {
@@ -84,6 +91,9 @@ func (m *Machine) Restored() *SnapshotError {
 		return &SnapshotError{Field: "nFix", Value: uint64(n), Allowed: fmt.Sprint(m.Fix.expected, ", as the head has")}
 	}
 	if err := m.Books.restored(); err != nil {
+		return err
+	}
+	if err := m.Guard.restored(); err != nil {
 		return err
 	}
 	if err := m.Functions.restored(); err != nil {
@@ -106,6 +116,9 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	if m.Books != nil {
 		counts |= hasBooks
 	}
+	if m.Guard != nil {
+		counts |= hasGuard
+	}
 	if m.Functions != nil {
 		counts |= hasFunctions
 	}
@@ -120,6 +133,9 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	}
 	if m.Regions != nil {
 		dst = le.AppendUint64(dst, uint64(m.regionsFrom()))
+	}
+	if m.Guard != nil {
+		dst = le.AppendUint64(dst, uint64(m.Guard.snapshotSlots()))
 	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
@@ -211,7 +227,8 @@ func (d *decoder) head(m *Machine) {
 	d.booksHead(m, n&hasBooks != 0)
 	d.functionsHead(m, n&hasFunctions != 0)
 	d.regionsHead(m, n&hasRegions != 0)
-	n &^= hasBooks | hasFunctions | hasRegions
+	d.guardHead(m, n&hasGuard != 0)
+	n &^= hasBooks | hasGuard | hasFunctions | hasRegions
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")

@@ -28,6 +28,8 @@ const (
 	KindMarket   Kind = 9  // payload: a Market
 	KindContinue Kind = 10 // what is pending in the books goes on; no payload
 
+	KindGuard Kind = 11 // payload: a Guard, a change of limits
+
 	KindRegion Kind = 14 // payload: a RegionOp
 )
 
@@ -58,6 +60,8 @@ func (k Kind) String() string {
 		return "functions"
 	case KindRegion:
 		return "region"
+	case KindGuard:
+		return "guard"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -220,8 +224,8 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && e.Kind != KindFunctions && (e.Kind < KindFix || e.Kind > KindMarket) && e.Kind != KindRegion {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 12 functions, 14 region"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && (e.Kind < KindFix || e.Kind > KindMarket) && e.Kind != KindGuard && e.Kind != KindFunctions && e.Kind != KindRegion {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region"}
 	}
 	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
@@ -247,6 +251,11 @@ func (e *Entry) check(b []byte) error {
 	}
 	if e.Kind == KindExecute || e.Kind == KindMarket {
 		if err := e.checkExecution(b[HeaderSize:e.Size]); err != nil {
+			return err
+		}
+	}
+	if e.Kind == KindGuard {
+		if err := checkGuard(e.Seq, b[HeaderSize:e.Size]); err != nil {
 			return err
 		}
 	}

@@ -172,3 +172,6 @@ func (e *Entry) checkExecution(b []byte) error {
 	}
 	return nil
 }
+
+// Uninstructed returns the fields of the message alone.
+func (f Fields) Uninstructed() Fields { return f.moved(1<<16 - InstructionSize) }

@@ -55,7 +55,7 @@ func TestExecutionEntries(t *testing.T) {
 		"market too short":     {Entry{Kind: KindMarket}, []byte{1}, "size is 65"},
 		"continue":             {Entry{Kind: KindContinue}, nil, ""},
 		"continue with bytes":  {Entry{Kind: KindContinue}, []byte{1}, "64 for a continue entry"},
-		"kind that is not yet": {Entry{Kind: KindContinue + 1}, nil, "kind is 11"},
+		"kind that is not yet": {Entry{Kind: 250}, nil, "kind is 250"},
 	} {
 		b := append(make([]byte, HeaderSize), c.payload...)
 		c.e.Seq, c.e.Size = 1, uint32(len(b))
