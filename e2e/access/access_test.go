@@ -85,7 +85,7 @@ func clients(ctx context.Context, t *site.Site) {
 	list := []who{
 		{"gateway-certificate", "default", audience, mine, byCertificate, "submit", true, "copies 2"},
 		{"reader-reads", "reader", audience, mine, byToken, "get gateway-token", true, "gateway-token"},
-		{"reader-submits", "reader", audience, mine, byToken, "submit", false, `service account ordergrid-access/reader may Read on grid "guarded", OpenSession takes Submit`},
+		{"reader-submits", "reader", audience, mine, byToken, "submit", false, `service account ordergrid-access/reader may Read on grid "guarded", OpenSession requires Submit`},
 		{"unauthenticated", "default", audience, mine, nil, "submit", false, `grid "guarded" authenticates clients`},
 		{"no-rule-token", "mallory", audience, mine, byToken, "submit", false, `service account ordergrid-access/mallory has no permission on grid "guarded"`},
 		{"no-rule-certificate", "default", audience, "guarded.tls-client-mallory-7", byCertificate, "submit", false, `user "mallory-7" has no permission on grid "guarded"`},

@@ -105,15 +105,21 @@ func cases() []oneCase {
 			undo: func(_ context.Context, w *world) error {
 				return errors.Join(os.Remove(filepath.Join(w.dir, "dev-s0-0")), os.Remove(filepath.Join(w.dir, "dev-s0-1")))
 			}},
+		{alerts: []alert{named("SinkFailing", "sink", "orders")}, how: "a file stands where the directory of grid-sink's archive should be",
+			grid: func(string) (gridOptions, error) {
+				return gridOptions{args: []string{"--external-sink", "orders"}}, nil
+			},
+			cause: archiveInTheWay,
+			undo:  func(_ context.Context, w *world) error { return os.Remove(filepath.Join(w.dir, "archives")) }},
+		{alerts: []alert{named("GatewayLogonsRefused", "reason", "Credentials")}, how: "a counterparty logs on with a wrong password, twice a second", cause: logOnWrongly, without: []string{"grid"}},
+		{alerts: []alert{named("GatewayGridUnreachable"), named("GatewayOutcomeUnknown")}, how: "SIGSTOP of both nodes under the orders of a FIX session", cause: orderIntoSilence,
+			undo: func(_ context.Context, w *world) error { return errors.Join(w.grid.thaw(0), w.grid.thaw(1)) }},
 	}
 }
 
 // notCaused are the others. promtool's tests show what their rules do.
 var notCaused = []omitted{
 	{named("GapFound", "side", "server"), "needs a connection that loses frames, which TCP does not"},
-	{named("GatewayGridUnreachable"), "needs a process of order-gateway; the tests of gateway/fix/service show the metric it goes by"},
-	{named("GatewayLogonsRefused"), "needs a process of order-gateway; the tests of gateway/fix/service show the metric it goes by"},
-	{named("GatewayOutcomeUnknown"), "needs a process of order-gateway, and a grid that does not answer for five seconds"},
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
 	{named("FunctionsDiffer"), "needs nodes that are started with different modules; those of one grid here have the same arguments"},
 	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},
@@ -121,7 +127,6 @@ var notCaused = []omitted{
 	{named("ViewLagging"), "needs a loop without time for views; the tests of grid-node/node show the metric it goes by"},
 	{named("LogBroken"), "needs memory that goes bad"},
 	{named("ProbeRegressed"), "needs eight runs of a series; the tests of controllers/orderprobe show the metric it goes by"},
-	{named("SinkFailing"), "needs a process of grid-sink; the tests of gateway/sink show the metric it goes by"},
 	{named("StateDiverged"), "needs a bug, or memory that changes; the simulator spoils a state"},
 }
 

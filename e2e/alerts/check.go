@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/internal/ports"
 )
 
 // Factor divides all durations of the rules while they are tried.
@@ -58,6 +59,8 @@ type oneCase struct {
 	cause func(ctx context.Context, w *world) error
 	undo  func(ctx context.Context, w *world) error
 	limit time.Duration // for firing; 0 is a minute
+	// without are labels of the world that the alerts do not have.
+	without []string
 }
 
 // cannot is why a condition cannot be caused on this machine.
@@ -67,8 +70,12 @@ func (c cannot) Error() string { return c.because }
 
 // world is the environment of a case.
 type world struct {
-	grid *grid
-	dir  string
+	grid       *grid
+	dir        string
+	bin        string // directory with the programs
+	targets    string // file of what Prometheus scrapes
+	companions []*companion
+	ports      ports.Held // of companions
 	// background runs until undo; its error fails the case.
 	background func(f func(ctx context.Context) error)
 }
@@ -165,19 +172,24 @@ func run(ctx context.Context, o Options, server *prometheus.Server, c oneCase, n
 	if err != nil {
 		return nil, err
 	}
+	w := &world{grid: g, dir: dir, bin: o.Bin, targets: targets}
 	defer func() {
-		err = errors.Join(err, os.WriteFile(targets, []byte("[]"), 0o644), g.stop()) //nolint:gosec // nothing secret
+		err = errors.Join(err, os.WriteFile(targets, []byte("[]"), 0o644), w.endCompanions(), g.stop()) //nolint:gosec // nothing secret
 	}()
-	if err := point(targets, g); err != nil {
+	if err := w.point(); err != nil {
 		return nil, err
 	}
 	sleep(ctx, 8*time.Second) // a few scrapes of a healthy grid
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 8)
-	w := &world{grid: g, dir: dir, background: func(f func(context.Context) error) { go func() { failed <- f(running) }() }}
+	w.background = func(f func(context.Context) error) { go func() { failed <- f(running) }() }
+	where := map[string]string{"namespace": "check", "grid": name}
+	for _, label := range c.without {
+		delete(where, label)
+	}
 	return trial{
-		alerts: c.alerts, where: map[string]string{"grid": name}, how: c.how, limit: c.limit,
+		alerts: c.alerts, where: where, how: c.how, limit: c.limit,
 		cause: func(ctx context.Context) error { return c.cause(ctx, w) },
 		undo: func(ctx context.Context) error {
 			cancel()
@@ -197,12 +209,20 @@ func run(ctx context.Context, o Options, server *prometheus.Server, c oneCase, n
 	}.run(ctx, o, server)
 }
 
-// point makes Prometheus scrape the grid, with the labels that the chart's monitors set.
-func point(file string, g *grid) error {
+// point makes Prometheus scrape the grid and what runs beside it, with the labels that the chart's monitors set.
+func (w *world) point() error {
+	file, g := w.targets, w.grid
 	var groups []map[string]any
+	add := func(address string, labels map[string]string) {
+		all := map[string]string{"namespace": "check", "grid": g.name}
+		maps.Copy(all, labels)
+		groups = append(groups, map[string]any{"targets": []string{address}, "labels": all})
+	}
 	for i, url := range g.HTTP {
-		groups = append(groups, map[string]any{"targets": []string{strings.TrimPrefix(url, "http://")},
-			"labels": map[string]string{"namespace": "check", "grid": g.name, "shard": "0", "pod": fmt.Sprintf("%s-s0-%d", g.name, i)}})
+		add(strings.TrimPrefix(url, "http://"), map[string]string{"shard": "0", "pod": fmt.Sprintf("%s-s0-%d", g.name, i)})
+	}
+	for _, c := range w.companions {
+		add(c.http, c.labels)
 	}
 	b, err := json.Marshal(groups)
 	if err != nil {

@@ -31,6 +31,7 @@ type Kafka struct {
 	Password    string
 	CA          string // PEM file of the authority of the certificate at TLSAddress
 
+	host      string
 	dir       string
 	classpath string
 	ports     ports.Held
@@ -44,14 +45,19 @@ const (
 
 // StartKafka starts a broker with its data below dir.
 func StartKafka(ctx context.Context, dir string) (*Kafka, error) {
-	k := &Kafka{dir: dir, User: "ordergrid", Password: "downstream-secret"}
+	return StartKafkaAt(ctx, dir, "127.0.0.1")
+}
+
+// StartKafkaAt is StartKafka at another IP address of this machine.
+func StartKafkaAt(ctx context.Context, dir, host string) (*Kafka, error) {
+	k := &Kafka{host: host, dir: dir, User: "ordergrid", Password: "downstream-secret"}
 	var err error
 	if k.classpath, err = maven.Classpath(ctx, "e2e/downstream/java/pom.xml", "43 MB"); err != nil {
 		return nil, err
 	}
 	var controller string
 	for _, at := range []*string{&k.Address, &k.SASLAddress, &k.TLSAddress, &controller} {
-		if *at, err = k.ports.Take("127.0.0.1", 0); err != nil {
+		if *at, err = k.ports.Take(host, 0); err != nil {
 			k.ports.Release()
 			return nil, err
 		}
@@ -93,7 +99,7 @@ func (k *Kafka) configure(controller string) error {
 	if err != nil {
 		return err
 	}
-	files, err := authority.Save(filepath.Join(k.dir, "pki"), "kafka", pki.Identity{User: "kafka", Names: []string{"localhost"}, Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
+	files, err := authority.Save(filepath.Join(k.dir, "pki"), "kafka", pki.Identity{User: "kafka", Names: []string{"localhost"}, Addrs: []netip.Addr{netip.MustParseAddr(k.host)}})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -27,14 +28,16 @@ const PostgresSuperuser = "postgres"
 
 // PostgresOptions are of a server.
 type PostgresOptions struct {
+	// Host is an IP address of this machine to listen at, for clients anywhere, with their passwords; "" is 127.0.0.1.
+	Host     string
 	Settings map[string]string // of postgresql.conf
 	// Cert and Key are PEM files for TLS; without them the server has none.
 	Cert, Key string
 }
 
-// Postgres is a PostgreSQL server of its own, on a port of the loopback interface, with passwords (SCRAM).
+// Postgres is a PostgreSQL server of its own, on a port of the loopback interface or of PostgresOptions.Host, with passwords (SCRAM).
 type Postgres struct {
-	Host     string // 127.0.0.1
+	Host     string
 	Port     int
 	Password string // of PostgresSuperuser
 	// Dir is a directory that the server's user may enter and write.
@@ -83,7 +86,7 @@ func NewPostgres(bin string, o PostgresOptions) (_ *Postgres, err error) {
 			p.Remove()
 		}
 	}()
-	address, err := p.port.Take("127.0.0.1", 0)
+	address, err := p.port.Take(cmp.Or(o.Host, "127.0.0.1"), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func (p *Postgres) initialize(o *PostgresOptions) error {
 	if err := os.WriteFile(passwordFile, []byte(p.Password), 0o600); err != nil {
 		return err
 	}
-	conf := []string{"listen_addresses = '127.0.0.1'", "port = " + strconv.Itoa(p.Port), "unix_socket_directories = '" + p.Dir + "'", "max_connections = 40", "log_min_messages = warning", "timezone = UTC"}
+	conf := []string{"listen_addresses = '" + p.Host + "'", "port = " + strconv.Itoa(p.Port), "unix_socket_directories = '" + p.Dir + "'", "max_connections = 40", "log_min_messages = warning", "timezone = UTC"}
 	for name, value := range o.Settings {
 		conf = append(conf, name+" = '"+value+"'")
 	}
@@ -151,7 +154,15 @@ func (p *Postgres) initialize(o *PostgresOptions) error {
 		return err
 	}
 	_, err = file.WriteString("\n" + strings.Join(conf, "\n") + "\n")
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil || o.Host == "" {
+		return err
+	}
+	rules, err := os.OpenFile(filepath.Join(p.data(), "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = rules.WriteString("\nhost all all all scram-sha-256\n")
+	return errors.Join(err, rules.Close())
 }
 
 func (p *Postgres) data() string { return filepath.Join(p.Dir, "data") }

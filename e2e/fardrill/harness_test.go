@@ -34,6 +34,7 @@ type drill struct {
 	name  string
 	rec   *recorder.Recorder
 	dir   string
+	grid  string
 	steps int
 	ended chan error
 }
@@ -41,17 +42,24 @@ type drill struct {
 // begin starts the recorder of a grid.
 func begin(t *testing.T, name string, g *testgrid.Grid, change func(*recorder.Config)) *drill {
 	t.Helper()
-	root, err := checkout.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &drill{t: t, name: name, dir: filepath.Join(root, "out", "far-drills", name), ended: make(chan error, 1)}
-	c := recorder.Config{Endpoints: g.Endpoints, Grid: "dev", Replicas: 2, Probes: 2, Rate: 200, Sessions: 2, FIX: fixorder.FIX42, Timeout: time.Minute, Seed: 19,
-		Patience: time.Minute, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf}
+	c := recorder.Config{Endpoints: g.Endpoints, Grid: "dev"}
 	for _, u := range g.HTTP {
 		c.NodeHTTP = append(c.NodeHTTP, strings.TrimPrefix(u, "http://"))
 	}
 	change(&c)
+	return record(t, name, c)
+}
+
+// record is begin with a recorder of its own; what is the same in all drills is filled in.
+func record(t *testing.T, name string, c recorder.Config) *drill {
+	t.Helper()
+	root, err := checkout.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &drill{t: t, name: name, dir: filepath.Join(root, "out", "far-drills", name), grid: c.Grid, ended: make(chan error, 1)}
+	c.Replicas, c.Probes, c.Rate, c.Sessions, c.FIX, c.Timeout, c.Seed = 2, 2, 200, 2, fixorder.FIX42, time.Minute, 19
+	c.Patience, c.GapLimit, c.MaxOrders, c.Token, c.Dir, c.Say = time.Minute, 5*time.Second, 1<<20, "secret", d.dir, t.Logf
 	if d.rec, err = recorder.New(c); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +130,7 @@ func (d *drill) step(f fault) *api.Record {
 // finish ends the drill and returns its certificate, which is judged a second time from its files.
 func (d *drill) finish() *certificate.Certificate {
 	d.t.Helper()
-	if err := d.rec.Finish(api.Finish{Context: api.Context{Drill: d.name, Suite: d.name, Grid: "dev", StepsAsked: d.steps}}); err != nil {
+	if err := d.rec.Finish(api.Finish{Context: api.Context{Drill: d.name, Suite: d.name, Grid: d.grid, StepsAsked: d.steps}}); err != nil {
 		d.t.Fatal(err)
 	}
 	select {

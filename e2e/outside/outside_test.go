@@ -130,7 +130,7 @@ func submit(ctx context.Context, s *site.Site, endpoint string, n int) (map[stri
 	args := append([]string{"grid-node", "submit", "--endpoint", endpoint, "--grid", grid, "--timeout", "20s", "--file", "-", "--seal"}, proof...)
 	out, err := outside(ctx, s, file.String(), args...)
 	receipts := map[string]int{}
-	for _, m := range regexp.MustCompile(`(?m)^(s\d+p\d+)/\d+ epoch`).FindAllStringSubmatch(out, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(p\d+)/\d+@`).FindAllStringSubmatch(out, -1) {
 		receipts[m[1]]++
 	}
 	return receipts, err

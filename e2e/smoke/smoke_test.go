@@ -50,13 +50,16 @@ func gridBecomesReady(ctx context.Context, s *site.Site) {
 }
 
 func onePrimaryPerPod(ctx context.Context, s *site.Site) {
-	out := s.Must(s.Kube.Run(ctx, "get", "gridpartitions", "-n", namespace, "-o", "jsonpath={.items[*].status.primary.podName}"))
-	primaries := strings.Fields(out)
-	slices.Sort(primaries)
 	want := []string{"three-s0-0", "three-s0-1", "three-s1-0", "three-s1-1", "three-s2-0", "three-s2-1"}
-	if !slices.Equal(primaries, want) {
-		s.Fatalf("primaries are %v, want each pod once: %v", primaries, want)
-	}
+	// A pod that was there first is primary of all partitions of its shard, and hands over after spec.timing.handOverDelay.
+	s.Eventually(ctx, "each pod being primary of one partition", site.Patience, func(ctx context.Context) error {
+		out, err := s.Kube.Run(ctx, "get", "gridpartitions", "-n", namespace, "-o", "jsonpath={.items[*].status.primary.podName}")
+		primaries := strings.Fields(out)
+		if slices.Sort(primaries); err == nil && !slices.Equal(primaries, want) {
+			err = fmt.Errorf("primaries are %v, want %v", primaries, want)
+		}
+		return err
+	})
 }
 
 // operatorIsQuiet looks at what the API server recorded of the operator over an idle span.

@@ -3,6 +3,7 @@
 package counterparty
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ type Options struct {
 	User, Password              string // 553, 554; empty: without
 	CA                          string // PEM file; empty: without TLS
 	Cert, Key                   string // PEM files; empty: without a certificate
+	Name                        string // in the acceptor's certificate; empty: the host of Address
+	ResetOnLogon                bool   // both numbers begin at 1 with each logon
 }
 
 // Start starts an engine.
@@ -54,7 +57,10 @@ TargetCompID=%s
 		text += "DefaultApplVerID=9\n"
 	}
 	if o.CA != "" {
-		text += "SocketUseSSL=Y\nSocketCAFile=" + o.CA + "\nSocketServerName=" + host + "\n"
+		text += "SocketUseSSL=Y\nSocketCAFile=" + o.CA + "\nSocketServerName=" + cmp.Or(o.Name, host) + "\n"
+	}
+	if o.ResetOnLogon {
+		text += "ResetOnLogon=Y\n"
 	}
 	if o.Cert != "" {
 		text += "SocketCertificateFile=" + o.Cert + "\nSocketPrivateKeyFile=" + o.Key + "\n"

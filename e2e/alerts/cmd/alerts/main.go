@@ -60,7 +60,7 @@ func run(ctx context.Context, only *regexp.Regexp) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var program string
-	for _, name := range []string{"grid-node", "operator", "order-probe"} {
+	for _, name := range []string{"grid-node", "operator", "order-probe", "grid-sink", "order-gateway"} {
 		if program, err = testgrid.Build(ctx, name); err != nil {
 			return err
 		}

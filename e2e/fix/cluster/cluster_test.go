@@ -1,0 +1,236 @@
+//go:build e2e
+
+// Package cluster is an OrderGateway for FIX on a real cluster: its pod before a grid with TLS, quickfixgo's initiators as
+// counterparties, and the orders of both while the gateway is killed, deleted and updated, and the grid fails over. `make
+// e2e SUITE=fix` runs it; it needs services that this machine reaches, as those of the local cluster.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ordergrid/ordergrid/e2e/fix/counterparty"
+	"github.com/ordergrid/ordergrid/e2e/site"
+)
+
+const (
+	namespace = "ordergrid-fix"
+	grid      = "trades"
+	gateway   = "street"
+	// program is the process of a pod, as /proc has its command line.
+	program = "/order-gateway\x00--grid\x00" + grid + "\x00"
+)
+
+// desks send orders from the first part to the last.
+var desks []*desk
+
+// TestFIX runs its parts in order; each needs the one before.
+func TestFIX(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
+	defer cancel()
+	s := site.New(t, namespace)
+	s.Open(ctx, "certificates.namespaces={"+namespace+"}")
+	s.Restrict(ctx)
+	s.Apply(ctx, "grid.yaml")
+	s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
+	defer func() {
+		for _, d := range desks {
+			d.stop()
+		}
+		_ = os.RemoveAll(folder) // in the directory for temporary files
+	}()
+	s.Parts(ctx,
+		site.Part{Name: "a gateway that serves", Run: gatewayServes},
+		site.Part{Name: "two counterparties log on and send orders", Run: logOn},
+		site.Part{Name: "a wrong password is refused, and the condition says so", Run: wrongPassword},
+		site.Part{Name: "kill -9 of the gateway", Run: killGateway},
+		site.Part{Name: "the gateway's pod is deleted", Run: deleteGateway},
+		site.Part{Name: "a rolling update of the gateway", Run: updateGateway},
+		site.Part{Name: "the primary's pod is killed", Run: killPrimary},
+		site.Part{Name: "each order is answered, and in the grid once", Run: judge},
+		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
+		site.Part{Name: "deleting the gateway leaves nothing behind", Run: deletionLeavesNothing},
+	)
+}
+
+func gatewayServes(ctx context.Context, s *site.Site) {
+	secrets(ctx, s)
+	s.Apply(ctx, "gateway.yaml")
+	serves(ctx, s)
+}
+
+func serves(ctx context.Context, s *site.Site) {
+	s.Helper()
+	for _, c := range []string{"Ready", "GridReachable", "SessionsLoaded"} {
+		s.Condition(ctx, "ordergateway", gateway, c, "True")
+	}
+}
+
+func logOn(ctx context.Context, s *site.Site) {
+	for name, o := range map[string]counterparty.Options{
+		"BANK": {BeginString: "FIX.4.4", User: "bank", Password: password},
+		"FUND": {BeginString: "FIX.4.2", Cert: filepath.Join(folder, "fund.crt"), Key: filepath.Join(folder, "fund.key")},
+	} {
+		desks = append(desks, open(ctx, s, name, o))
+	}
+	more(ctx, s, 200)
+}
+
+// wrongPassword is refused by name, while the others send orders.
+func wrongPassword(ctx context.Context, s *site.Site) {
+	o := address(ctx, s)
+	o.BeginString, o.Sender, o.Target, o.User, o.Password = "FIX.4.4", "OLD", "GRID", "old", "of-last-year"
+	i, err := counterparty.Start(o)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer i.Stop()
+	text := s.Condition(ctx, "ordergateway", gateway, "SessionsRefused", "True")
+	if !strings.Contains(text, "CredentialsWrong") || !strings.Contains(text, "OLD") {
+		s.Errorf("the condition does not say whose password is wrong: %s", text)
+	}
+	if strings.Contains(text, o.Password) || strings.Contains(text, password) {
+		s.Errorf("the condition has a password: %s", text)
+	}
+	if err := i.Wait(time.Second, func(seen counterparty.Seen) bool { return seen.Logons > 0 }); err == nil {
+		s.Error("a counterparty with a wrong password logged on")
+	}
+}
+
+// killGateway ends the process without a word. The kubelet starts it again in the same pod.
+func killGateway(ctx context.Context, s *site.Site) {
+	before := logons()
+	pids := processes()
+	if len(pids) != 1 {
+		s.Fatalf("processes of the gateway on this machine: %v, want one; the suite needs a local cluster", pids)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		s.Fatal(err)
+	}
+	again(ctx, s, before)
+	if n := s.Must(s.Kube.Run(ctx, "get", "pods", "-n", namespace, "-l", "ordergrid.dev/gateway="+gateway, "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}")); n != "1" {
+		s.Errorf("restarts of the gateway's container: %q, want 1", n)
+	}
+}
+
+// deleteGateway ends it the ordinary way: sessions are logged out as their orders are answered.
+func deleteGateway(ctx context.Context, s *site.Site) {
+	before := logons()
+	s.Must(s.Kube.Run(ctx, "delete", "pods", "-n", namespace, "-l", "ordergrid.dev/gateway="+gateway, "--wait"))
+	again(ctx, s, before)
+}
+
+// updateGateway changes the pods' template: the next pod has to be ready before this one logs its sessions out.
+func updateGateway(ctx context.Context, s *site.Site) {
+	before := logons()
+	s.Must(s.Kube.Run(ctx, "patch", "ordergateway", gateway, "-n", namespace, "--type=merge", "-p", `{"spec":{"resources":{"requests":{"cpu":"50m","memory":"128Mi"},"limits":{"memory":"512Mi"}}}}`))
+	s.Must(s.Kube.Run(ctx, "rollout", "status", "deployment/"+gateway+"-gateway", "-n", namespace, "--timeout=4m"))
+	s.Eventually(ctx, "one pod, of the new template", site.Patience, func(ctx context.Context) error {
+		out, err := s.Kube.Run(ctx, "get", "pods", "-n", namespace, "-l", "ordergrid.dev/gateway="+gateway, "-o", "jsonpath={.items[*].spec.containers[*].resources.limits.memory}")
+		if err == nil && out != "512Mi" {
+			err = errors.New(out)
+		}
+		return err
+	})
+	again(ctx, s, before)
+}
+
+func killPrimary(ctx context.Context, s *site.Site) {
+	pod := s.Must(s.Kube.Run(ctx, "get", "gridpartition", grid+"-p0", "-n", namespace, "-o", "jsonpath={.status.primary.podName}"))
+	s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
+	more(ctx, s, 200)
+	s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
+	serves(ctx, s)
+	more(ctx, s, 200)
+}
+
+// again waits until each desk has logged on again, with orders answered since, and the gateway reports that it serves.
+func again(ctx context.Context, s *site.Site, before []int) {
+	s.Helper()
+	s.Eventually(ctx, "each counterparty logs on again", site.Patience, func(context.Context) error {
+		for i, n := range logons() {
+			if n <= before[i] {
+				return fmt.Errorf("%s has logged on %d times", desks[i].name, n)
+			}
+		}
+		return nil
+	})
+	more(ctx, s, 100)
+	serves(ctx, s)
+}
+
+// more waits until each desk has so many more orders answered.
+func more(ctx context.Context, s *site.Site, orders int) {
+	s.Helper()
+	begin := make([]int, len(desks))
+	for i, d := range desks {
+		begin[i], _, _ = d.state()
+	}
+	s.Eventually(ctx, fmt.Sprintf("%d more orders of each counterparty", orders), site.Patience, func(context.Context) error {
+		for i, d := range desks {
+			if answered, _, trouble := d.state(); answered-begin[i] < orders {
+				return fmt.Errorf("%s has %d; %s", d.name, answered-begin[i], trouble)
+			}
+		}
+		return nil
+	})
+}
+
+func logons() (list []int) {
+	for _, d := range desks {
+		_, n, _ := d.state()
+		list = append(list, n)
+	}
+	return list
+}
+
+func deletionLeavesNothing(ctx context.Context, s *site.Site) {
+	s.Must(s.Kube.Run(ctx, "delete", "ordergateway", gateway, "-n", namespace, "--wait"))
+	// Those of the suite, and the certificate that the grid issued, which no rule names any more: it goes with the grid.
+	stay := []string{"secret/street-fix", "secret/street-passwords", "secret/" + grid + ".tls-gateway-" + gateway}
+	s.Eventually(ctx, "nothing of the gateway", site.Patience, func(ctx context.Context) error {
+		out, err := s.Kube.Run(ctx, "get", "deployments,replicasets,pods,services,endpointslices,poddisruptionbudgets,serviceaccounts,networkpolicies,secrets", "-n", namespace, "-o", "name")
+		var left []string
+		for name := range strings.FieldsSeq(out) {
+			if strings.Contains(name, gateway) && !slices.Contains(stay, name) {
+				left = append(left, name)
+			}
+		}
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("left: %v", left)
+		}
+		return err
+	})
+}
+
+// processes of the gateway among those of this machine, where the nodes of a local cluster run.
+func processes() (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(string(text), program) || !strings.Contains(string(text), "."+namespace+".svc") {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// address of the gateway's Service, with what its certificate is checked by.
+func address(ctx context.Context, s *site.Site) counterparty.Options {
+	s.Helper()
+	ip := s.Must(s.Kube.Run(ctx, "get", "service", gateway+"-gateway", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"))
+	return counterparty.Options{Address: net.JoinHostPort(ip, "7440"), CA: filepath.Join(folder, "ca.crt"), Name: serverName, ResetOnLogon: true}
+}
