@@ -231,6 +231,12 @@ func (p *party) isOn() bool {
 	return p.loggedOn
 }
 
+func (p *party) answeredLogons() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.logons
+}
+
 // answered returns how many orders have a report.
 func (p *party) answered() (n int) {
 	p.mu.Lock()

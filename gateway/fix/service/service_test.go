@@ -174,6 +174,8 @@ func TestService(t *testing.T) {
 	g := testgrid.Run(t)
 	t.Run("files are read again", func(t *testing.T) { filesAreReadAgain(t, g) })
 	t.Run("refused logons", func(t *testing.T) { refusedLogons(t, g) })
+	t.Run("continued", func(t *testing.T) { continued(t, g) })
+	t.Run("second connection", func(t *testing.T) { secondConnection(t, g) })
 	t.Run("drain", func(t *testing.T) { drain(t, g) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, g) })
 	t.Run("grid away", func(t *testing.T) { gridAway(t, g) })

@@ -1,0 +1,61 @@
+package desk
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+func sealed(kind, fields string) []byte {
+	body := strings.ReplaceAll("35="+kind+"|34=7|49=BANK|56=GRID|"+fields, "|", "\x01")
+	return []byte("8=FIX.4.4\x019=" + "100" + "\x01" + body + "10=000\x01")
+}
+
+const fields = "11=o1|1=ACCT|55=INTC|54=1|38=500|40=2|44=21.35|59=0|"
+
+func text(m fix.Sent) string { return m.Type + "|" + strings.ReplaceAll(string(m.Body), "\x01", "|") }
+
+var there = place{partition: 1, seq: 17, epoch: 3, timeNs: 1_795_435_380_000_000_000}
+
+// What a report has is that of the entry.
+func TestReportsOfEntries(t *testing.T) {
+	grid := func(code wire.Code, detail uint64, why string, message []byte) []byte {
+		return appendGridRefusal(nil, &wire.Reject{Code: code, Detail: detail, Text: []byte(why)}, message)
+	}
+	var x former
+	cancel := sealed("F", "11=c1|41=o1|55=INTC|54=1|")
+	check := func(name string, got fix.Sent, not string, want ...string) {
+		t.Helper()
+		all := text(got)
+		for _, w := range want {
+			if !strings.Contains(all, w) {
+				t.Errorf("%s: got %s, want %s", name, all, w)
+			}
+		}
+		if not != "" && strings.Contains(all, not) {
+			t.Errorf("%s: got %s, want nothing of %s", name, all, not)
+		}
+		if !got.Kept || got.TimeNs != there.timeNs {
+			t.Errorf("%s: kept %t, time %d", name, got.Kept, got.TimeNs)
+		}
+	}
+	check("order", x.order(fix.FIX44, there, sealed("D", fields)), "|103=", "8|1=ACCT|", "|17=p1/17.1|37=p1/17@3|38=500|39=0|", "|150=0|151=500|")
+	check("cancel", x.order(fix.FIX44, there, cancel), "|103=", "|11=c1|", "|39=6|41=o1|", "|150=6|")
+	check("replace", x.order(fix.FIX44, there, sealed("G", "41=o1|"+fields)), "|103=", "|39=E|", "|41=o1|", "|150=E|")
+	check("function", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "above the limit", sealed("D", fields))), "",
+		"8|1=ACCT|", "|37=NONE|38=500|39=8|", "|58=above the limit|", "|103=3|150=8|151=0|")
+	check("function, 4.2", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 99, "no", sealed("D", fields))), "|103=99|", "|103=0|150=8|")
+	check("function, cancel", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "no", cancel)), "", "9|11=c1|37=NONE|39=8|41=o1|58=no|", "|102=2|434=1|")
+	check("duplicate", x.refusal(fix.FIX44, there, grid(wire.CodeDuplicateClOrdID, 5, "there is one", sealed("D", fields))), "", "|58=there is one|", "|103=6|150=8|")
+	long := grid(wire.CodeTooLarge, 5, "too long", sealed("D", fields+"58="+strings.Repeat("x", 8000)))
+	if len(long) != order.MaxFixBody {
+		t.Errorf("the record of a long order has %d bytes, want %d", len(long), order.MaxFixBody)
+	}
+	check("cut", x.refusal(fix.FIX44, there, long), "xxx", "|11=o1|", "|44=21.35|", "|58=too long|", "|103=99|")
+	check("begin", x.refusal(fix.FIX44, there, grid(wire.CodeBadFIX, 5, "bad", []byte("8=FIX.4.4\x01"))), "", "|37=NONE|39=8|", "|58=bad|")
+	check("empty", x.refusal(fix.FIX44, there, nil), "", "|37=NONE|39=8|")
+	check("gateway", x.refusal(fix.FIX44, there, appendGatewayRefusal(nil, &fix.Sent{Type: "j", Body: []byte("45=7\x0158=no\x01380=3\x01")})), "", "j|45=7|58=no|380=3|")
+}
