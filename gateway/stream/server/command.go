@@ -75,10 +75,14 @@ func (c *conn) command(payload []byte) {
 	} else {
 		err = c.execute(&m)
 	}
-	if err == nil {
-		return
+	if err != nil {
+		c.fail(m.ID, err)
 	}
-	r := reply{Op: "error", ID: m.ID, Code: "invalid", Error: err.Error()}
+}
+
+// fail answers a command that failed.
+func (c *conn) fail(id uint32, err error) {
+	r := reply{Op: "error", ID: id, Code: "invalid", Error: err.Error()}
 	for _, k := range codes {
 		if errors.Is(err, k.err) {
 			r.Code = k.code

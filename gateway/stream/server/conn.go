@@ -28,6 +28,8 @@ type conn struct {
 	ended    bool
 	closing  bool // a close frame was sent
 	lent     bool // in Server.lent
+	judging  bool // Config.Ask has not decided yet
+	decided  *decision
 }
 
 // stage of a connection.
@@ -68,6 +70,10 @@ func (c *conn) settle(to stage) {
 // greet answers the opening request.
 func (c *conn) greet(b []byte) (int, error) {
 	s := c.server
+	if c.judging {
+		c.tc.Wait()
+		return 0, nil
+	}
 	r, n, err := ws.ParseRequest(b)
 	switch {
 	case err != nil:
@@ -84,7 +90,10 @@ func (c *conn) greet(b []byte) (int, error) {
 		c.refuse(err)
 		return len(b), nil
 	}
-	g, err := s.cfg.Admit(r, c.tc.Certificate())
+	g, err := c.admit(r)
+	if c.judging {
+		return 0, nil
+	}
 	if err == nil && g == nil && s.cfg.Login == nil {
 		err = errors.New("the client is not known")
 	}
@@ -146,6 +155,10 @@ func (c *conn) refuse(err error) {
 
 // frames decodes what a client sent.
 func (c *conn) frames(b []byte) (int, error) {
+	if c.judging {
+		c.tc.Wait()
+		return 0, nil
+	}
 	n, err := c.decoder.Decode(b, c)
 	switch failure, ok := errors.AsType[*ws.Error](err); {
 	case errors.Is(err, errYield):

@@ -30,6 +30,10 @@ type Config struct {
 	Admit func(r *http.Request, cert *x509.Certificate) (*Grant, error)
 	// Login decides about a client by its token and certificate, on the loop likewise; nil: by Admit only.
 	Login func(token string, cert *x509.Certificate) (*Grant, error)
+	// Ask has a token decided about elsewhere, where Admit (with a header Authorization: Bearer) or Login returned
+	// ErrUndecided. It must not block, and calls decided once, from any goroutine; false: it has no room for one more. What
+	// the client sends meanwhile waits.
+	Ask func(token string, decided func(*Grant, error)) bool
 	// Status is what the command status is answered with, an object of JSON, for clients that may read the topic
 	// StatusTopic; nil: the command is refused.
 	Status func() []byte
