@@ -24,7 +24,9 @@ type Config struct {
 	Hub     fanout.Config             // without Encodings
 	Streams map[string][]topics.Field // by the first token of topics: the fields that filters can be about
 	Paths   []string                  // default /stream
-	Origins []string                  // see ws.Terms
+	// EventPaths are where Server-Sent Events are read; default /events.
+	EventPaths []string
+	Origins    []string // see ws.Terms
 	// Admit decides about a client by its request and its certificate (nil without one). An error is answered with 403 and
 	// its text. No grant and no error: the client has to log in. It is called on the loop and must not block.
 	Admit func(r *http.Request, cert *x509.Certificate) (*Grant, error)
@@ -116,6 +118,9 @@ func New(cfg Config) (*Server, error) {
 	defD(&cfg.WriteStall, DefaultWriteStall)
 	if len(cfg.Paths) == 0 {
 		cfg.Paths = []string{"/stream"}
+	}
+	if len(cfg.EventPaths) == 0 {
+		cfg.EventPaths = eventPaths
 	}
 	cfg.Hub.Encodings = []fanout.Encoding{jsonEncoding{}, binEncoding{}}
 	hub, err := fanout.New(cfg.Hub)
