@@ -60,5 +60,6 @@ func (c *Client) authenticate(ctx context.Context, k *conn, until int64) error {
 	if m.ReqID != 1 {
 		return &ProtocolError{Address: k.addr, What: fmt.Sprintf("Authenticated.reqID is %d, allowed: 1", m.ReqID)}
 	}
+	k.who = identityOf(&m)
 	return nil
 }

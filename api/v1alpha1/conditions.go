@@ -62,6 +62,8 @@ const (
 	ConditionSessionsLoaded = "SessionsLoaded"
 	// ConditionSessionsRefused is True for five minutes from each logon that is refused.
 	ConditionSessionsRefused = "SessionsRefused"
+	// ConditionClientsLoaded is True while every pod knows the clients of streams and SQL as the files have them.
+	ConditionClientsLoaded = "ClientsLoaded"
 )
 
 // Conditions of an OrderProbe; a FailoverDrill has them too.

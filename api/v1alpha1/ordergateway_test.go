@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,12 +48,44 @@ func TestGatewayDefaults(t *testing.T) {
 	}
 }
 
-// TestGatewayPorts: listeners do not share a port. Two of them need two protocols, so this stands beside another complaint
-// until a second one is served.
+// TestGatewayPorts: listeners do not share a port.
 func TestGatewayPorts(t *testing.T) {
 	cl := newClient(t)
 	err := cl.Create(t.Context(), gatewayWith("default", api.GatewayListener{Name: "fix", Protocol: api.GatewayFIX}, api.GatewayListener{Name: "sql", Protocol: api.GatewayPostgreSQL}), client.DryRunAll)
 	if err == nil || !strings.Contains(err.Error(), "spec.listeners: Invalid value: two listeners have the same port; give each one of its own") {
 		t.Errorf("two listeners at one port: %v", err)
+	}
+}
+
+// TestGatewayListeners: all protocols together, their defaults, and the permissions that they need.
+func TestGatewayListeners(t *testing.T) {
+	cl := newClient(t)
+	g := gatewayWith(envtest.Namespace(t, cl, "gateway-"), api.GatewayListener{Name: "fix", Protocol: api.GatewayFIX},
+		api.GatewayListener{Name: "stream", Protocol: api.GatewayWebSocket, Port: 7441}, api.GatewayListener{Name: "sql", Protocol: api.GatewayPostgreSQL, Port: 5433})
+	g.Spec.Streams = &api.GatewayStreams{ClientsFrom: &api.GatewayClients{ConfigMap: &api.GatewayClientsFile{Name: "c"}}, Origins: []string{"https://desk.example.com"}}
+	g.Spec.SQL = &api.GatewaySQL{UsersFrom: &api.GatewayUsersFile{SecretName: "u"}}
+	if err := cl.Create(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if w, q := g.Spec.Streams, g.Spec.SQL; w.MaxClients != 10000 || w.Console != api.ConsoleEnabled || w.ClientsFrom.ConfigMap.Key != "clients.json" || q.MaxConnections != 200 || q.UsersFrom.Key != "users.json" {
+		t.Errorf("defaults are %+v %+v", w, q)
+	}
+	for _, c := range []struct {
+		protocols []api.GatewayProtocol
+		want      string
+	}{
+		{[]api.GatewayProtocol{api.GatewayFIX}, "[Submit Read Gateway]"},
+		{[]api.GatewayProtocol{api.GatewayWebSocket}, "[Watch]"},
+		{[]api.GatewayProtocol{api.GatewayPostgreSQL}, "[Read Query]"},
+		{[]api.GatewayProtocol{api.GatewayWebSocket, api.GatewayPostgreSQL}, "[Watch Read Query]"},
+		{[]api.GatewayProtocol{api.GatewayPostgreSQL, api.GatewayFIX, api.GatewayWebSocket}, "[Submit Read Gateway Watch Query]"},
+	} {
+		var s api.OrderGatewaySpec
+		for _, p := range c.protocols {
+			s.Listeners = append(s.Listeners, api.GatewayListener{Protocol: p})
+		}
+		if got := fmt.Sprint(s.GridPermissions()); got != c.want {
+			t.Errorf("%v need %s, want %s", c.protocols, got, c.want)
+		}
 	}
 }

@@ -9,6 +9,10 @@ import (
 //
 // +kubebuilder:validation:XValidation:fieldPath=".sessionsFrom",rule="has(self.sessionsFrom) || !self.listeners.exists(l, l.protocol == 'FIX')",message="a listener of protocol FIX serves the sessions of a file; set sessionsFrom to the ConfigMap or Secret that has it"
 // +kubebuilder:validation:XValidation:fieldPath=".auth",rule="!has(self.auth) || self.auth == 'Any' || self.auth == 'Password' || !self.listeners.exists(l, l.protocol == 'FIX' && !has(l.tls))",messageExpression="'%s needs certificates of counterparties, and listener %s has no TLS; set its tls.secretName, or auth to Password'.format([self.auth, self.listeners.filter(l, l.protocol == 'FIX' && !has(l.tls))[0].name])"
+// +kubebuilder:validation:XValidation:fieldPath=".streams",rule="!has(self.streams) || self.listeners.exists(l, l.protocol == 'WebSocket')",message="streams has no effect without a listener of protocol WebSocket; add one, or remove streams"
+// +kubebuilder:validation:XValidation:fieldPath=".streams",rule="(has(self.streams) && has(self.streams.clientsFrom)) || !self.listeners.exists(l, l.protocol == 'WebSocket' && !has(l.tls))",message="a listener of protocol WebSocket without TLS knows clients by the file of streams.clientsFrom only; set it, or tls.secretName of the listener"
+// +kubebuilder:validation:XValidation:fieldPath=".sql",rule="!has(self.sql) || self.listeners.exists(l, l.protocol == 'PostgreSQL')",message="sql has no effect without a listener of protocol PostgreSQL; add one, or remove sql"
+// +kubebuilder:validation:XValidation:fieldPath=".sql.usersFrom",rule="!has(self.sql) || !has(self.sql.usersFrom) || !self.listeners.exists(l, l.protocol == 'PostgreSQL' && !has(l.tls))",message="passwords are asked for over TLS only, and the listener of protocol PostgreSQL has none; set its tls.secretName, or remove sql.usersFrom"
 type OrderGatewaySpec struct {
 	// gridRef names the OrderGrid in the same namespace that the orders are for. A gateway of its own for each grid.
 	// +required
@@ -52,8 +56,17 @@ type OrderGatewaySpec struct {
 	// +kubebuilder:default=Any
 	Auth GatewayAuth `json:"auth,omitempty"`
 
+	// streams is what the listener of protocol WebSocket serves, and to whom.
+	// +optional
+	Streams *GatewayStreams `json:"streams,omitempty"`
+
+	// sql is to whom the listener of protocol PostgreSQL answers. The OrderGrid needs spec.views.
+	// +optional
+	SQL *GatewaySQL `json:"sql,omitempty"`
+
 	// credentials are what the gateway proves itself to the grid with. Default where the OrderGrid has spec.security.tls: a
-	// certificate of its own, which the operator has the grid issue, with the permissions Submit, Read and Gateway.
+	// certificate of its own, which the operator has the grid issue, with the permissions that its listeners need: Submit,
+	// Read and Gateway for FIX, Watch for WebSocket, Read and Query for PostgreSQL.
 	// +optional
 	Credentials *GatewayCredentials `json:"credentials,omitempty"`
 
@@ -93,7 +106,7 @@ type OrderGatewaySpec struct {
 
 // GatewayListener is a port for clients of one protocol.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".tls",rule="has(self.tls) || self.?insecure.orValue('Refuse') == 'Accept'",messageExpression="'listener %s has no TLS: passwords and orders would cross the network in the clear, from clients that are not authenticated otherwise; set tls.secretName, or write insecure: Accept beside it where the network is protected in another way'.format([self.name])"
+// +kubebuilder:validation:XValidation:fieldPath=".tls",rule="has(self.tls) || self.?insecure.orValue('Refuse') == 'Accept'",messageExpression="'listener %s has no TLS: passwords, tokens and orders would cross the network in the clear, from clients that are not authenticated otherwise; set tls.secretName, or write insecure: Accept beside it where the network is protected in another way'.format([self.name])"
 // +kubebuilder:validation:XValidation:fieldPath=".insecure",rule="!has(self.tls) || self.?insecure.orValue('Refuse') != 'Accept'",messageExpression="'Accept has no effect in listener %s, which has TLS; remove insecure'.format([self.name])"
 type GatewayListener struct {
 	// name of the port, in the Service too: up to 15 lowercase letters, digits and hyphens, such as fix.
@@ -102,9 +115,9 @@ type GatewayListener struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') && !self.contains('--') && self != 'http'",messageExpression="'%s is no name of a port; use lowercase letters, digits and single hyphens, such as fix. http is that of the metrics'.format([self])"
 	Name string `json:"name"`
 
-	// protocol is FIX (FIX 4.2 and FIX 4.4). WebSocket and PostgreSQL are not served yet.
+	// protocol is FIX (FIX 4.2 and FIX 4.4), WebSocket (streams of orders, and a console for browsers) or PostgreSQL (SQL
+	// about orders).
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self in ['FIX']",messageExpression="'%s is not served by this version of order-gateway; allowed is FIX'.format([self])"
 	Protocol GatewayProtocol `json:"protocol"`
 
 	// port of the pods and of the Service, 1024 to 65535 but 9404. Default 7440.
@@ -118,8 +131,8 @@ type GatewayListener struct {
 	// +optional
 	TLS *GatewayTLS `json:"tls,omitempty"`
 
-	// insecure is Refuse (the default: tls is required) or Accept: clients without TLS, whose passwords are then sent in the
-	// clear.
+	// insecure is Refuse (the default: tls is required) or Accept: clients without TLS, whose passwords and tokens are then
+	// sent in the clear. With PostgreSQL none are asked for: every client that reaches the port reads all orders.
 	// +optional
 	Insecure InsecurePolicy `json:"insecure,omitempty"`
 }
@@ -225,10 +238,8 @@ type GatewayService struct {
 
 // Port returns the port of a protocol; 0 without such a listener.
 func (s *OrderGatewaySpec) Port(protocol GatewayProtocol) int32 {
-	for i := range s.Listeners {
-		if s.Listeners[i].Protocol == protocol {
-			return s.Listeners[i].Port
-		}
+	if l := s.Listener(protocol); l != nil {
+		return l.Port
 	}
 	return 0
 }
@@ -247,7 +258,7 @@ type OrderGatewayStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, GridReachable, SessionsLoaded and SessionsRefused.
+	// conditions are Ready, GridReachable, SessionsLoaded, SessionsRefused and ClientsLoaded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -273,6 +284,13 @@ type OrderGatewayStatus struct {
 	// configured is the number of FIX sessions in the file.
 	// +optional
 	Configured int32 `json:"configured,omitempty"`
+
+	// listeners is what the pods report of each listener.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Listeners []GatewayListenerStatus `json:"listeners,omitempty"`
 
 	// endpoint is the name of the Service and its first port, for clients in the cluster.
 	// +optional

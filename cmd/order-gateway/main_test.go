@@ -44,6 +44,8 @@ func TestUsage(t *testing.T) {
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-tls-cert x --websocket-tls-key y --websocket-tls-ca z", "--websocket-tls-key, --websocket-tls-ca"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-queued-bytes 1", "--websocket-queued-bytes: value 1, allowed: 1024 or more"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
+		{"--websocket 127.0.0.1:0 --websocket-grid-tokens --websocket-insecure-plain", "such a token is good for more than this gateway"},
+		{"--websocket 127.0.0.1:0 --websocket-insecure-plain --websocket-clients " + byToken + " --websocket-tokens " + dir, "allowed: the name of a file in"},
 		{"--postgresql 127.0.0.1:0", "--postgresql-tls-cert, --postgresql-insecure-plain: both or none is given"},
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-tls-cert x", "both or none is given"},
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-users " + password, "allowed: these with TLS"},

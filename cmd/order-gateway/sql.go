@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +29,7 @@ type sqlProtocol struct {
 	conns   int
 	perUser int
 	timeout time.Duration
+	known   *usersFile // nil: there are none
 }
 
 func (f *sqlProtocol) add(fl *pflag.FlagSet) {
@@ -79,9 +78,10 @@ func (f *sqlProtocol) config() (cfg server.Config, err error) {
 		cfg.Extra = append(cfg.Extra, x)
 	}
 	if f.users != "" {
-		if cfg.Users, err = sqlUsers(f.users); err != nil {
+		if f.known, err = openUsers(f.users); err != nil {
 			return cfg, command.BadUsage(fmt.Errorf("--postgresql-users: %w", err))
 		}
+		cfg.Users = f.known.users
 	}
 	if tls {
 		f.files.ClientAuth = secure.NoClientCert // tokens and passwords need none; one that is presented must be valid
@@ -101,11 +101,16 @@ const rulesEvery = 10 * time.Second
 func (f *sqlProtocol) open(ctx context.Context, g grid) (listener, error) {
 	cfg := f.cfg
 	cfg.Grid, cfg.Logger = g.Client, g.log
+	served := &sqlListener{grid: g.Client, users: f.known, log: g.log}
+	if f.known != nil {
+		go f.known.watch(ctx, rulesEvery, g.log)
+	}
 	if f.rules != "" {
 		file := access.Open(f.rules)
 		if err := file.Err(); err != nil {
 			return nil, command.BadUsage(fmt.Errorf("--postgresql-rules: %w", err))
 		}
+		served.rules = file
 		cfg.Rules = file.Rules
 		go file.Watch(ctx, rulesEvery, func() { g.log.Info("rules were read again", "error", file.Err()) })
 	}
@@ -127,8 +132,9 @@ func (f *sqlProtocol) open(ctx context.Context, g grid) (listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.log.Info("SQL is served", "address", s.Addr().String(), "tls", !f.plain, "tokens", cfg.Dial != nil, "users", len(cfg.Users))
-	return s, nil
+	g.log.Info("SQL is served", "address", s.Addr().String(), "tls", !f.plain, "tokens", cfg.Dial != nil, "users", f.known != nil)
+	served.Server = s
+	return served, nil
 }
 
 var sqlKinds = map[string]view.Kind{"text": view.Text, "decimal": view.Decimal, "time": view.Time}
@@ -141,36 +147,4 @@ func sqlColumn(text string) (x view.Extra, err error) {
 		return view.Extra{Tag: uint32(n), Kind: k, Name: name}, nil
 	}
 	return x, fmt.Errorf("--postgresql-column: value %q, allowed: TAG:KIND or TAG:KIND:NAME, KIND one of text, decimal, time, such as 5001:text:Desk", text)
-}
-
-// sqlUsers reads verifiers; no error has one in it.
-func sqlUsers(path string) (map[string]server.Verifier, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var doc struct {
-		Users []struct {
-			Name     string `json:"name"`
-			Verifier string `json:"verifier"`
-		} `json:"users"`
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, fmt.Errorf("%s: allowed: {\"users\": [{\"name\", \"verifier\"}]}: %w", path, err)
-	}
-	users := map[string]server.Verifier{}
-	for i, u := range doc.Users {
-		v, err := server.ParseVerifier(u.Verifier)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: users[%d]: %w", path, i, err)
-		case u.Name == "" || strings.HasPrefix(u.Name, "system:"):
-			return nil, fmt.Errorf("%s: users[%d].name is %q, allowed: a name that does not begin with system:", path, i, u.Name)
-		}
-		if _, twice := users[u.Name]; twice {
-			return nil, fmt.Errorf("%s: users[%d].name is %q, which is there twice, allowed: once", path, i, u.Name)
-		}
-		users[u.Name] = v
-	}
-	return users, nil
 }

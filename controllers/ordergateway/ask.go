@@ -20,7 +20,9 @@ const askAtATime = 8
 type answer struct {
 	Grid      string `json:"grid"`
 	Listeners struct {
-		FIX *fixAnswer `json:"FIX"`
+		FIX        *fixAnswer    `json:"FIX"`
+		WebSocket  *streamAnswer `json:"WebSocket"`
+		PostgreSQL *sqlAnswer    `json:"PostgreSQL"`
 	} `json:"listeners"`
 }
 

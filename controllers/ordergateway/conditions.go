@@ -29,6 +29,9 @@ const (
 	reasonReachable          = "Reachable"
 	reasonFileInvalid        = "FileInvalid"
 	reasonLoaded             = "Loaded"
+	reasonNotServed          = "NotServed"
+	reasonViewsMissing       = "ViewsMissing"
+	reasonNotEnforced        = "AuthorizationMissing"
 )
 
 // observation is what is known of a gateway in one pass.
@@ -55,6 +58,7 @@ var conditions = []struct {
 	{api.ConditionGridReachable, judgeReachable},
 	{api.ConditionSessionsLoaded, judgeLoaded},
 	{api.ConditionSessionsRefused, judgeRefused},
+	{api.ConditionClientsLoaded, judgeClients},
 }
 
 // reports is how the conditions are reported.
@@ -64,18 +68,34 @@ var reports = deployed.Kind{
 		{Condition: api.ConditionGridReachable, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionSessionsLoaded, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionSessionsRefused, Status: metav1.ConditionFalse},
+		{Condition: api.ConditionClientsLoaded, Status: metav1.ConditionTrue},
 	},
 	Metrics: kindMetrics,
 }
 
-// answers are the pods that answered, and their answers' part about FIX.
+// answers are the pods that answered.
 func (o *observation) answers() (list []said) {
 	for _, s := range o.said {
-		if s.answer != nil && s.Listeners.FIX != nil {
+		if s.answer != nil {
 			list = append(list, s)
 		}
 	}
 	return list
+}
+
+// sessionAnswers are those of them that serve FIX.
+func (o *observation) sessionAnswers() (list []said) {
+	for _, s := range o.answers() {
+		if s.Listeners.FIX != nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// withoutSessions is what conditions about FIX sessions are where there are none.
+func (o *observation) withoutSessions(good metav1.ConditionStatus) (judgement, bool) {
+	return judgement{good, reasonNotServed, "there is no listener of protocol FIX"}, o.gateway.Spec.Listener(api.GatewayFIX) == nil
 }
 
 // noAnswer is what is not known because no pod reports.
@@ -100,7 +120,7 @@ func judgeReady(o *observation) judgement {
 	case o.problem.reason != "":
 		return no(o.problem.reason, "%s", o.problem.message)
 	case wanted == 0:
-		return no(reasonScaledToZero, "spec.replicas is 0: no session can log on; set it to 1 or more")
+		return no(reasonScaledToZero, "spec.replicas is 0: no client can connect; set it to 1 or more")
 	}
 	ready, updated := int32(0), int32(0)
 	if d := o.deployment; d != nil && d.Status.ObservedGeneration >= d.Generation {
@@ -114,7 +134,7 @@ func judgeReady(o *observation) judgement {
 	}
 	answers := o.answers()
 	full := 0
-	for _, s := range answers {
+	for _, s := range o.sessionAnswers() {
 		if s.Listeners.FIX.Sessions >= s.Listeners.FIX.MaxSessions {
 			full++
 		}
@@ -140,9 +160,13 @@ func judgeReachable(o *observation) judgement {
 		return o.noAnswer()
 	}
 	for _, s := range answers {
-		if lost := s.Listeners.FIX.Unreachable; len(lost) > 0 {
+		if f := s.Listeners.FIX; f != nil && len(f.Unreachable) > 0 {
 			return judgement{metav1.ConditionFalse, reasonUnreachable, fmt.Sprintf("pod %s does not reach %d partitions of OrderGrid %s, whose orders wait or end in a Logout: %s; see `kubectl describe og -n %s %s`",
-				s.pod, len(lost), o.gateway.Spec.GridRef.Name, messages.Cut(messages.Some(lost), 512), o.gateway.Namespace, o.gateway.Spec.GridRef.Name)}
+				s.pod, len(f.Unreachable), o.gateway.Spec.GridRef.Name, messages.Cut(messages.Some(f.Unreachable), 512), o.gateway.Namespace, o.gateway.Spec.GridRef.Name)}
+		}
+		if lost := s.unreachable(); len(lost) > 0 {
+			return judgement{metav1.ConditionFalse, reasonUnreachable, fmt.Sprintf("pod %s is not served by OrderGrid %s: %s; see `kubectl describe og -n %s %s`",
+				s.pod, o.gateway.Spec.GridRef.Name, messages.Cut(messages.Some(lost), 512), o.gateway.Namespace, o.gateway.Spec.GridRef.Name)}
 		}
 	}
 	return judgement{metav1.ConditionTrue, reasonReachable, fmt.Sprintf("%d pods reach all partitions of OrderGrid %s", len(answers), o.gateway.Spec.GridRef.Name)}
@@ -150,7 +174,10 @@ func judgeReachable(o *observation) judgement {
 
 // judgeLoaded: what the pods serve is what the files have.
 func judgeLoaded(o *observation) judgement {
-	answers := o.answers()
+	if j, none := o.withoutSessions(metav1.ConditionTrue); none {
+		return j
+	}
+	answers := o.sessionAnswers()
 	if len(answers) == 0 {
 		return o.noAnswer()
 	}
@@ -172,11 +199,11 @@ func setStatus(o *observation, now metav1.Time) (changed []metav1.Condition) {
 	if o.deployment != nil {
 		s.Replicas, s.ReadyReplicas = o.deployment.Status.Replicas, o.deployment.Status.ReadyReplicas
 	}
-	for _, a := range o.answers() {
+	for _, a := range o.sessionAnswers() {
 		s.Sessions += a.Listeners.FIX.Sessions
 		s.Configured = max(s.Configured, a.Listeners.FIX.Configured)
 	}
-	s.Sessions = messages.Coarse(s.Sessions)
+	s.Sessions, s.Listeners = messages.Coarse(s.Sessions), listenerStatus(o)
 	for _, of := range conditions {
 		j := of.judge(o)
 		changed = append(changed, deployed.Set(&s.Conditions, g.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)

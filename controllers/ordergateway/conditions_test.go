@@ -80,7 +80,7 @@ func TestConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setStatus(c.o, metav1.NewTime(time.Unix(1e9, 0)))
-			for i, of := range conditions {
+			for i, of := range conditions[:len(c.want)] {
 				got := meta.FindStatusCondition(c.o.gateway.Status.Conditions, of.kind)
 				if got == nil || string(got.Status)+"/"+got.Reason != c.want[i] || !strings.Contains(got.Message, c.text[i]) {
 					t.Errorf("%s is %+v\nwant %s: … %s", of.kind, got, c.want[i], c.text[i])
@@ -135,5 +135,58 @@ func TestEveryReasonHasARemedy(t *testing.T) {
 	}
 	if c := judgeRefused(serving(t, refusedPage(`{"reason":"Full","count":1,"text":"x","last":"2026-01-02T03:04:05Z"}`))); c.reason != "SessionsFull" || !strings.Contains(c.message, "raise spec.maxSessions") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// askingPage is /status of order-gateway with listeners for WebSocket and PostgreSQL.
+func askingPage(stream, sql string) string {
+	return `{"grid":"trades","listeners":{"WebSocket":{"ready":true,"clients":260,` + stream + `"partitions":[{"partition":"p0"},{"partition":"p1"}]},"PostgreSQL":{` + sql + `"connections":3}}}`
+}
+
+// TestConditionsWithoutSessions: each listener is told of, and what is about FIX is not held against a gateway without.
+func TestConditionsWithoutSessions(t *testing.T) {
+	page := askingPage("", "")
+	for name, c := range map[string]struct {
+		page    string
+		want    [5]string // as the conditions
+		serving [2]int32
+		text    string
+	}{
+		"all is well": {page, [5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{1, 1}, ""},
+		"a log is away": {strings.Replace(page, `{"partition":"p1"}`, `{"partition":"p1","error":"no primary"}`, 1),
+			[5]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{0, 1}, "pod street-a: p1: no primary"},
+		"it begins": {strings.Replace(page, `"ready":true`, `"ready":false`, 1),
+			[5]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{0, 1}, "the logs are being looked for"},
+		"no views": {askingPage("", `"notReady":["SQL: no views"],`),
+			[5]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{1, 0}, "pod street-a: SQL: no views"},
+		"clients file": {askingPage(`"fileError":"clients.json: clients[3]: topics is empty",`, ""),
+			[5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "False/FileInvalid"}, [2]int32{1, 1}, "topics is empty; what was read before is in use"},
+		"users file": {askingPage("", `"fileError":"users.json: users[0]",`),
+			[5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "False/FileInvalid"}, [2]int32{1, 1}, "users.json: users[0]"},
+		"an older pod": {`{"grid":"trades","listeners":{}}`, [5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{0, 0}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := serving(t, c.page)
+			o.gateway.Spec.Listeners = asking().Spec.Listeners
+			setStatus(o, metav1.NewTime(time.Unix(1e9, 0)))
+			s := &o.gateway.Status
+			told := ""
+			for i, of := range conditions {
+				got := meta.FindStatusCondition(s.Conditions, of.kind)
+				told += got.Message + "\n"
+				if string(got.Status)+"/"+got.Reason != c.want[i] {
+					t.Errorf("%s is %+v, want %s", of.kind, got, c.want[i])
+				}
+			}
+			for i, l := range s.Listeners {
+				told += l.Message + "\n"
+				if l.ServingPods != c.serving[i] || c.serving[i] == 1 && l.Clients != []int64{200, 2}[i] {
+					t.Errorf("listener %+v, want %d pods that serve", l, c.serving[i])
+				}
+			}
+			if len(s.Listeners) != 2 || !strings.Contains(told, c.text) {
+				t.Errorf("%d listeners, and told is %q, want %q in it", len(s.Listeners), told, c.text)
+			}
+		})
 	}
 }

@@ -92,8 +92,13 @@ func args(g *api.OrderGateway, grid *gridEnd) []string {
 		list = append(list, "--tls-cert", path.Join(dirOf(volumeGrid), keyCert), "--tls-key", path.Join(dirOf(volumeGrid), keyKey), "--tls-ca", path.Join(dirOf(volumeGrid), keyCA), "--tls-name", grid.tlsName)
 	}
 	for i := range g.Spec.Listeners {
-		if l := &g.Spec.Listeners[i]; l.Protocol == api.GatewayFIX {
+		switch l := &g.Spec.Listeners[i]; l.Protocol {
+		case api.GatewayFIX:
 			list = append(list, fixArgs(g, l)...)
+		case api.GatewayWebSocket:
+			list = append(list, streamArgs(g, l, grid)...)
+		case api.GatewayPostgreSQL:
+			list = append(list, sqlArgs(g, l, grid)...)
 		}
 	}
 	return list

@@ -45,6 +45,40 @@ func openGateway() *api.OrderGateway {
 	return g
 }
 
+// asking is one for streams and SQL, whose grid decides who may ask.
+func asking() *api.OrderGateway {
+	return &api.OrderGateway{ObjectMeta: metav1.ObjectMeta{Name: "desk", Namespace: "trading", Generation: 1}, Spec: api.OrderGatewaySpec{
+		GridRef: api.GridReference{Name: "trades"}, Replicas: ptr.To[int32](1), MaxSessions: 1000, Auth: api.GatewayAuthAny,
+		Listeners: []api.GatewayListener{
+			{Name: "stream", Protocol: api.GatewayWebSocket, Port: 7441, TLS: &api.GatewayTLS{SecretName: "desk-tls"}},
+			{Name: "sql", Protocol: api.GatewayPostgreSQL, Port: 5433, TLS: &api.GatewayTLS{SecretName: "desk-tls"}}},
+		Streams: &api.GatewayStreams{MaxClients: 9000, Origins: []string{"https://desk.example.com"}, Console: api.ConsoleDisabled, ClientsFrom: &api.GatewayClients{
+			ConfigMap: &api.GatewayClientsFile{Name: "desk-clients", Key: "clients.json"}, TokensFrom: &api.GatewayCredentials{SecretName: "desk-tokens"}}},
+		SQL: &api.GatewaySQL{MaxConnections: 50, UsersFrom: &api.GatewayUsersFile{SecretName: "desk-users", Key: "users.json"}},
+	}}
+}
+
+// openAsking is one for a lab.
+func openAsking() *api.OrderGateway {
+	g := asking()
+	for i := range g.Spec.Listeners {
+		g.Spec.Listeners[i].TLS, g.Spec.Listeners[i].Insecure = nil, api.InsecureAccept
+	}
+	g.Spec.SQL = nil
+	g.Spec.Streams = &api.GatewayStreams{ClientsFrom: &api.GatewayClients{Secret: &api.GatewayClientsFile{Name: "clients", Key: "all.json"}}}
+	return g
+}
+
+// enforcing is a grid that has views, further columns, and rules.
+func enforcing() *api.OrderGrid {
+	g := aGrid()
+	g.Spec.Security.TLS.ClientAuth = api.ClientAuthNone
+	g.Spec.Security.Authorization = &api.AuthorizationSpec{Mode: api.AuthorizationEnforce}
+	g.Spec.Views = &api.ViewsSpec{}
+	g.Spec.OrderIndex = []api.OrderIndex{{Tag: 5001, Type: api.OrderIndexText, Name: "Desk"}, {Tag: 5002, Type: api.OrderIndexDecimal}}
+	return g
+}
+
 func aGrid() *api.OrderGrid {
 	return &api.OrderGrid{
 		ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: "trading"},
@@ -56,10 +90,12 @@ func aGrid() *api.OrderGrid {
 func TestGoldenObjects(t *testing.T) {
 	lab := aGrid()
 	lab.Spec.Security = api.SecuritySpec{Insecure: api.InsecureAccept}
+	labWithViews := lab.DeepCopy()
+	labWithViews.Spec.Views = &api.ViewsSpec{}
 	for name, c := range map[string]struct {
 		gateway *api.OrderGateway
 		grid    *api.OrderGrid
-	}{"secured": {aGateway(), aGrid()}, "open": {openGateway(), lab}} {
+	}{"secured": {aGateway(), aGrid()}, "open": {openGateway(), lab}, "asking": {asking(), enforcing()}, "asking-open": {openAsking(), labWithViews}} {
 		grid, bad := resolve(c.gateway, c.grid)
 		if bad.reason != "" {
 			t.Fatal(bad)
@@ -83,6 +119,10 @@ func TestResolve(t *testing.T) {
 	own, managed := aGateway(), aGrid()
 	own.Spec.Credentials = &api.GatewayCredentials{SecretName: "mine"}
 	managed.Spec.Security.TLS.Secrets = &api.TLSSecretsSpec{Nodes: "n", Tools: "t"}
+	unseen, unruled, nameless, named := enforcing(), enforcing(), asking(), asking()
+	unseen.Spec.Views, unruled.Spec.Security.Authorization = nil, nil
+	nameless.Spec.Listeners, named.Spec.Listeners = nameless.Spec.Listeners[:1], named.Spec.Listeners[:1]
+	nameless.Spec.Streams = nil
 	starting := aGrid()
 	starting.Status.TLS = &api.TLSStatus{Transition: api.TLSTransitionStarting}
 	for name, c := range map[string]struct {
@@ -90,11 +130,17 @@ func TestResolve(t *testing.T) {
 		grid         *api.OrderGrid
 		secret, want string
 	}{
-		"issued by the grid":       {aGateway(), aGrid(), "trades.tls-gateway-street", ""},
-		"credentials":              {own, managed, "mine", ""},
-		"nodes without TLS yet":    {aGateway(), starting, "", ""},
-		"no grid":                  {aGateway(), nil, "", "GridNotFound spec.gridRef: there is no OrderGrid trades in namespace trading; create it"},
-		"external, no credentials": {aGateway(), managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:street"},
+		"issued by the grid":             {aGateway(), aGrid(), "trades.tls-gateway-street", ""},
+		"credentials":                    {own, managed, "mine", ""},
+		"nodes without TLS yet":          {aGateway(), starting, "", ""},
+		"no grid":                        {aGateway(), nil, "", "GridNotFound spec.gridRef: there is no OrderGrid trades in namespace trading; create it"},
+		"asking":                         {asking(), enforcing(), "trades.tls-gateway-desk", ""},
+		"SQL without views":              {asking(), unseen, "", "ViewsMissing spec.listeners: PostgreSQL asks the views of OrderGrid trades, which has none; set its spec.views"},
+		"SQL without rules":              {asking(), unruled, "", "AuthorizationMissing spec.listeners: PostgreSQL with TLS lets in whom the rules of OrderGrid trades"},
+		"streams without rules and file": {nameless, aGrid(), "", "AuthorizationMissing spec.streams: WebSocket lets in the clients of streams.clientsFrom, which is not set"},
+		"streams without rules":          {named, aGrid(), "trades.tls-gateway-desk", ""},
+		"streams of external":            {named, managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:desk, put it into a Secret with the keys ca.crt, tls.crt and tls.key, set spec.credentials.secretName, and give it the permissions Watch where"},
+		"external, no credentials":       {aGateway(), managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:street"},
 	} {
 		e, bad := resolve(c.gateway, c.grid)
 		if got := bad.reason + " " + bad.message; c.want != "" && !strings.HasPrefix(got, c.want) || c.want == "" && (bad.reason != "" || e.secret != c.secret) {

@@ -13,8 +13,15 @@ const (
 	volumeGrid      = "grid"
 	volumeSessions  = "sessions"
 	volumePasswords = "passwords"
+	volumeRules     = "rules"
+	volumeClients   = "clients"
+	volumeTokens    = "tokens"
+	volumeUsers     = "users"
 
 	sessionsFile = "sessions.json"
+	rulesFile    = "rules.json" // and the key of the ConfigMap
+	clientsFile  = "clients.json"
+	usersFile    = "users.json"
 	keyCA        = "ca.crt"
 	keyCert      = "tls.crt"
 	keyKey       = "tls.key"
@@ -39,20 +46,46 @@ func mounts(g *api.OrderGateway, grid *gridEnd) (list []mount) {
 			list = append(list, ofSecret(volumeOf(l), l.TLS.SecretName, certificateItems()...))
 		}
 	}
+	if grid.rules != "" && needsRules(g) {
+		list = append(list, ofConfigMap(volumeRules, grid.rules, corev1.KeyToPath{Key: rulesFile, Path: rulesFile}))
+	}
+	list = append(append(list, sessionMounts(g)...), clientMounts(g)...)
+	if s := g.Spec.SQL; s != nil && s.UsersFrom != nil {
+		list = append(list, ofSecret(volumeUsers, s.UsersFrom.SecretName, corev1.KeyToPath{Key: s.UsersFrom.Key, Path: usersFile}))
+	}
+	return list
+}
+
+// sessionMounts are those of the listener for FIX.
+func sessionMounts(g *api.OrderGateway) (list []mount) {
 	s := g.Spec.SessionsFrom
 	if s == nil {
-		return list
+		return nil
 	}
 	if s.Secret != nil {
 		list = append(list, ofSecret(volumeSessions, s.Secret.Name, corev1.KeyToPath{Key: s.Secret.Key, Path: sessionsFile}))
 	} else {
-		list = append(list, mount{projected(volumeSessions, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMap.Name},
-			Items:                []corev1.KeyToPath{{Key: s.ConfigMap.Key, Path: sessionsFile}},
-		}})})
+		list = append(list, ofConfigMap(volumeSessions, s.ConfigMap.Name, corev1.KeyToPath{Key: s.ConfigMap.Key, Path: sessionsFile}))
 	}
 	if s.PasswordsFrom != nil {
 		list = append(list, ofSecret(volumePasswords, s.PasswordsFrom.SecretName))
+	}
+	return list
+}
+
+// clientMounts are those of the listener for WebSocket.
+func clientMounts(g *api.OrderGateway) (list []mount) {
+	if g.Spec.Streams == nil || g.Spec.Streams.ClientsFrom == nil {
+		return nil
+	}
+	c := g.Spec.Streams.ClientsFrom
+	if c.Secret != nil {
+		list = append(list, ofSecret(volumeClients, c.Secret.Name, corev1.KeyToPath{Key: c.Secret.Key, Path: clientsFile}))
+	} else {
+		list = append(list, ofConfigMap(volumeClients, c.ConfigMap.Name, corev1.KeyToPath{Key: c.ConfigMap.Key, Path: clientsFile}))
+	}
+	if c.TokensFrom != nil {
+		list = append(list, ofSecret(volumeTokens, c.TokensFrom.SecretName))
 	}
 	return list
 }
@@ -62,6 +95,11 @@ func certificateItems() (items []corev1.KeyToPath) {
 		items = append(items, corev1.KeyToPath{Key: key, Path: key})
 	}
 	return items
+}
+
+// ofConfigMap mounts keys of a ConfigMap.
+func ofConfigMap(name, configMap string, items ...corev1.KeyToPath) mount {
+	return mount{projected(name, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, Items: items}})}
 }
 
 // ofSecret mounts keys of a Secret, or all of them.

@@ -34,7 +34,10 @@ var remedies = []struct{ of, reason, remedy string }{
 // judgeRefused: logons were refused within the last five minutes. While they are, nothing else of the gateway is called
 // well: it may be the one counterparty that matters.
 func judgeRefused(o *observation) judgement {
-	answers := o.answers()
+	if j, none := o.withoutSessions(metav1.ConditionFalse); none {
+		return j
+	}
+	answers := o.sessionAnswers()
 	if len(answers) == 0 {
 		return o.noAnswer()
 	}

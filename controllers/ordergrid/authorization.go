@@ -45,7 +45,7 @@ func rulesVolumeOf(grid *api.OrderGrid) corev1.Volume {
 }
 
 // rules of the nodes: those of the grid, those for the operator's own tools, and those for the sinks and gateways it runs.
-func rules(grid *api.OrderGrid, gateways ...string) access.Document {
+func rules(grid *api.OrderGrid, gateways ...gatewayRights) access.Document {
 	a := enforced(grid)
 	doc := access.Document{Rules: []access.Rule{{
 		Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: access.Tools}},
@@ -57,11 +57,8 @@ func rules(grid *api.OrderGrid, gateways ...string) access.Document {
 			Permissions: []string{string(api.PermissionWatch), string(api.PermissionSink)},
 		})
 	}
-	for _, name := range gateways {
-		doc.Rules = append(doc.Rules, access.Rule{
-			Subjects:    []access.Subject{{Kind: string(api.SubjectUser), Name: api.GatewayUser(name)}},
-			Permissions: []string{string(api.PermissionSubmit), string(api.PermissionRead), string(api.PermissionGateway)},
-		})
+	for _, g := range gateways {
+		doc.Rules = append(doc.Rules, access.Rule{Subjects: []access.Subject{{Kind: string(api.SubjectUser), Name: api.GatewayUser(g.name)}}, Permissions: g.permissions})
 	}
 	for _, rule := range a.Rules {
 		var r access.Rule
@@ -77,7 +74,7 @@ func rules(grid *api.OrderGrid, gateways ...string) access.Document {
 }
 
 // authorization is the ConfigMap that the nodes mount.
-func authorization(grid *api.OrderGrid, gateways ...string) (*corev1.ConfigMap, error) {
+func authorization(grid *api.OrderGrid, gateways ...gatewayRights) (*corev1.ConfigMap, error) {
 	doc := rules(grid, gateways...)
 	if _, err := access.Compile(&doc); err != nil {
 		return nil, err // the nodes would refuse it
@@ -95,7 +92,7 @@ func (r *run) applyAuthorization(ctx context.Context) error {
 	if enforced(r.grid) == nil {
 		return nil
 	}
-	gateways, err := r.gateways(ctx)
+	gateways, err := r.gatewayRights(ctx)
 	if err != nil {
 		return err
 	}

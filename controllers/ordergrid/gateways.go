@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,9 +13,24 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// gateways returns the names of the OrderGateways that the grid issues a certificate for, in order: those of the grid
-// without credentials of their own.
+// gatewayRights is an OrderGateway that the grid issues a certificate for, and what its listeners need.
+type gatewayRights struct {
+	name        string
+	permissions []string
+}
+
+// gateways returns the names of the OrderGateways that the grid issues a certificate for, in order.
 func (r *run) gateways(ctx context.Context) ([]string, error) {
+	list, err := r.gatewayRights(ctx)
+	var names []string
+	for _, g := range list {
+		names = append(names, g.name)
+	}
+	return names, err
+}
+
+// gatewayRights returns the OrderGateways of the grid without credentials of their own, in the order of their names.
+func (r *run) gatewayRights(ctx context.Context) ([]gatewayRights, error) {
 	if r.gatewaysRead != nil {
 		return *r.gatewaysRead, nil
 	}
@@ -22,16 +38,23 @@ func (r *run) gateways(ctx context.Context) ([]string, error) {
 	if err := r.Client.List(ctx, &list, client.InNamespace(r.grid.Namespace)); err != nil {
 		return nil, fmt.Errorf("list OrderGateways: %w", err)
 	}
-	var names []string
+	var found []gatewayRights
 	for i := range list.Items {
-		g := &list.Items[i]
-		if g.Spec.GridRef.Name == r.grid.Name && g.Spec.Credentials == nil && g.DeletionTimestamp == nil {
-			names = append(names, g.Name)
+		if g := &list.Items[i]; g.Spec.GridRef.Name == r.grid.Name && g.Spec.Credentials == nil && g.DeletionTimestamp == nil {
+			found = append(found, rightsOf(g))
 		}
 	}
-	slices.Sort(names)
-	r.gatewaysRead = &names
-	return names, nil
+	slices.SortFunc(found, func(a, b gatewayRights) int { return strings.Compare(a.name, b.name) })
+	r.gatewaysRead = &found
+	return found, nil
+}
+
+func rightsOf(g *api.OrderGateway) gatewayRights {
+	rights := gatewayRights{name: g.Name}
+	for _, p := range g.Spec.GridPermissions() {
+		rights.permissions = append(rights.permissions, string(p))
+	}
+	return rights
 }
 
 // gridOfGateway maps an OrderGateway to its grid.

@@ -51,11 +51,20 @@ func TestGatewayGetsCertificate(t *testing.T) {
 	}
 }
 
-// TestGatewayMayNotDoMore: a gateway submits, reads and keeps sessions; one that is gone may do nothing.
+// TestGatewayMayNotDoMore: a gateway may do what its listeners need; one that is gone may do nothing.
 func TestGatewayMayNotDoMore(t *testing.T) {
 	grid := guardedGrid()
-	for gateways, want := range map[string]access.Permissions{"street": access.Submit | access.Read | access.Gateway, "other": 0} {
-		object, err := authorization(grid, gateways)
+	street := api.GatewayUser("street")
+	for _, c := range []struct {
+		name     string
+		protocol api.GatewayProtocol
+		want     access.Permissions
+	}{
+		{"street", api.GatewayFIX, access.Submit | access.Read | access.Gateway}, {"street", api.GatewayWebSocket, access.Watch},
+		{"street", api.GatewayPostgreSQL, access.Read | access.Query}, {"other", api.GatewayFIX, 0},
+	} {
+		g := &api.OrderGateway{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Spec: api.OrderGatewaySpec{Listeners: []api.GatewayListener{{Protocol: c.protocol}}}}
+		object, err := authorization(grid, rightsOf(g))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,8 +72,8 @@ func TestGatewayMayNotDoMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := rules.Of(&access.Identity{User: api.GatewayUser("street")}); got != want {
-			t.Errorf("with gateway %s, street may %v, want %v", gateways, got, want)
+		if got := rules.Of(&access.Identity{User: street}); got != c.want {
+			t.Errorf("with %s of gateway %s, street may %v, want %v", c.protocol, c.name, got, c.want)
 		}
 	}
 }

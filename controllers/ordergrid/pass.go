@@ -25,7 +25,7 @@ type run struct {
 	notAllowed   error                    // spec.podTemplate is refused, and StatefulSets keep their template
 	made         map[string]bool          // records that the API server has, once queried because some are missing
 	servicesRead *corev1.ServiceList
-	gatewaysRead *[]string
+	gatewaysRead *[]gatewayRights
 	again        time.Duration // delay of the next pass without a trigger; 0: not needed
 
 	succeeded map[string]bool // steps of this pass

@@ -206,6 +206,23 @@ func (d *desk) can(cfg client.Config, id string) (access.Permissions, error) {
 	return may, nil
 }
 
+// A node tells a program who the holder of a token is.
+func TestIdentify(t *testing.T) {
+	d := newDesk(t, 1, access.Limits{})
+	id, err := client.Identify(t.Context(), d.withToken(fixed(token("gateway", time.Hour))))
+	if err != nil || id.User != "system:serviceaccount:trading:gateway" || id.Permissions != wire.MaySubmit|wire.MayRead || id.For == 0 {
+		t.Errorf("%+v, %v", id, err)
+	}
+	for name, want := range map[string]error{"mallory": client.ErrNotPermitted, "forged": client.ErrUnauthenticated} {
+		if id, err := client.Identify(t.Context(), d.withToken(fixed(token(name, time.Hour)))); !errors.Is(err, want) || strings.Contains(err.Error(), "_secret") {
+			t.Errorf("%s: %+v, %v, want %v", name, id, err, want)
+		}
+	}
+	if _, err := client.Identify(t.Context(), d.as("gateway")); err == nil {
+		t.Error("a client without a token is identified")
+	}
+}
+
 // Permissions by kind of proof, and the errors of the others.
 func TestWhoMayDoWhat(t *testing.T) {
 	d := newDesk(t, 2, access.Limits{})

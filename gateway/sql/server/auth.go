@@ -40,7 +40,11 @@ func (c *conn) authenticate(ctx context.Context, user string) (who string, err *
 			return user, c.byRules(id)
 		}
 	}
-	v, there := cfg.Users[user]
+	var users map[string]Verifier
+	if cfg.Users != nil {
+		users = cfg.Users()
+	}
+	v, there := users[user]
 	switch {
 	case there || cfg.Users != nil && cfg.Dial == nil:
 		if !there { // the exchange goes on as for a user, and fails

@@ -35,8 +35,8 @@ type Config struct {
 	// Rules are the grid's: a client needs the permission Query. nil: no client is let in by
 	// them.
 	Rules func() *access.Rules
-	// Users have passwords here.
-	Users map[string]Verifier
+	// Users returns the users that have passwords here; nil: there are none.
+	Users func() map[string]Verifier
 	// Dial connects to the grid with the token that a client sends as its password. The grid
 	// judges it. nil: tokens are not taken.
 	Dial func(ctx context.Context, token string) (Connected, error)

@@ -153,7 +153,7 @@ func (g *grid) closed(t *testing.T) *Server {
 			t.Fatal(err)
 		}
 	}
-	return serve(t, Config{TLS: id.Server, Grid: g.loader, Rules: func() *access.Rules { return g.rules }, Users: users,
+	return serve(t, Config{TLS: id.Server, Grid: g.loader, Rules: func() *access.Rules { return g.rules }, Users: func() map[string]Verifier { return users },
 		Dial: func(ctx context.Context, token string) (Connected, error) {
 			user := ""
 			_, _ = fmt.Sscanf(token, "token-of-%s", &user)

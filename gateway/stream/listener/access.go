@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,13 +19,15 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 	"github.com/ordergrid/ordergrid/grid-node/access"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // Entry is a client in the file of clients. Its token is in a file of its own.
 type Entry struct {
 	Name        string   `json:"name"`        // for bounds and logs
-	TokenFile   string   `json:"tokenFile"`   // its first line is the token
+	TokenFile   string   `json:"tokenFile"`   // its first line is the token; within Files.Tokens, if that is set
 	Certificate string   `json:"certificate"` // DNS name or common name of the client's certificate
+	User        string   `json:"user"`        // of the grid: proved by a token that the grid judges
 	Topics      []string `json:"topics"`      // patterns of what it may read
 
 	grant server.Grant
@@ -33,14 +36,26 @@ type Entry struct {
 // Access decides which client may read what: by a file of clients, by the rules of the grid's nodes for certificates, or
 // both. It is safe for concurrent use.
 type Access struct {
-	path  string
-	rules *access.File
-	known atomic.Pointer[clients]
+	files  Files
+	rules  *access.File
+	known  atomic.Pointer[clients]
+	failed atomic.Pointer[string] // why the file of clients is not in use as it is
+	proofs proofs
+}
+
+// Files are where an Access reads. One of Clients, Rules and Judge has to be set.
+type Files struct {
+	Clients string // {"clients": [{...}, ...]}
+	Tokens  string // the directory that tokenFile is relative to; nothing outside of it is read
+	Rules   string // as nodes have it (--authorization)
+	// Judge asks the grid who the holder of a token is; nil: it is not asked.
+	Judge Judge
 }
 
 // clients is the content of the file.
 type clients struct {
 	byToken map[[sha256.Size]byte]*Entry
+	byUser  map[string]*Entry
 	entries []*Entry
 	sum     [sha256.Size]byte // of the file and the tokens
 }
@@ -52,20 +67,19 @@ const (
 	maxToken   = 4096
 )
 
-// OpenAccess reads a file of clients, {"clients": [{...}, ...]}, and a file of rules as nodes have it (--authorization);
-// one of the two paths may be empty.
-func OpenAccess(path, rules string) (*Access, error) {
-	a := &Access{path: path}
-	if rules != "" {
-		if a.rules = access.Open(rules); a.rules.Err() != nil {
+// OpenAccess reads the files.
+func OpenAccess(f Files) (*Access, error) {
+	a := &Access{files: f}
+	if f.Rules != "" {
+		if a.rules = access.Open(f.Rules); a.rules.Err() != nil {
 			return nil, a.rules.Err()
 		}
 	}
 	a.known.Store(&clients{})
-	if path == "" {
+	if f.Clients == "" {
 		return a, nil
 	}
-	c, err := readClients(path)
+	c, err := readClients(f)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +93,18 @@ func (a *Access) NeedsCertificate() bool {
 }
 
 // NeedsToken reports whether a client is known by a token, which must not be sent in the clear.
-func (a *Access) NeedsToken() bool { return len(a.known.Load().byToken) > 0 }
+func (a *Access) NeedsToken() bool { return len(a.known.Load().byToken) > 0 || a.files.Judge != nil }
+
+// Failure returns why a file is not in use as it is now; empty: it is.
+func (a *Access) Failure() string {
+	if text := a.failed.Load(); text != nil {
+		return *text
+	}
+	if a.rules != nil && a.rules.Err() != nil {
+		return a.rules.Err().Error()
+	}
+	return ""
+}
 
 // watch reads the files again until ctx ends, and calls changed when what is in use has changed, or failed with an error.
 func (a *Access) watch(ctx context.Context, every time.Duration, changed func(error)) {
@@ -95,10 +120,15 @@ func (a *Access) watch(ctx context.Context, every time.Duration, changed func(er
 			return
 		case <-t.C:
 		}
-		if a.path == "" {
+		if a.files.Clients == "" {
 			continue
 		}
-		c, err := readClients(a.path)
+		c, err := readClients(a.files)
+		a.failed.Store(nil)
+		if err != nil {
+			text := err.Error()
+			a.failed.Store(&text)
+		}
 		switch {
 		case err != nil && !failed:
 			changed(err) // those before stay in use
@@ -110,7 +140,8 @@ func (a *Access) watch(ctx context.Context, every time.Duration, changed func(er
 	}
 }
 
-func readClients(path string) (*clients, error) {
+func readClients(f Files) (*clients, error) {
+	path := f.Clients
 	raw, err := readAtMost(path, maxFile)
 	if err != nil {
 		return nil, err
@@ -126,27 +157,33 @@ func readClients(path string) (*clients, error) {
 	if n := len(file.Clients); n == 0 || n > maxClients {
 		return nil, fmt.Errorf("%s: clients has %d entries, allowed: 1 to %d", path, n, maxClients)
 	}
-	c := &clients{byToken: map[[sha256.Size]byte]*Entry{}, entries: file.Clients}
+	c := &clients{byToken: map[[sha256.Size]byte]*Entry{}, byUser: map[string]*Entry{}, entries: file.Clients}
 	sum := sha256.New()
 	sum.Write(raw)
 	for i, e := range file.Clients {
-		token, err := c.add(e)
+		token, err := c.add(e, f)
 		if err != nil {
 			return nil, fmt.Errorf("%s: clients[%d]: %w", path, i, err)
 		}
 		sum.Write(token[:])
-		e.grant.Identity = sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q", e.Name, token, e.Certificate, e.Topics))
+		e.grant.Identity = sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q %q", e.Name, token, e.Certificate, e.User, e.Topics))
 	}
 	sum.Sum(c.sum[:0])
 	return c, nil
 }
 
-func (c *clients) add(e *Entry) (token [sha256.Size]byte, err error) {
+func (c *clients) add(e *Entry, f Files) (token [sha256.Size]byte, err error) {
 	switch {
 	case e == nil || e.Name == "" || len(e.Name) > 128:
 		return token, errors.New("name is empty or longer than 128 bytes")
-	case e.TokenFile == "" && e.Certificate == "":
-		return token, errors.New("tokenFile and certificate are empty, allowed: one of them or both; a client without would be everybody")
+	case e.TokenFile == "" && e.Certificate == "" && e.User == "":
+		return token, errors.New("tokenFile, certificate and user are empty, allowed: tokenFile, certificate or both, or user; a client without would be everybody")
+	case e.User != "" && (e.TokenFile != "" || e.Certificate != ""):
+		return token, fmt.Errorf("user is %.80q beside tokenFile or certificate, allowed: user alone", e.User)
+	case e.User != "" && f.Judge == nil:
+		return token, fmt.Errorf("user is %.80q, allowed: only where the grid judges tokens (--websocket-grid-tokens)", e.User)
+	case e.User != "" && c.byUser[e.User] != nil:
+		return token, fmt.Errorf("user is %.80q, which %.80q has too, allowed: once", e.User, c.byUser[e.User].Name)
 	case len(e.Topics) == 0:
 		return token, fmt.Errorf("topics is empty, allowed: patterns like orders.*.ACME.>, and %s", server.StatusTopic)
 	}
@@ -158,10 +195,20 @@ func (c *clients) add(e *Entry) (token [sha256.Size]byte, err error) {
 		}
 		e.grant.Topics = append(e.grant.Topics, p)
 	}
+	if e.User != "" {
+		c.byUser[e.User] = e
+	}
 	if e.TokenFile == "" {
 		return token, nil
 	}
-	raw, err := readAtMost(e.TokenFile, maxToken)
+	name := e.TokenFile
+	if f.Tokens != "" {
+		if !filepath.IsLocal(name) {
+			return token, fmt.Errorf("tokenFile is %.80q, allowed: the name of a file in %s", name, f.Tokens)
+		}
+		name = filepath.Join(f.Tokens, name)
+	}
+	raw, err := readAtMost(name, maxToken)
 	if err != nil {
 		return token, fmt.Errorf("tokenFile: %w", err)
 	}
@@ -205,7 +252,7 @@ func (a *Access) admit(r *http.Request, cert *x509.Certificate) (*server.Grant, 
 	}
 	if cert != nil {
 		for _, e := range a.known.Load().entries {
-			if e.TokenFile == "" && e.is(cert) {
+			if e.TokenFile == "" && e.User == "" && e.is(cert) {
 				return &e.grant, nil
 			}
 		}
@@ -222,12 +269,13 @@ func (a *Access) admit(r *http.Request, cert *x509.Certificate) (*server.Grant, 
 // byToken returns what the client of a token may do. Tokens are found by their hash: how long that takes says nothing of
 // them.
 func (a *Access) byToken(token string, cert *x509.Certificate) (*server.Grant, error) {
-	if len(token) > maxToken {
+	if len(token) > maxToken && a.files.Judge == nil || len(token) > wire.MaxToken {
 		return nil, errToken
 	}
-	e := a.known.Load().byToken[sha256.Sum256([]byte(token))]
+	sum := sha256.Sum256([]byte(token))
+	e := a.known.Load().byToken[sum]
 	if e == nil {
-		return nil, errToken
+		return a.byProof(sum)
 	}
 	if e.Certificate != "" && !e.is(cert) {
 		return nil, errToken
@@ -268,8 +316,11 @@ func (a *Access) byRules(cert *x509.Certificate) *server.Grant {
 
 // keeps reports whether a client that was let in would be let in with the same rights now.
 func (a *Access) keeps(g *server.Grant) bool {
-	if id, ok := g.Identity.(*access.Identity); ok {
+	switch id := g.Identity.(type) {
+	case *access.Identity:
 		return a.rules.Rules().Of(id)&access.Watch != 0
+	case *proof:
+		return a.proofs.keeps(id) && a.grants(id) == id.grants
 	}
 	return slices.ContainsFunc(a.known.Load().entries, func(e *Entry) bool { return e.grant.Identity == g.Identity })
 }

@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"context"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ordergrid/ordergrid/client"
 )
 
 const tokenA, tokenB = "0123456789abcdef-a", "0123456789abcdef-b"
@@ -25,13 +28,17 @@ func files(t *testing.T) func(name, text string) string {
 	}
 }
 
+func writeToken(dir, name, token string) error {
+	return os.WriteFile(filepath.Join(dir, name), []byte(token), 0o600)
+}
+
 func TestWhoMayReadWhat(t *testing.T) {
 	file := files(t)
 	text := fmt.Sprintf(`{"clients": [{"name": "a", "tokenFile": %q, "topics": ["orders.A.>"]},
 		{"name": "b", "tokenFile": %q, "certificate": "b.example", "topics": ["orders.>"]}, {"name": "c", "certificate": "c.example", "topics": ["orders.C.>"]}]}`,
 		file("a", tokenA+"\r\nmore\n"), file("b", tokenB))
 	path := file("clients.json", text)
-	a, err := OpenAccess(path, file("rules.json", `{"rules": [{"subjects": [{"kind": "Group", "name": "desk"}], "permissions": ["Watch"]}, {"subjects": [{"kind": "User", "name": "r"}], "permissions": ["Read"]}]}`))
+	a, err := OpenAccess(Files{Clients: path, Rules: file("rules.json", `{"rules": [{"subjects": [{"kind": "Group", "name": "desk"}], "permissions": ["Watch"]}, {"subjects": [{"kind": "User", "name": "r"}], "permissions": ["Read"]}]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,12 +139,32 @@ func TestClientsThatAreRefused(t *testing.T) {
 		`{"clients": [{"name": "a", "tokenFile": "/nowhere", "topics": [">"]}]}`:                                                                    "no such file",
 		`{"clients": [{"name": "a", "tokenFile": "` + token + `", "topics": [">"]}, {"name": "b", "tokenFile": "` + token + `", "topics": [">"]}]}`: `the token of "b" is that of "a" too`,
 	} {
-		_, err := OpenAccess(file("clients.json", text), "")
+		_, err := OpenAccess(Files{Clients: file("clients.json", text)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := OpenAccess("", file("rules.json", `{"rules": [{}]}`)); err == nil {
+	judge := func(context.Context, string) (client.Identity, error) {
+		return client.Identity{}, client.ErrUnauthenticated
+	}
+	for text, want := range map[string]string{
+		`{"name": "a", "user": "u", "topics": [">"]}`:                                        "",
+		`{"name": "a", "user": "u", "certificate": "c", "topics": [">"]}`:                    "allowed: user alone",
+		`{"name": "a", "user": "u", "topics": [">"]},{"name":"b","user":"u","topics":[">"]}`: `which "a" has too`,
+		`{"name": "a", "tokenFile": "../token", "topics": [">"]}`:                            "allowed: the name of a file in",
+		`{"name": "a", "tokenFile": "` + token + `", "topics": [">"]}`:                       "allowed: the name of a file in",
+	} {
+		f := Files{Clients: file("clients.json", `{"clients": [`+text+`]}`), Tokens: filepath.Dir(token), Judge: judge}
+		if _, err := OpenAccess(f); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		if f.Judge = nil; want == "" {
+			if _, err := OpenAccess(f); err == nil || !strings.Contains(err.Error(), "--websocket-grid-tokens") {
+				t.Errorf("%s where the grid is not asked: %v", text, err)
+			}
+		}
+	}
+	if _, err := OpenAccess(Files{Rules: file("rules.json", `{"rules": [{}]}`)}); err == nil {
 		t.Error("rules without subjects are taken")
 	}
 }

@@ -96,6 +96,7 @@ func (l *Listener) Run(ctx context.Context) error {
 		}
 	})
 	go l.status.run(watching, l)
+	go l.reviewProofs(watching)
 	for {
 		err := l.generation(ctx)
 		l.current.Store(nil)
@@ -108,6 +109,24 @@ func (l *Listener) Run(ctx context.Context) error {
 		case <-time.After(anewPause):
 		case <-ctx.Done():
 			return nil
+		}
+	}
+}
+
+// reviewProofs has the grid judge again, now and then, the tokens of clients that it let in.
+func (l *Listener) reviewProofs(ctx context.Context) {
+	for pause(ctx, accessEvery) {
+		g := l.current.Load()
+		if g == nil || l.cfg.Access.files.Judge == nil {
+			continue
+		}
+		review := func() {
+			g.server.Review(l.cfg.Access.keeps, "what the client may read has changed")
+			g.server.Do(func(*fanout.Hub) {}) // it has been done
+		}
+		if l.cfg.Access.reviewProofs(review) {
+			l.log.Info("the grid takes the token of clients no more")
+			review()
 		}
 	}
 }
@@ -208,8 +227,11 @@ func (g *generation) open() error {
 	c.Hub.Lineage, c.Hub.Partitions = g.lineage(), len(g.parts)
 	c.Streams = map[string][]topics.Field{Orders: OrderFields}
 	c.Admit, c.Login, c.Status, c.Pages, c.History = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages, g.history
-	if g.l.cfg.Access.path != "" {
+	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil {
 		c.Login = g.l.cfg.Access.byToken
+		if f.Judge != nil {
+			c.Ask = g.l.cfg.Access.ask
+		}
 	}
 	if g.l.cfg.TLS != nil {
 		c.TLS = &transport.TLS{Server: g.l.cfg.TLS.Server}

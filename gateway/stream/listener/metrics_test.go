@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 		_ = f.Close()
 	}
 	file := files(t)
-	a, err := OpenAccess(file("clients.json", `{"clients": [{"name": "a", "tokenFile": "`+file("token", tokenA)+`", "topics": ["orders.>"]}]}`), "")
+	a, err := OpenAccess(Files{Clients: file("clients.json", `{"clients": [{"name": "a", "tokenFile": "`+file("token", tokenA)+`", "topics": ["orders.>"]}]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,9 @@ type Status struct {
 	Time       time.Time         `json:"time"`
 	Ready      bool              `json:"ready"`
 	Clients    int               `json:"clients"`
-	PerSecond  float64           `json:"ordersPerSecond"` // over the last seconds
-	Delay      *Delay            `json:"delay,omitempty"` // of these orders
+	FileError  string            `json:"fileError,omitempty"` // why a file of clients is not in use as it is
+	PerSecond  float64           `json:"ordersPerSecond"`     // over the last seconds
+	Delay      *Delay            `json:"delay,omitempty"`     // of these orders
 	Partitions []PartitionStatus `json:"partitions"`
 }
 
@@ -88,7 +89,9 @@ func (s *statusPage) run(ctx context.Context, l *Listener) {
 			idle++
 		}
 		if idle < statusSpan {
-			if b, err := json.Marshal(l.Status()); err == nil {
+			st := l.Status()
+			st.FileError = "" // it has names of others
+			if b, err := json.Marshal(st); err == nil {
 				s.text.Store(&b)
 			}
 		} else if idle == statusSpan {
@@ -135,6 +138,7 @@ func (s *statusPage) look(m *metrics) (perSecond float64, d *Delay) {
 // Status returns the present status.
 func (l *Listener) Status() Status {
 	s := Status{Grid: l.cfg.Grid, Time: time.Now().UTC(), Partitions: []PartitionStatus{}}
+	s.FileError = l.cfg.Access.Failure()
 	s.PerSecond, s.Delay = l.status.look(l.metrics)
 	g := l.current.Load()
 	if g == nil {

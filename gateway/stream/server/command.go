@@ -75,10 +75,14 @@ func (c *conn) command(payload []byte) {
 	} else {
 		err = c.execute(&m)
 	}
-	if err == nil {
-		return
+	if err != nil {
+		c.fail(m.ID, err)
 	}
-	r := reply{Op: "error", ID: m.ID, Code: "invalid", Error: err.Error()}
+}
+
+// fail answers a command that failed.
+func (c *conn) fail(id uint32, err error) {
+	r := reply{Op: "error", ID: id, Code: "invalid", Error: err.Error()}
 	for _, k := range codes {
 		if errors.Is(err, k.err) {
 			r.Code = k.code
@@ -114,24 +118,24 @@ func (c *conn) execute(m *command) error {
 	return fmt.Errorf("op is %.40q, allowed: subscribe, unsubscribe, position, login, status", m.Op)
 }
 
-func (c *conn) subscribe(m *command) error {
-	w := fanout.Subscription{Number: m.ID, Last: m.Last, Flush: time.Duration(m.FlushMS) * time.Millisecond}
+// wanted is what a command asks for, within the rights of the client.
+func (c *conn) wanted(m *command) (w fanout.Subscription, err error) {
+	w = fanout.Subscription{Number: m.ID, Last: m.Last, Flush: time.Duration(m.FlushMS) * time.Millisecond}
 	if m.FlushMS < 0 || m.FlushMS > fanout.MaxFlush.Milliseconds() {
-		return fmt.Errorf("flush_ms is %d, allowed: 0 to %d", m.FlushMS, fanout.MaxFlush.Milliseconds())
+		return w, fmt.Errorf("flush_ms is %d, allowed: 0 to %d", m.FlushMS, fanout.MaxFlush.Milliseconds())
 	}
-	var err error
 	if w.Pattern, err = topics.ParsePattern(m.Topics); err != nil {
-		return err
+		return w, err
 	}
 	if err := c.grant.allows(w.Pattern); err != nil {
-		return err
+		return w, err
 	}
 	stream, literal := w.Pattern.First()
 	if !literal {
 		stream = ""
 	}
 	if w.Filter, err = topics.ParseFilter(c.server.cfg.Streams[stream], m.Filter); err != nil {
-		return err
+		return w, err
 	}
 	switch m.Policy {
 	case "", "drop":
@@ -141,14 +145,22 @@ func (c *conn) subscribe(m *command) error {
 	case "disconnect":
 		w.Policy = fanout.Disconnect
 	default:
-		return fmt.Errorf("policy is %.40q, allowed: drop (the default), conflate, disconnect", m.Policy)
+		return w, fmt.Errorf("policy is %.40q, allowed: drop (the default), conflate, disconnect", m.Policy)
 	}
 	if m.Resume != nil {
 		token, err := fanout.ParseToken(*m.Resume)
 		if err != nil {
-			return err
+			return w, err
 		}
 		w.Resume, w.Hold = &token, true
+	}
+	return w, nil
+}
+
+func (c *conn) subscribe(m *command) error {
+	w, err := c.wanted(m)
+	if err != nil {
+		return err
 	}
 	position := ""
 	if m.Last > 0 { // the end of what comes first, not its start
@@ -185,7 +197,13 @@ func (c *conn) status(m *command) error {
 }
 
 // Live implements fanout.Outlet.
-func (c *conn) Live(number uint32) { c.reply(&reply{Op: "live", ID: number}) }
+func (c *conn) Live(number uint32) {
+	if c.events != nil {
+		c.event("live", "", reply{})
+		return
+	}
+	c.reply(&reply{Op: "live", ID: number})
+}
 
 // reply sends a JSON object.
 func (c *conn) reply(r *reply) {
@@ -204,6 +222,10 @@ func (c *conn) Gap(number uint32, g *fanout.Gap) {
 	r := reply{Op: "gap", ID: number}
 	for _, k := range g.Ranges {
 		r.Ranges = append(r.Ranges, gapRange{k.Partition, k.After.String(), k.Through.String(), k.Count})
+	}
+	if c.events != nil {
+		c.events.gap(c, r.Ranges, g)
+		return
 	}
 	c.reply(&r)
 }

@@ -28,6 +28,9 @@ type conn struct {
 	ended    bool
 	closing  bool // a close frame was sent
 	lent     bool // in Server.lent
+	judging  bool // Config.Ask has not decided yet
+	decided  *decision
+	events   *events // nil: a WebSocket
 }
 
 // stage of a connection.
@@ -68,6 +71,10 @@ func (c *conn) settle(to stage) {
 // greet answers the opening request.
 func (c *conn) greet(b []byte) (int, error) {
 	s := c.server
+	if c.judging {
+		c.tc.Wait()
+		return 0, nil
+	}
 	r, n, err := ws.ParseRequest(b)
 	switch {
 	case err != nil:
@@ -79,13 +86,22 @@ func (c *conn) greet(b []byte) (int, error) {
 		c.page(r, s.cfg.Pages[r.URL.Path])
 		return len(b), nil
 	}
-	h, err := s.terms.Accept(r)
+	var h *ws.Handshake
+	events := s.isEvents(r)
+	if events {
+		err = c.eventsRequest(r)
+	} else {
+		h, err = s.terms.Accept(r)
+	}
 	if err != nil {
 		c.refuse(err)
 		return len(b), nil
 	}
-	g, err := s.cfg.Admit(r, c.tc.Certificate())
-	if err == nil && g == nil && s.cfg.Login == nil {
+	g, err := c.admit(r)
+	if c.judging {
+		return 0, nil
+	}
+	if err == nil && g == nil && s.cfg.Login == nil && !events {
 		err = errors.New("the client is not known")
 	}
 	if err == nil && g != nil {
@@ -96,19 +112,31 @@ func (c *conn) greet(b []byte) (int, error) {
 		c.refuse(&ws.Refusal{Status: http.StatusForbidden, Reason: err.Error()})
 		return len(b), nil
 	}
+	if events {
+		if err := c.subscribeEvents(r, g != nil); err != nil {
+			c.refuse(err)
+		}
+		return len(b), nil
+	}
 	if g == nil {
 		c.settle(asked)
 		s.await(c)
 	}
-	c.encoding = uint8(slices.Index(encodings, h.Subprotocol))
-	c.client = s.hub.Open(c, int(c.encoding))
+	c.register(slices.Index(encodings, h.Subprotocol))
+	c.write(h.AppendAccept(c.buffer()))
+	more, err := c.frames(b[n:])
+	return n + more, err
+}
+
+// register makes the connection a client of the hub.
+func (c *conn) register(encoding int) {
+	s := c.server
+	c.encoding = uint8(encoding)
+	c.client = s.hub.Open(c, encoding)
 	c.at = len(s.clients)
 	s.clients = append(s.clients, c)
 	c.since = s.loop.Clock().Mono()
 	c.tc.SetLimits(64<<10, 1<<20) // a client that does not read its answers sends no more commands
-	c.write(h.AppendAccept(c.buffer()))
-	more, err := c.frames(b[n:])
-	return n + more, err
 }
 
 // take lets a client in.
@@ -146,6 +174,13 @@ func (c *conn) refuse(err error) {
 
 // frames decodes what a client sent.
 func (c *conn) frames(b []byte) (int, error) {
+	if c.events != nil {
+		return len(b), nil // nothing is expected of a reader of events
+	}
+	if c.judging {
+		c.tc.Wait()
+		return 0, nil
+	}
 	n, err := c.decoder.Decode(b, c)
 	switch failure, ok := errors.AsType[*ws.Error](err); {
 	case errors.Is(err, errYield):
@@ -198,7 +233,11 @@ func (c *conn) end(code int, reason string) {
 		return
 	}
 	c.client.Close()
-	c.write(ws.AppendClose(c.buffer(), code, reason))
+	if c.events != nil {
+		c.event("end", "", reply{Code: "closed", Error: reason})
+	} else {
+		c.write(ws.AppendClose(c.buffer(), code, reason))
+	}
 	c.closing = true
 	c.tc.CloseAfterFlush(&ws.Error{Code: code, Reason: reason})
 }
@@ -209,6 +248,13 @@ func (c *conn) Close(reason error) { c.end(ws.StatusPolicy, reason.Error()) }
 
 // keepAlive pings a client that is quiet, and closes one that does not answer.
 func (c *conn) keepAlive(now int64) {
+	if c.events != nil {
+		if now-c.since > int64(c.server.cfg.Ping) && !c.closing && c.tc.Buffered() == 0 {
+			c.since = now
+			c.events.alive(c)
+		}
+		return
+	}
 	switch quiet, ping := now-c.since, int64(c.server.cfg.Ping); {
 	case quiet > 3*ping:
 		c.end(ws.StatusGoingAway, "nothing was heard of the client")
@@ -246,6 +292,10 @@ func (c *conn) Buffered() int { return c.tc.Buffered() }
 
 // Message implements fanout.Outlet.
 func (c *conn) Message(frame []byte, slot int, number uint32) {
+	if c.events != nil {
+		c.events.message(c, frame)
+		return
+	}
 	b := c.buffer()
 	at := len(b) + slot
 	b = append(b, frame...)

@@ -44,11 +44,28 @@ func (c *conn) login(token string) error {
 		return fmt.Errorf("%w: this listener knows no tokens, allowed: a certificate", errNotPermitted)
 	}
 	g, err := s.cfg.Login(token, c.tc.Certificate())
+	if errors.Is(err, ErrUndecided) && c.ask(token, c.loggedIn) {
+		return nil
+	}
+	if errors.Is(err, ErrUndecided) {
+		err = errBusy
+	}
+	return c.finishLogin(g, err)
+}
+
+// loggedIn is called when the login was decided about elsewhere.
+func (c *conn) loggedIn(g *Grant, err error) {
+	if err := c.finishLogin(g, err); err != nil {
+		c.fail(0, err)
+	}
+}
+
+func (c *conn) finishLogin(g *Grant, err error) error {
 	if err == nil {
 		err = c.take(g)
 	}
 	if err != nil {
-		s.stats.Refused++
+		c.server.stats.Refused++
 		return fmt.Errorf("%w: %w", errLogin, err)
 	}
 	r := reply{Op: "welcome", Client: g.Client}

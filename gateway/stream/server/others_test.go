@@ -27,6 +27,10 @@ ws.onopen = () => ws.send('{"op":"subscribe","id":1,"topics":"orders.>"}')
 const foreign = new WebSocket("ws://%s/stream?topics=>", ["ordergrid.json.v1"])
 foreign.onopen = () => got.push("a page of another origin is connected")
 foreign.onerror = () => got.push("refused")
+const events = new EventSource("http://%s/events?topics=orders.%%3E")
+events.onmessage = e => got.push("event " + e.lastEventId + " " + e.data)
+events.addEventListener("subscribed", e => got.push("events from " + e.lastEventId))
+events.addEventListener("end", e => { got.push("end of events " + e.data); events.close() })
 </script>`
 
 // The browser's own WebSocket, with its origin.
@@ -43,7 +47,7 @@ func TestBrowser(t *testing.T) {
 	defer page.Close()
 	s, addr := start(t, transport.KindAuto, func(c *Config) { c.Origins = []string{page.URL} })
 	_, strict := start(t, transport.KindAuto, nil)
-	text = fmt.Sprintf(script, addr, strict)
+	text = fmt.Sprintf(script, addr, strict, addr)
 	browser, err := chromium.Start(path)
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +80,13 @@ func TestBrowser(t *testing.T) {
 	}
 	wait(`{"op":"subscribed","id":1,"position":"3.p0:0,p1:0"}`)
 	wait("refused")
+	wait("events from 3.p0:0,p1:0")
 	publish(t, s, 0, 1, "orders.A17.ACME.buy", "A17", "101.5")
 	wait(`{"op":"message","id":1,"partition":0,"at":"1","topic":"orders.A17.ACME.buy","data":{"price":"101.5"}}`)
+	wait(`event 3.p0:1,p1:0 {"partition":0,"at":"1","topic":"orders.A17.ACME.buy","data":{"price":"101.5"}}`)
 	s.Stop("the test ends")
 	wait("closed 1001")
+	wait("end of events")
 }
 
 // Java's HttpClient.

@@ -24,12 +24,18 @@ type Config struct {
 	Hub     fanout.Config             // without Encodings
 	Streams map[string][]topics.Field // by the first token of topics: the fields that filters can be about
 	Paths   []string                  // default /stream
-	Origins []string                  // see ws.Terms
+	// EventPaths are where Server-Sent Events are read; default /events.
+	EventPaths []string
+	Origins    []string // see ws.Terms
 	// Admit decides about a client by its request and its certificate (nil without one). An error is answered with 403 and
 	// its text. No grant and no error: the client has to log in. It is called on the loop and must not block.
 	Admit func(r *http.Request, cert *x509.Certificate) (*Grant, error)
 	// Login decides about a client by its token and certificate, on the loop likewise; nil: by Admit only.
 	Login func(token string, cert *x509.Certificate) (*Grant, error)
+	// Ask has a token decided about elsewhere, where Admit (with a header Authorization: Bearer) or Login returned
+	// ErrUndecided. It must not block, and calls decided once, from any goroutine; false: it has no room for one more. What
+	// the client sends meanwhile waits.
+	Ask func(token string, decided func(*Grant, error)) bool
 	// Status is what the command status is answered with, an object of JSON, for clients that may read the topic
 	// StatusTopic; nil: the command is refused.
 	Status func() []byte
@@ -112,6 +118,9 @@ func New(cfg Config) (*Server, error) {
 	defD(&cfg.WriteStall, DefaultWriteStall)
 	if len(cfg.Paths) == 0 {
 		cfg.Paths = []string{"/stream"}
+	}
+	if len(cfg.EventPaths) == 0 {
+		cfg.EventPaths = eventPaths
 	}
 	cfg.Hub.Encodings = []fanout.Encoding{jsonEncoding{}, binEncoding{}}
 	hub, err := fanout.New(cfg.Hub)

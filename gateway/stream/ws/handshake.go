@@ -106,7 +106,7 @@ func (h *Handshake) check(t *Terms) error {
 		return refuse(http.StatusBadRequest, "Sec-WebSocket-Key is %.40q, allowed: 16 bytes in base64, once", r.Header.Get("Sec-Websocket-Key"))
 	}
 	h.key = r.Header.Get("Sec-Websocket-Key")
-	if err := checkOrigin(r, t); err != nil {
+	if err := t.Origin(r); err != nil {
 		return err
 	}
 	for _, offered := range tokens(r.Header["Sec-Websocket-Protocol"]) {
@@ -121,7 +121,8 @@ func (h *Handshake) check(t *Terms) error {
 	return nil
 }
 
-func checkOrigin(r *http.Request, t *Terms) error {
+// Origin checks the origin of a request, if it is a page's. An error is a *Refusal.
+func (t *Terms) Origin(r *http.Request) error {
 	origins := r.Header["Origin"]
 	if len(origins) == 0 || slices.Contains(t.Origins, "*") {
 		return nil
