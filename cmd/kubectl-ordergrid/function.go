@@ -20,13 +20,13 @@ type functionFlags struct {
 	fuel                                          int64
 }
 
-func functionCommand() *cobra.Command {
+func functionCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "function",
 		Short: "Try functions: code of yours over orders, as WebAssembly",
 		Long:  "Functions are WebAssembly modules that decide on orders or derive records from them.\nA grid calls those in spec.callbacks of its OrderGrid.",
 	}
-	cmd.AddCommand(functionTestCommand())
+	cmd.AddCommand(functionTestCommand(), functionRecordsCommand(k))
 	return cmd
 }
 
