@@ -153,6 +153,7 @@ func (w *world) run() {
 	w.scheduleForbidding()
 	w.scheduleForgery()
 	w.scheduleExchange()
+	w.schedulePowerCut()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
 		return
@@ -168,6 +169,7 @@ func (w *world) run() {
 	w.checkI12()
 	w.checkSurge()
 	w.checkRestore()
+	w.checkPower()
 	w.checkEnd()
 	w.checkExchange()
 	w.checkHistory()

@@ -25,6 +25,9 @@ const (
 	// FlagReachesArbiter on PrepareAck: the sender has just read the present configuration
 	// from the arbiter.
 	FlagReachesArbiter uint8 = 64
+	// FlagHeir on Join: the sender has the journal of a former process, a member of the
+	// epoch, and acts for it in no epoch yet.
+	FlagHeir uint8 = 64
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )
