@@ -5,16 +5,19 @@ type ActionKind uint8
 
 // Actions, in the order in which they have to be executed.
 const (
-	ActionReply      ActionKind = iota + 1 // Conn, Head, Tail: write to the client
-	ActionSend                             // Address, Head, Tail, Bulk: write to the node at Address
-	ActionCloseConn                        // Conn, Text: Goaway(GoawayProtocol, Text) and close, the client violates the protocol
-	ActionPropose                          // Config, Text (what for: take-over, shrink, …), Loss: compare-and-swap, expecting Config.Version
-	ActionReadConfig                       // read the record from the arbiter itself, answer with EventConfig{Fresh}
-	ActionCommitted                        // Seq: the committed prefix of the store reaches to here
-	ActionStatus                           // role, epoch or members changed: look at Status()
-	ActionAlarm                            // Alarm, Text: count, log, raise a Kubernetes Event
-	ActionRestart                          // Text: discard replica and store, start again with a new boot id
-	ActionDrained                          // after EventDrain or EventStop: the process may exit, no member waits for it
+	ActionReply          ActionKind = iota + 1 // Conn, Head, Tail: write to the client
+	ActionSend                                 // Address, Head, Tail, Bulk: write to the node at Address
+	ActionCloseConn                            // Conn, Text: Goaway(GoawayProtocol, Text) and close, the client violates the protocol
+	ActionPropose                              // Config, Text (what for: take-over, shrink, …), Loss: compare-and-swap, expecting Config.Version
+	ActionReadConfig                           // read the record from the arbiter itself, answer with EventConfig{Fresh}
+	ActionCommitted                            // Seq: the committed prefix of the store reaches to here
+	ActionStatus                               // role, epoch or members changed: look at Status()
+	ActionAlarm                                // Alarm, Text: count, log, raise a Kubernetes Event
+	ActionRestart                              // Text: discard replica and store, start again with a new boot id
+	ActionJournalEntries                       // Tail, Seq: append these entries, the last of which is Seq, to the journal
+	ActionJournalConfig                        // Config, Seq: append this configuration, the Seq-th
+	ActionJournalState                         // State: a part of the state after the freed entries
+	ActionDrained                              // after EventDrain or EventStop: the process may exit, no member waits for it
 )
 
 // AlarmKind is an event of interest to a grid's operator. The names are stable: metrics
@@ -69,6 +72,7 @@ type Action struct {
 	Text     string
 	Config   *Config
 	Loss     Loss
+	State    *JournalState
 	off, end int
 }
 

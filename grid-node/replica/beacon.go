@@ -15,7 +15,7 @@ func (r *Replica) ackFlags() uint8 {
 	if r.leaving {
 		flags |= wire.FlagDraining
 	}
-	if r.store.Short() {
+	if r.store.Short() || r.journalFull() {
 		flags |= wire.FlagFull
 	}
 	return flags

@@ -7,10 +7,13 @@ import "github.com/ordergrid/ordergrid/grid-node/wire"
 // the next one. Entries that a primary took over are committed in any case: its
 // predecessor may have acknowledged them.
 func (r *Replica) advance() {
-	if r.primary.suspended || r.echoed() < r.primary.awake {
+	if r.primary.suspended || r.echoed() < r.primary.awake || !r.configDurable() {
 		return
 	}
 	to, _ := r.store.Last()
+	if j := r.journal; j != nil && !mutant(mutCommitBeforeSync) {
+		to = min(to, j.Seq)
+	}
 	if len(r.cfg.InSync) < r.opt.MinInSync && !mutant(mutMinInSyncIgnored) {
 		to = min(to, r.primary.floor)
 	}

@@ -68,7 +68,10 @@ func (r *Replica) observeKnown(c *Config, fresh bool) {
 	if !fresh {
 		return
 	}
-	r.freshAt, r.older = r.now.Mono, false
+	if r.freshAt, r.older = r.now.Mono, false; r.heir.active && r.epoch > 0 && !r.cfg.Has(r.self.Boot) {
+		r.refuseHeir(c)
+		return
+	}
 	r.backup.ackDue = r.backup.ackDue || r.backup.arbiterAsked && r.role == RoleBackup
 	r.confirmUseless()
 	if c.Version != r.cfg.Version {
@@ -141,18 +144,29 @@ func (r *Replica) observeDecisions(c *Config) {
 	}
 }
 
-// adopt makes c the configuration of this replica.
-func (r *Replica) adopt(c *Config) {
+// adopt makes c, which the arbiter has confirmed, the configuration of this replica.
+func (r *Replica) adopt(c *Config) { r.adoptAs(c, true) }
+
+func (r *Replica) adoptAs(c *Config, confirmed bool) {
 	before := r.role
 	planned := before == RolePrimary && r.primary.hand.to != 0 && r.primary.hand.to == c.Primary.Boot
 	if before == RolePrimary && c.Primary.Boot != r.self.Boot && c.Has(r.self.Boot) && r.handOverCut() && !mutant(mutHandOverUndrained) {
 		r.alarm(AlarmHandOverCut, "handed over with entries that are not committed; the new primary may lack them: "+c.String())
 	}
+	own := ""
+	if r.prop.active() {
+		own = r.prop.next.ChangeID
+	}
 	r.cfg, r.epoch = c, c.Epoch
 	r.prop, r.regressed, r.older, r.doubted, r.told = proposal{}, nil, false, 0, told{}
 	r.primary.hand, r.backup.held = handOver{}, nil
+	if confirmed {
+		r.journalConfig()
+	}
 	r.count.ConfigChanges++
 	switch {
+	case c.Epoch == 0 && r.resumed:
+		r.restart("the journal has a log, and the record was never claimed: it is of another grid")
 	case c.Epoch == 0:
 		r.role = RoleClaiming
 		r.claimAt = r.now.Mono
@@ -160,12 +174,19 @@ func (r *Replica) adopt(c *Config) {
 			r.claimAt += int64(r.opt.Timing.ClaimDelay)
 		}
 		r.claim()
+	case r.heir.active && !c.Has(r.self.Boot):
+		r.refuseHeir(c)
+	case r.inherits(c, own) && !mutant(mutHeirContinues):
+		r.staysHeir()
 	case c.Primary.Boot == r.self.Boot, mutant(mutPromoteByPod) && c.Primary.Pod() == r.self.Pod():
 		r.becomePrimary(before)
 	case c.Has(r.self.Boot):
 		r.becomeBackup(before, planned)
 	default:
 		r.becomeOutsider(before)
+	}
+	if r.role == RolePrimary || r.role == RoleBackup {
+		r.heir.active = false
 	}
 }
 

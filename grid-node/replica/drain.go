@@ -39,7 +39,9 @@ func (r *Replica) mayEnd() bool {
 		}
 		last, _ := r.store.Last()
 		return r.stopping && last == r.commit && r.primary.reads.empty() && r.primary.waits.empty()
-	case RoleBackup, RoleFenced: // must be retired; it may be the only complete copy
+	case RoleFenced:
+		return r.stopping || r.heir.active && !r.prop.active() || mutant(mutBackupLeaves) // the journal of an heir stays
+	case RoleBackup: // must be retired; it may be the only complete copy
 		return r.stopping || mutant(mutBackupLeaves)
 	case RoleLearner:
 		return r.stopping || !r.backup.counted // an admission may have succeeded: wait to be released, or admitted

@@ -13,6 +13,7 @@ const (
 	EventConfig                // Config, Fresh
 	EventCASResult             // ChangeID, Outcome, Config (the current one, if known), Text
 	EventCursor                // Seq, Reader: that reader holds everything up to Seq durably
+	EventJournaled             // Journaled: what is durable in the journal
 	EventClientGone            // Conn: a connection that HoldsFix ended; no frame of it follows
 	EventDrain                 // stop gracefully: hand over, be retired; orders are served in the meantime
 	EventStop                  // stop now: admission ends, accepted requests are finished
@@ -48,4 +49,6 @@ type Event struct {
 	ChangeID string
 	Text     string
 	Config   *Config
+
+	Journaled *Journaled
 }

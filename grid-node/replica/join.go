@@ -31,7 +31,7 @@ func (r *Replica) tickLearner() {
 	if r.cfg.Primary.Address == r.self.Address {
 		return // the primary was a former process of this pod: only the arbiter can resolve this
 	}
-	last, hash := r.store.Last()
+	last, hash := r.durable()
 	m := wire.Join{PeerHead: r.head(r.cfg.Primary.Boot), LastSeq: last, LastHash: hash, Member: []byte(r.self.ID), Address: []byte(r.self.Address)}
 	if r.leaving {
 		m.Flags = wire.FlagDraining
@@ -53,6 +53,10 @@ func (r *Replica) join(frame []byte) error {
 	}
 	if member.Boot != m.From {
 		return &wire.FrameError{Type: wire.TypeJoin, Field: "from", Value: m.From, Allowed: "the boot id of the member"}
+	}
+	if m.Flags&wire.FlagHeir != 0 && m.To == r.self.Boot {
+		r.heirSpoke(&member, &m)
+		return nil
 	}
 	if m.To != r.self.Boot || m.Epoch > r.epoch {
 		r.count.StaleFrames++

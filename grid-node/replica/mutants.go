@@ -76,6 +76,13 @@ const (
 	mutEvictUnderWay
 	mutEvictAnybody
 	mutConnectionsKept
+	mutAckBeforeSync
+	mutCommitBeforeSync
+	mutConfigUnsynced
+	mutHeirContinues
+	mutHeirHasty
+	mutShorterWins
+	mutStateBare
 	mutAttemptEqual
 	mutWithdrawnProposes
 	mutOlderLineageShown

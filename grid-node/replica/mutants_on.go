@@ -177,6 +177,13 @@ var mutantList = [mutants]Mutant{
 	mutRegionNothingReceived: {"region-reply-dropped", "the value that was taken is forgotten before its session has it"},
 	mutBaseRegionless:        {"base-regionless", "what is freed leaves the values of regions behind: a learner gets none of them"},
 	mutExpiredByClock:        {"expired-by-clock", "each copy has values expire by its own clock, not by that of the entries"},
+	mutAckBeforeSync:         {"ack-before-sync", "a copy acknowledges entries that its journal has not synced"},
+	mutCommitBeforeSync:      {"commit-before-sync", "a primary commits entries that its own journal has not synced"},
+	mutConfigUnsynced:        {"config-unsynced", "a copy acts in a configuration that its journal has not synced"},
+	mutHeirContinues:         {"heir-continues", "the heir of a member acts in an epoch in which its predecessor did"},
+	mutHeirHasty:             {"heir-hasty", "the heir of a member takes over while a lease may last that its predecessor granted"},
+	mutShorterWins:           {"shorter-wins", "of the heirs of all members the one with the shorter log goes first"},
+	mutStateBare:             {"state-bare", "of a journal with a state the entries behind that are not read"},
 
 	mutAttemptEqual: {"attempt-equal", "an OpenSession with the attempt of the present connection takes the session over"},
 }

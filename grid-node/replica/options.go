@@ -90,6 +90,9 @@ type Options struct {
 	Functions *Functions
 	// Pre decides on orders before they are entries; nil: all become entries as they are.
 	Pre Decider
+	// Journal makes the replica vouch only for what is durable in its journal; nil: it has
+	// none.
+	Journal *Journal
 	// Vitals of this incarnation, driven by their own thread; nil: not driven, and data is
 	// the only evidence of life.
 	Vitals *Vitals

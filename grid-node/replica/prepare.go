@@ -19,6 +19,7 @@ func (r *Replica) fromPrimary(h *wire.PeerHead) bool {
 	if h.To != r.self.Boot || r.role != RoleBackup && (r.role != RoleLearner || !r.backup.accepted) ||
 		h.Epoch != r.epoch || h.From != r.cfg.Primary.Boot && !mutant(mutAnySender) {
 		r.count.StaleFrames++
+		r.heardByHeir(h)
 		if h.To == r.self.Boot && h.Epoch > r.epoch && r.role != RoleFenced {
 			r.spokeOf(h.Epoch, h.From)
 			return h.Epoch == r.epoch && r.fromPrimary(h) // it was held
@@ -178,14 +179,14 @@ func (r *Replica) follow(commit uint64) {
 
 // flushAck acknowledges everything stored since the last flush at once.
 func (r *Replica) flushAck() {
-	if r.backup.ackDue {
+	if r.backup.ackDue && r.configDurable() {
 		r.backup.ackDue = false
 		r.sendAck()
 	}
 }
 
 func (r *Replica) sendAck() {
-	last, hash := r.store.Last()
+	last, hash := r.durable()
 	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags() | wire.FlagFix | wire.FlagRegions | r.functionFlags()}
 	off := len(r.out.buf)
 	r.appendAck(&m)

@@ -55,6 +55,9 @@ type Replica struct {
 	order   order.Order // scratch, so that parsing allocates nothing
 	text    []byte      // scratch
 
+	journal  *journaling // nil: there is none
+	heir     heir        // of a member that the journal is of
+	resumed  bool        // it began with the log of a journal, and is no heir
 	primary  primaryState
 	backup   backupState
 	parked   []parked // requests that wait for the end of a hand-over
@@ -141,6 +144,7 @@ func New(o Options) (*Replica, error) {
 	}
 	r.live.Begin(r.opt.Limits.Window, 0)
 	r.base.Begin(r.opt.Limits.Window, 0)
+	r.journal = newJournaling(&r.opt)
 	r.beginExecution()
 	r.run(&r.live)
 	r.run(&r.base)
@@ -199,6 +203,8 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 	case EventCursor:
 		d := &r.readers[ev.Reader]
 		d.reached = max(d.reached, ev.Seq)
+	case EventJournaled:
+		r.journaled(ev.Journaled)
 	case EventClientGone:
 		r.clientGone(ev.Conn)
 	case EventDrain:
@@ -346,6 +352,7 @@ func (r *Replica) flush() {
 	}
 	r.answerAdvances()
 	r.answerLink()
+	r.flushJournal()
 	if r.moved {
 		r.moved = false
 		r.out.add(Action{Kind: ActionCommitted, Seq: r.commit})
@@ -375,6 +382,7 @@ func (r *Replica) tick() {
 		r.considerDemotion()
 		r.reassertConfig()
 	case RoleFenced:
+		r.tickHeir()
 		r.reassertConfig()
 	case RoleBackup:
 		if b := &r.backup; b.redirectAt != 0 && r.now.Mono >= b.redirectAt {

@@ -130,16 +130,25 @@ func (r *Replica) snapshot(frame []byte) error {
 func (r *Replica) install(base, hash uint64) {
 	state := r.backup.install.state
 	r.backup.install = installState{}
-	if err := r.store.SetBase(base, hash, state.Sessions.Slots(), state.Fix.Slots()); err != nil {
+	if err := r.beginBehind(&state, base, hash); err != nil {
 		r.alarm(AlarmCapacity, err.Error())
 		r.restart("cannot store the state that the primary can: " + err.Error())
 		return
 	}
-	r.base = state
-	r.live = state.Clone()
 	if mutant(mutSnapshotBare) {
 		r.live.Sessions.ForgetReplies()
 	}
+	r.commitTo(base)
+	r.backup.ackDue = true
+}
+
+// beginBehind makes the state after entry base that of this replica, whose log is empty.
+func (r *Replica) beginBehind(state *machine.Machine, base, hash uint64) error {
+	if err := r.store.SetBase(base, hash, state.Sessions.Slots(), state.Fix.Slots()); err != nil {
+		return err
+	}
+	r.base = *state
+	r.live = state.Clone()
 	if r.execs != nil {
 		r.execs.begin(base, state.Books.Position())
 	}
@@ -148,10 +157,9 @@ func (r *Replica) install(base, hash uint64) {
 	r.fix = fixSessions{}
 	r.functions = functionsState{records: records{dropped: base}}
 	r.mayFree = base
-	r.readersBehind(&state)
+	r.readersBehind(state)
 	r.logged.begin(r)
-	r.commitTo(base)
-	r.backup.ackDue = true
+	return nil
 }
 
 // BaseSession is a session after the freed part of the log.

@@ -157,7 +157,7 @@ func (r *Replica) storeLinked(entry []byte, e *order.Entry) bool {
 		r.link.due = true
 		return false
 	}
-	if full := r.store.Short(); full || r.copyFull() {
+	if full := r.store.Short() || r.journalFull(); full || r.copyFull() {
 		r.linkFull(&store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()})
 		return false
 	}

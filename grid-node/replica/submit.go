@@ -143,6 +143,11 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 // admitMemory rejects orders while a copy has only its reserve left: it could not store
 // what this primary still can.
 func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
+	if r.journalFull() {
+		full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}
+		r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, "the journal of the primary is at its limit of disk space; make room on its volume, raise spec.journal.maxBytes, or let entries be freed downstream")
+		return false
+	}
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.acks() && p.full {
 			full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}

@@ -66,7 +66,7 @@ func (r *Replica) followWord(c *Config) {
 	if known == nil {
 		known = r.cfg
 	}
-	r.adopt(c)
+	r.adoptAs(c, false)
 	r.told = told{known: known}
 	r.askConfig()
 }
@@ -78,6 +78,7 @@ func (r *Replica) observeTold(c *Config, fresh bool) bool {
 	switch {
 	case c.Epoch == r.epoch && c.ChangeID == r.cfg.ChangeID:
 		t.known = nil
+		r.journalConfig()
 		return false
 	case c.Epoch > r.epoch, c.Epoch < t.known.Epoch, c.Epoch == t.known.Epoch && c.ChangeID != t.known.ChangeID:
 		return false // a later change, or a record that was rolled back

@@ -29,7 +29,7 @@ func (r *Replica) logTruncate() {
 		return
 	}
 	used := r.store.BudgetUsed()
-	if used <= ret.High && !r.copyFull() {
+	if used <= ret.High && !r.copyFull() && !r.journalFull() {
 		return
 	}
 	want := max(used-ret.Low, ret.High-ret.Low)
@@ -75,10 +75,13 @@ func (r *Replica) copyFull() bool {
 // first.
 func (r *Replica) freeSome() {
 	base, _ := r.store.Base()
-	if r.mayFree <= base || r.role == RoleStopped || r.snapshotOut() && !mutant(mutFreeSnapshot) {
+	if r.mayFree <= base || r.role == RoleStopped || r.journal != nil && r.journal.making || r.snapshotOut() && !mutant(mutFreeSnapshot) {
 		return
 	}
 	to := min(r.store.Freeable(r.mayFree), base+freeBatch)
+	if j := r.journal; j != nil {
+		to = min(to, j.Seq)
+	}
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; r.role == RolePrimary && p.acks() && p.synced {
 			to = min(to, p.stored)

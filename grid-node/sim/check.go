@@ -146,6 +146,7 @@ func (w *world) checkStep(p *process) {
 	if st.CommitSeq != p.status.CommitSeq {
 		w.checkCommit(p, &st)
 	}
+	w.checkI33(p, &st)
 	before := p.status
 	p.status = st
 	if st.Role == replica.RolePrimary || before.Role == replica.RolePrimary {
@@ -213,6 +214,7 @@ func (w *world) checkCommit(p *process, st *replica.Status) {
 	if st.Role == replica.RolePrimary && !w.stopped {
 		w.checkI2(p, st)
 		w.checkI3(p, st)
+		w.checkI32(p, st)
 	}
 }
 

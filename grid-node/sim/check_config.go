@@ -197,7 +197,7 @@ func (w *world) checkI12Record(before, now *replica.Config) {
 // it. (Half of I12: a planned stop never costs the last copy.)
 func (w *world) checkMayEnd(p *process) {
 	behind := p.status.Config != nil && w.api.rec.Epoch < p.status.Config.Epoch // the record was rewound
-	if !w.profile.mayLose && !behind && w.needed(p) {
+	if !w.profile.mayLose && w.profile.journal == nil && !behind && w.needed(p) {
 		w.violation("I12", "%s reports that it may exit, and the record is, or may become, one without another live member: %s", p.name, w.configText(&w.api.rec))
 	}
 }

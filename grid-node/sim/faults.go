@@ -60,6 +60,8 @@ const (
 	faultGatewayLost
 	faultFixHalfOpen
 	faultFixReset
+	faultPowerCut
+	faultSpoiled
 	faultKinds
 )
 
@@ -76,6 +78,7 @@ var faultNames = [faultKinds]string{
 	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or removed", faultPlanRefused: "planned moves refused, the record had changed", faultSiteLost: "sites lost and restored from an archive", faultOutlived: "processes of before a restore that came back", faultWrongModule: "processes given another module than the one deployed",
 	faultEpochForgotten: "restores to an epoch before the last", faultFencedBefore: "restores of an archive that was fenced before",
 	faultGatewayLost: "FIX gateways crashed", faultFixHalfOpen: "FIX connections left half-open", faultFixReset: "FIX connections reset",
+	faultPowerCut: "power cuts of everything", faultSpoiled: "journals spoiled in their last batch",
 }
 
 func (k faultKind) String() string { return faultNames[k] }

@@ -59,7 +59,7 @@ func (w *world) restart(p *pod) {
 // mayEnd reports whether the memory of an in-sync member survives the end of p, whichever
 // of the pending changes happens.
 func (w *world) mayEnd(p *process) bool {
-	if w.profile.mayLose {
+	if w.profile.mayLose || w.profile.journal != nil {
 		return true
 	}
 	if !w.survives(&w.api.rec, p) {

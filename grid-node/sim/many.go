@@ -43,6 +43,8 @@ func (m Many) run(seed uint64) Result {
 		return RunPair(seed, nil)
 	case m.World == WorldMatch:
 		return RunMatch(seed, nil)
+	case m.World == WorldJournal:
+		return RunJournal(seed, nil)
 	}
 	return Run(seed, nil)
 }
@@ -50,7 +52,7 @@ func (m Many) run(seed uint64) Result {
 // of reports whether a seed's world is the one that is wanted.
 func (m Many) of(seed uint64) bool {
 	switch m.World {
-	case "", WorldMatch, worldOf(seed):
+	case "", WorldMatch, WorldJournal, worldOf(seed):
 		return true
 	case WorldMoves:
 		return movesRand(seed) != nil
@@ -226,6 +228,11 @@ func ReplayPair(seed uint64) string {
 // ReplayMatch is the command that runs the world match of a seed again, with its trace.
 func ReplayMatch(seed uint64) string {
 	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --world %s --seed %d", WorldMatch, seed)
+}
+
+// ReplayJournal is the same of the world journal.
+func ReplayJournal(seed uint64) string {
+	return fmt.Sprintf("go run ./grid-node/sim/cmd/sim --world %s --seed %d", WorldJournal, seed)
 }
 
 // ReplayRange is the command that runs a range again.

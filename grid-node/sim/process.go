@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/grid-node/journal"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -17,11 +18,14 @@ type pod struct {
 	name    string
 	address string
 	clock   clock
-	proc    *process   // the one that runs, nil if none does
-	all     []*process // all processes so far
-	absent  bool       // no process is started in it
-	given   string     // the module that the next process is given, "" for the one deployed
-	cleared int64      // when the address was last taken by a new process
+	proc    *process      // the one that runs, nil if none does
+	all     []*process    // all processes so far
+	absent  bool          // no process is started in it
+	disk    *journal.Disk // nil without journals
+	noHeir  bool          // the next process has another boot id
+	spoiled bool          // the journal lost what was synced
+	given   string        // the module that the next process is given, "" for the one deployed
+	cleared int64         // when the address was last taken by a new process
 }
 
 // process is one incarnation: a replica, its store, and the simulation's state of it. When
@@ -62,6 +66,9 @@ type process struct {
 	watchSeen    int          // apiServer.changes of the last one delivered
 	fenced       fenceMark    // when it first answered a link of a later term
 
+	journal *diskJournal // nil: none
+	before  *process     // whose journal it has, as the same member
+
 	view   *followed // nil before its first entry, and in worlds without views
 	log    logView
 	leased uint64 // reads it answered on its lease
@@ -84,8 +91,13 @@ func (w *world) addPod(i int) {
 // start runs an empty process in the pod.
 func (p *pod) start() *process {
 	w := p.w
-	n := len(p.all) + 1
+	n, name := len(p.all)+1, ""
 	boot := uint64(p.index+0xa)<<16 | uint64(n)
+	found := w.readJournal(p)
+	if found != nil && found.heir {
+		boot = found.Boot
+		n, name = int(boot&0xffff), fmt.Sprintf(".%d", found.Life+1)
+	}
 	self, err := replica.NewMember(wire.FormatMemberID(p.name, boot), p.address)
 	if err != nil {
 		panic(err) // a mistake in this package
@@ -94,7 +106,7 @@ func (p *pod) start() *process {
 	if err != nil {
 		panic(err) // no memory left on this machine
 	}
-	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d", p.name, n), self: self, alive: true, st: st}
+	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d%s", p.name, n, name), self: self, alive: true, st: st}
 	opt := replica.Options{
 		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
 		Retention: w.profile.retention, Readers: append([]string{}, w.profile.readersOf(p.index)...), Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,
@@ -105,7 +117,7 @@ func (p *pod) start() *process {
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}
-	opt.Execution = w.profile.execution()
+	opt.Execution, opt.Journal = w.profile.execution(), w.profile.journalOptions()
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre = w.newDecider(proc)
@@ -114,7 +126,14 @@ func (p *pod) start() *process {
 		panic(err)
 	}
 	p.proc, p.cleared = proc, w.now
-	p.all = append(p.all, proc)
+	if n <= len(p.all) {
+		proc.before, p.all[n-1] = p.all[n-1], proc
+	} else {
+		p.all = append(p.all, proc)
+	}
+	if found != nil {
+		proc.resumeFrom(found)
+	}
 	w.logf("%s starts", proc.name)
 	w.api.get(proc) // a watch begins with the current record
 	proc.scheduleTick()
@@ -242,6 +261,8 @@ func (p *process) act() {
 			p.drained = true
 			w.logf("%s is done and may end", p.name)
 			w.after(w.between(0, 20*millisecond), p.exit)
+		case replica.ActionJournalEntries, replica.ActionJournalConfig, replica.ActionJournalState:
+			p.journal.take(a)
 		case replica.ActionStatus:
 			w.logf("%s is %s", p.name, w.statusText(p))
 		case replica.ActionRestart:
@@ -250,6 +271,7 @@ func (p *process) act() {
 	}
 	p.out.Reset()
 	p.olderReplies = 0
+	p.journal.write()
 	if restart != "" {
 		p.discard(restart)
 	}
@@ -292,6 +314,7 @@ func (p *process) discard(why string) {
 	w.stats.Discards++
 	w.checkDiscard(p, why)
 	p.end()
+	p.setAside(why)
 	next := p.pod.start()
 	w.net.inherit(p, next)
 	if p.leaving || p.stopping { // the process is stopping; its next incarnation is too
@@ -351,6 +374,7 @@ func (p *process) alarm(kind replica.AlarmKind, text string) {
 func (p *process) crash(reset bool) {
 	p.w.logf("%s CRASHES (connections reset: %t)", p.name, reset)
 	p.end()
+	p.pod.cutPower()
 	p.w.net.processGone(p, reset)
 }
 

@@ -45,6 +45,8 @@ type profile struct {
 	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
 	fixes      *rand.Rand        // there are FIX sessions; nil: none
 	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
+	journal    *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
+	heirWait   time.Duration
 	timing     replica.Timing
 	odds       odds
 	bulkDelay  int64 // maximum extra delay of a learner's feed

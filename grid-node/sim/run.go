@@ -158,6 +158,7 @@ func (w *world) run() {
 	w.scheduleForbidding()
 	w.scheduleForgery()
 	w.scheduleExchange()
+	w.schedulePowerCut()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {
 		return
@@ -173,6 +174,7 @@ func (w *world) run() {
 	w.checkI12()
 	w.checkSurge()
 	w.checkRestore()
+	w.checkPower()
 	w.checkEnd()
 	w.checkExchange()
 	w.checkHistory()

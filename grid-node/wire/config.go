@@ -24,7 +24,7 @@ type Join struct {
 	LastHash uint64 // hash of that entry
 	Member   []byte // "<pod>/<bootID>"; the boot id equals From
 	Address  []byte // "ip:port"
-	Flags    uint8  // FlagDraining
+	Flags    uint8  // FlagDraining, FlagHeir
 }
 
 const joinFixed = peerFixed + 16

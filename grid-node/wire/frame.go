@@ -33,6 +33,9 @@ const (
 	FlagOtherFunctions uint8 = 2
 	// FlagRegions on PrepareAck: the sender knows entries of regions.
 	FlagRegions uint8 = 32
+	// FlagHeir on Join: the sender has the journal of a former process, a member of the
+	// epoch, and acts for it in no epoch yet.
+	FlagHeir uint8 = 64
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )

@@ -32,7 +32,7 @@ type options struct {
 	mutant       string
 }
 
-var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore, sim.WorldFix, sim.WorldMatch)
+var worlds = append(sim.Worlds(), sim.WorldMoves, sim.WorldRestore, sim.WorldFix, sim.WorldMatch, sim.WorldJournal)
 
 func main() {
 	debug.SetGCPercent(400) // worlds are small and last for milliseconds
@@ -104,6 +104,8 @@ func run(o *options, trace *bufio.Writer) sim.Result {
 		do = sim.RunPair
 	case o.world == sim.WorldMatch:
 		do = sim.RunMatch
+	case o.world == sim.WorldJournal:
+		do = sim.RunJournal
 	}
 	if trace == nil {
 		return do(o.seed, nil)

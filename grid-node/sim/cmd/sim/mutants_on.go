@@ -85,6 +85,9 @@ func prove(o *options, b bounds) error {
 		if sim.OfMatch(m.Name) {
 			many.World = sim.WorldMatch
 		}
+		if sim.OfJournal(m.Name) {
+			many.World = sim.WorldJournal
+		}
 		sum := many.Run()
 		switch {
 		case i == 0 && len(sum.Failed) == 0:
