@@ -85,6 +85,8 @@ func TestResolve(t *testing.T) {
 	managed.Spec.Security.TLS.Secrets = &api.TLSSecretsSpec{Nodes: "n", Tools: "t"}
 	starting := aGrid()
 	starting.Status.TLS = &api.TLSStatus{Transition: api.TLSTransitionStarting}
+	matching := aGrid()
+	matching.Spec.Execution = &api.ExecutionSpec{Mode: api.ExecutionMatch}
 	for name, c := range map[string]struct {
 		gateway      *api.OrderGateway
 		grid         *api.OrderGrid
@@ -94,6 +96,7 @@ func TestResolve(t *testing.T) {
 		"credentials":              {own, managed, "mine", ""},
 		"nodes without TLS yet":    {aGateway(), starting, "", ""},
 		"no grid":                  {aGateway(), nil, "", "GridNotFound spec.gridRef: there is no OrderGrid trades in namespace trading; create it"},
+		"matches":                  {aGateway(), matching, "", "GridMatches spec.gridRef: a grid with execution Match does not serve FIX sessions yet, and OrderGrid trades is one"},
 		"external, no credentials": {aGateway(), managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:street"},
 	} {
 		e, bad := resolve(c.gateway, c.grid)
