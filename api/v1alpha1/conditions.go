@@ -33,6 +33,12 @@ const (
 	// ConditionViewsComplete is True while questions about every order are answered by the copies that spec.views names; absent
 	// without it.
 	ConditionViewsComplete = "ViewsComplete"
+	// ConditionInstrumentsLoaded is True while the nodes trade what the InstrumentSet of spec.execution lists; absent in a grid
+	// that does not match.
+	ConditionInstrumentsLoaded = "InstrumentsLoaded"
+	// ConditionExecutionsAgree is True while all copies of every partition have executed its orders in the same way; absent in
+	// a grid that does not match.
+	ConditionExecutionsAgree = "ExecutionsAgree"
 	// ConditionStandby is True while the grid holds the log of another site and takes no orders; absent in a grid that was
 	// never in a pair of sites.
 	ConditionStandby = "Standby"

@@ -32,8 +32,8 @@ const (
 	LabelProbe = "ordergrid.dev/probe"
 	// LabelSeries is on the runs of an OrderProbe with a schedule: its name.
 	LabelSeries = "ordergrid.dev/series"
-	LabelSink  = "ordergrid.dev/sink"
-	LabelLink  = "ordergrid.dev/link"
+	LabelSink   = "ordergrid.dev/sink"
+	LabelLink   = "ordergrid.dev/link"
 	// LabelGateway is the name of an OrderGateway.
 	LabelGateway = "ordergrid.dev/gateway"
 )
@@ -152,6 +152,9 @@ func TLSName(grid, namespace string) string {
 
 // RecorderName names the Job and the Secret with the token of a FailoverDrill's recorder.
 func RecorderName(drill string) string { return drill + "-recorder" }
+
+// InstrumentsConfigMap names the ConfigMap with the instruments that the nodes of a grid trade.
+func InstrumentsConfigMap(grid string) string { return grid + ".instruments" }
 
 // CertificateName names the ConfigMap with the certificate of a FailoverDrill.
 func CertificateName(drill string) string { return drill + "-certificate" }

@@ -38,6 +38,13 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".site",rule="!has(self.site) || self.site.role != 'Standby' || !has(self.restoreFrom)",message="role is Standby, and restoreFrom is set: a standby gets its log from the other site, not from an archive; leave one of them out"
 // +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.?security.?tls.hasValue()",message="needs spec.security.tls: orders and who may send them would travel outside the cluster in plain text; set tls, or remove externalAccess"
 // +kubebuilder:validation:XValidation:fieldPath=".externalAccess",rule="!has(self.externalAccess) || self.shards <= 64",messageExpression="'%d shards are too many: the addresses of all pods stand in the record of each shard; give at most 64, or remove externalAccess'.format([self.shards])"
+// +kubebuilder:validation:XValidation:fieldPath=".execution.mode",rule="(self.?execution.?mode.orValue('Store') == 'Match') == (oldSelf.?execution.?mode.orValue('Store') == 'Match')",messageExpression="'%s; the logs of the grid were begun with %s, and their entries mean nothing to the other mode; create a second OrderGrid with the mode you want and move the traffic'.format(self.?execution.?mode.orValue('Store') == 'Match' ? ['Match', 'Store'] : ['Store', 'Match'])"
+// +kubebuilder:validation:XValidation:fieldPath=".sinks",rule="self.?execution.?mode.orValue('Store') != 'Match' || (!has(self.sinks) || size(self.sinks) == 0) && self.?writeBehind.?sink.orValue('Hold') != 'File'",message="spec.execution.mode is Match, and sinks do not read what a grid that matches stores; remove spec.sinks and spec.writeBehind (client.ReadExecutions reads the executions)"
+// +kubebuilder:validation:XValidation:fieldPath=".views",rule="self.?execution.?mode.orValue('Store') != 'Match' || !has(self.views)",message="spec.execution.mode is Match, and views do not read what a grid that matches stores; remove spec.views and spec.orderIndex (kubectl ordergrid book shows the books)"
+// +kubebuilder:validation:XValidation:fieldPath=".restoreFrom",rule="self.?execution.?mode.orValue('Store') != 'Match' || !has(self.restoreFrom)",message="spec.execution.mode is Match, and a grid that matches can be neither archived nor restored; remove restoreFrom"
+// +kubebuilder:validation:XValidation:fieldPath=".site",rule="self.?execution.?mode.orValue('Store') != 'Match' || !has(self.site)",message="spec.execution.mode is Match, and a grid that matches has no standby in another site yet; remove site"
+// +kubebuilder:validation:XValidation:fieldPath=".memory",rule="self.?execution.?mode.orValue('Store') != 'Match' || !isQuantity(string(self.memory)) || quantity(string(self.memory)).compareTo(quantity('0').add(self.partitions * 16777216)) >= 0",messageExpression="'%s is too little for %d partitions that match: a quarter of it is for books, 4Mi of each partition at least; give %dMi or more, or create the grid with fewer partitions'.format([self.memory, self.partitions, self.partitions * 16])"
+// +kubebuilder:validation:XValidation:fieldPath=".partitionBy",rule="(self.?execution.?mode.orValue('Store') == 'Match') == (self.partitionBy == 'Symbol')",messageExpression="self.partitionBy == 'Symbol' ? 'Symbol, and spec.execution.mode is Store: only a grid that matches spreads orders by their symbol; remove partitionBy, or set execution.mode to Match' : '%s, and spec.execution.mode is Match: the orders of a symbol have to meet in one partition; set partitionBy to Symbol'.format([self.partitionBy])"
 type OrderGridSpec struct {
 	// shards is the number of groups of grid nodes; the partitions are spread over them. 1 to 256, no more than partitions, default 1.
 	// It may change while the grid runs: partitions move to the shards that are added, and from those that go, with their
@@ -81,7 +88,8 @@ type OrderGridSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1",messageExpression="'%s is out of range; allowed are 1 to spec.replicas'.format([self])"
 	MinInSync int32 `json:"minInSync,omitempty"`
 
-	// partitionBy is the field of an order whose hash picks the partition. Default ClOrdID, FIX tag 11.
+	// partitionBy is the field of an order whose hash picks the partition: ClOrdID (FIX tag 11, default), or Symbol (tag 55) in
+	// a grid that matches.
 	// +optional
 	// +default="ClOrdID"
 	// +kubebuilder:default=ClOrdID
@@ -134,6 +142,10 @@ type OrderGridSpec struct {
 	// the grid is created. Without it the grid makes its entries itself.
 	// +optional
 	Site *GridSiteSpec `json:"site,omitempty"`
+
+	// execution is what the grid does with orders beside keeping them. Default: nothing.
+	// +optional
+	Execution *ExecutionSpec `json:"execution,omitempty"`
 
 	// callbacks are functions of users, as WebAssembly, that the grid calls.
 	// +optional
@@ -231,11 +243,15 @@ const (
 
 // PartitionKey names a field of an order.
 //
-// +kubebuilder:validation:Enum=ClOrdID
+// +kubebuilder:validation:Enum=ClOrdID;Symbol
 type PartitionKey string
 
-// PartitionByClOrdID spreads orders by FIX tag 11.
-const PartitionByClOrdID PartitionKey = "ClOrdID"
+const (
+	// PartitionByClOrdID spreads orders by FIX tag 11.
+	PartitionByClOrdID PartitionKey = "ClOrdID"
+	// PartitionBySymbol spreads orders by FIX tag 55: those of a symbol meet in one partition.
+	PartitionBySymbol PartitionKey = "Symbol"
+)
 
 // RetentionSpec is how orders that are downstream are handled when a grid node's memory fills up.
 type RetentionSpec struct {

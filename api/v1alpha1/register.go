@@ -26,6 +26,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&FailoverDrill{}, &FailoverDrillList{},
 		&GridLink{}, &GridLinkList{},
 		&OrderGateway{}, &OrderGatewayList{},
+		&InstrumentSet{}, &InstrumentSetList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

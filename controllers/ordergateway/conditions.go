@@ -16,6 +16,7 @@ import (
 // Reasons of the conditions; those of SessionsRefused are in refused.go.
 const (
 	reasonGridNotFound       = "GridNotFound"
+	reasonGridMatches        = "GridMatches"
 	reasonCredentialsMissing = "CredentialsMissing"
 	reasonNameTaken          = "NameTaken"
 	reasonApplyRefused       = "ApplyRefused"
@@ -152,7 +153,7 @@ func judgeReady(o *observation) judgement {
 
 // judgeReachable: every pod reaches the primary of every partition.
 func judgeReachable(o *observation) judgement {
-	if o.problem.reason == reasonGridNotFound {
+	if o.problem.reason == reasonGridNotFound || o.problem.reason == reasonGridMatches {
 		return judgement{metav1.ConditionFalse, o.problem.reason, o.problem.message}
 	}
 	answers := o.answers()

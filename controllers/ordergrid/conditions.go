@@ -71,6 +71,8 @@ var gridConditions = []struct {
 	{api.ConditionSinksReady, judgeSinks},
 	{api.ConditionFunctionsLoaded, judgeFunctions},
 	{api.ConditionViewsComplete, judgeViews},
+	{api.ConditionInstrumentsLoaded, judgeInstruments},
+	{api.ConditionExecutionsAgree, judgeExecutions},
 	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},

@@ -66,6 +66,7 @@ const (
 	stepPartition = "records"
 	stepShards    = "shards"
 	stepSinks     = "sinks"
+	stepTraded    = "instruments"
 )
 
 // plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
@@ -85,6 +86,7 @@ func (r *run) plan() []step {
 		{"certificates", r.keepCertificates, []string{stepTemplate}},
 		{stepRules, r.applyAuthorization, []string{stepTemplate}},
 		{stepGuard, r.applyNetworkPolicy, []string{stepTemplate}},
+		{stepTraded, r.applyInstruments, []string{stepTemplate}},
 		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
 		{stepRestore, r.planRestore, []string{stepTemplate}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},

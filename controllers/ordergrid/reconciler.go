@@ -99,6 +99,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.rooms.wake = make(chan ctrlevent.GenericEvent, 1024)
 	return setup(mgr, workers, hurried{queue.Limiter(), &r.memory}, r, func(b *builder.Builder) {
 		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
+		b.Watches(&api.InstrumentSet{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfInstruments), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 		if r.KubeNodes != nil {
 			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfNode), builder.WithPredicates(nodeMatters))
 		}

@@ -49,14 +49,15 @@ type room struct {
 	usedPercent int32
 	fullIn      *time.Duration // nil: no growth, or more than a day
 
-	views   map[string]map[string]viewState // by pod and partition
-	sinks   []api.SinkStatus                // as reported, by name
-	readers []string                        // sinks with a position in a log, by name
-	all     bool                            // every pod that was queried has answered
+	executions map[string]nodestatus.Execution // by pod
+	views      map[string]map[string]viewState // by pod and partition
+	sinks      []api.SinkStatus                // as reported, by name
+	readers    []string                        // sinks with a position in a log, by name
+	all        bool                            // every pod that was queried has answered
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views) &&
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions) &&
 		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
@@ -196,7 +197,7 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 // again is the time until the next query.
 func (a *room) again() time.Duration {
 	switch {
-	case len(a.refusing) > 0:
+	case len(a.refusing) > 0 || a.unsettled():
 		return roomSoon
 	case a.fullIn != nil:
 		return min(max(*a.fullIn/4, roomSoon), roomLate)
@@ -228,6 +229,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	slices.Sort(a.refusing)
 	a.sinks, a.readers = sinksOf(answers)
 	a.views = viewsOf(answers)
+	a.executions = executionsOf(answers)
 	return a
 }
 

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
@@ -181,13 +180,8 @@ func (i *Instrument) Validate() error {
 	default:
 		return fmt.Errorf("instrument %q: state %d, allowed: 0 closed, 1 call, 3 open", i.Symbol, i.State)
 	}
-	switch {
-	case i.Tick <= 0 || i.Lot <= 0 || i.Lot > math.MaxInt64/match.MaxLots:
-		return fmt.Errorf("instrument %q: tick %d, lot %d, allowed: positive, lot at most %d", i.Symbol, i.Tick, i.Lot, int64(math.MaxInt64/match.MaxLots))
-	case i.Low%i.Tick != 0 || i.High%i.Tick != 0 || i.Low > i.High || i.Low < -math.MaxInt64/4 || i.High > math.MaxInt64/4 || (i.High-i.Low)/i.Tick >= match.MaxTicks:
-		return fmt.Errorf("instrument %q: prices %d..%d, allowed: multiples of the tick %d, at most %d of them", i.Symbol, i.Low, i.High, i.Tick, match.MaxTicks)
-	case i.Ref%i.Tick != 0 || i.Ref < i.Low || i.Ref > i.High:
-		return fmt.Errorf("instrument %q: reference price %d, allowed: a multiple of the tick in %d..%d", i.Symbol, i.Ref, i.Low, i.High)
+	if err := i.Check(); err != nil {
+		return fmt.Errorf("instrument %q: %w", i.Symbol, err)
 	}
 	return nil
 }

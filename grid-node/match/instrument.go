@@ -76,19 +76,29 @@ func (e *Engine) Define(n uint16, i Instrument) error {
 		return fmt.Errorf("book %d, allowed: below %d", n, len(e.books))
 	case e.books[n].span != 0:
 		return fmt.Errorf("book %d: defined already", n)
-	case i.Tick <= 0 || i.Lot <= 0 || i.Lot > math.MaxInt64/MaxLots:
-		return fmt.Errorf("book %d: tick %d, lot %d, allowed: positive, lot at most %d", n, i.Tick, i.Lot, int64(math.MaxInt64/MaxLots))
-	case i.Low%i.Tick != 0 || i.High%i.Tick != 0 || i.Low > i.High || i.Low < -math.MaxInt64/4 || i.High > math.MaxInt64/4 ||
-		(i.High-i.Low)/i.Tick >= MaxTicks:
-		return fmt.Errorf("book %d: prices %d..%d, allowed: multiples of the tick %d, at most %d of them", n, i.Low, i.High, i.Tick, MaxTicks)
-	case i.Ref%i.Tick != 0 || i.Ref < i.Low || i.Ref > i.High:
-		return fmt.Errorf("book %d: reference price %d, allowed: a multiple of the tick in %d..%d", n, i.Ref, i.Low, i.High)
+	}
+	if err := i.Check(); err != nil {
+		return fmt.Errorf("book %d: %w", n, err)
 	}
 	b := &e.books[n]
 	*b = book{Instrument: i, span: uint32((i.High-i.Low)/i.Tick) + 1, bandLo: i.Low, bandHi: i.High}
 	b.best = [2]best{{key: none}, {key: none}}
 	for p := range b.ladders {
 		b.ladders[p] = makeLadder(b.span)
+	}
+	return nil
+}
+
+// Check reports what a book cannot trade.
+func (i *Instrument) Check() error {
+	switch {
+	case i.Tick <= 0 || i.Lot <= 0 || i.Lot > math.MaxInt64/MaxLots:
+		return fmt.Errorf("tick %d, lot %d, allowed: positive, lot at most %d", i.Tick, i.Lot, int64(math.MaxInt64/MaxLots))
+	case i.Low%i.Tick != 0 || i.High%i.Tick != 0 || i.Low > i.High || i.Low < -math.MaxInt64/4 || i.High > math.MaxInt64/4 ||
+		(i.High-i.Low)/i.Tick >= MaxTicks:
+		return fmt.Errorf("prices %d..%d, allowed: multiples of the tick %d, at most %d of them", i.Low, i.High, i.Tick, MaxTicks)
+	case i.Ref%i.Tick != 0 || i.Ref < i.Low || i.Ref > i.High:
+		return fmt.Errorf("reference price %d, allowed: a multiple of the tick in %d..%d", i.Ref, i.Low, i.High)
 	}
 	return nil
 }

@@ -2,8 +2,12 @@ package node
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/instrument"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -14,6 +18,24 @@ type Execution struct {
 	// Instruments of the grid. Each is traded in the partition of its symbol: that of the
 	// hash of the symbol, as orders otherwise are by that of their ClOrdID.
 	Instruments []machine.Instrument
+	// File has further ones, and is watched for more; nil without.
+	File *instrument.File
+	// ApartBySession gives orders without tag 2362 the group of their session.
+	ApartBySession bool
+}
+
+// instrumentsEvery is the interval of reading the file of instruments.
+const instrumentsEvery = 2 * time.Second
+
+// all returns the instruments of the grid.
+func (x *Execution) all() []machine.Instrument {
+	list := slices.Clone(x.Instruments)
+	if x.File != nil {
+		for _, in := range x.File.List() {
+			list = append(list, machine.Instrument(in))
+		}
+	}
+	return list
 }
 
 // Bounds of the books of a partition.
@@ -53,8 +75,9 @@ func (c *Config) checkExecution() error {
 		return fmt.Errorf("--memory-limit: value %d, allowed: at least %d, %d a partition and four times that for orders, with --execution=match", c.MemoryLimit, 4*leastShare*int64(c.Partitions), int64(leastShare))
 	}
 	seen := map[string]bool{}
-	for i := range c.Execution.Instruments {
-		in := &c.Execution.Instruments[i]
+	list := c.Execution.all()
+	for i := range list {
+		in := &list[i]
 		if err := in.Validate(); err != nil {
 			return fmt.Errorf("--instruments: %w", err)
 		}
@@ -73,11 +96,63 @@ func (c *Config) execution(p wire.PartitionID) *replica.Execution {
 	}
 	share := c.executionShare()
 	orders := int(min(share/2/bytesPerResting, mostResting))
-	x := &replica.Execution{Orders: orders, Pages: orders/8 + 64, LogBytes: share / 2, Books: machine.MaxBooks}
-	for _, in := range c.Execution.Instruments {
+	return &replica.Execution{Orders: orders, Pages: orders/8 + 64, LogBytes: share / 2, Books: machine.MaxBooks,
+		Instruments: c.instrumentsOf(p), ApartBySession: c.Execution.ApartBySession}
+}
+
+// instrumentsOf returns those that are traded in a partition.
+func (c *Config) instrumentsOf(p wire.PartitionID) (list []machine.Instrument) {
+	for _, in := range c.Execution.all() {
 		if wire.PartitionID(order.HashClOrdID([]byte(in.Symbol))%uint64(c.Partitions)) == p {
-			x.Instruments = append(x.Instruments, in)
+			list = append(list, in)
 		}
 	}
-	return x
+	return list
+}
+
+// instrumentsChanged is called when the file of instruments was read with another result.
+func (ps *partitions) instrumentsChanged() {
+	f := ps.cfg.Execution.File
+	if err := f.Err(); err != nil {
+		ps.log.Error("the file of instruments is not taken; what it had before is traded", "reason", err)
+		return
+	}
+	ps.log.Info("the file of instruments was read", "instruments", len(f.List()), "sha256", f.SHA256())
+	for _, p := range ps.list {
+		p.replica.Trade(ps.cfg.instrumentsOf(p.id))
+		p.step(&replica.Event{Kind: replica.EventTick})
+	}
+	ps.flush()
+}
+
+// mostDiffer bounds the symbols that a page names.
+const mostDiffer = 8
+
+// executions is the state of matching for the page of the memory; nil in a node that stores
+// orders. On the loop.
+func (ps *partitions) executions() *nodestatus.Execution {
+	x := ps.cfg.Execution
+	if x == nil {
+		return nil
+	}
+	s := &nodestatus.Execution{}
+	if x.File != nil {
+		s.SHA256 = x.File.SHA256()
+		if err := x.File.Err(); err != nil {
+			s.Error = err.Error()
+		}
+	}
+	for _, p := range ps.list {
+		missing, differ := p.replica.Traded()
+		if p.status.Role == replica.RolePrimary || p.status.Role == replica.RoleBackup {
+			s.Missing += missing
+			s.Differ = append(s.Differ, differ...)
+		}
+		if p.replica.Diverged() {
+			s.Diverged = append(s.Diverged, p.id.String())
+		}
+	}
+	slices.Sort(s.Differ)
+	s.Differ = s.Differ[:min(len(s.Differ), mostDiffer)]
+	return s
 }

@@ -145,6 +145,11 @@ func (n *Node) watchFiles() {
 	if k := n.cfg.PeerKeys; k != nil {
 		n.wg.Go(func() { k.Watch(n.ctx, func() { n.loop.Post(n.data.peers.keysChanged) }) })
 	}
+	if x := n.cfg.Execution; x != nil && x.File != nil {
+		n.wg.Go(func() {
+			x.File.Watch(n.ctx, instrumentsEvery, func() { n.loop.Post(n.data.parts.instrumentsChanged) })
+		})
+	}
 	a := n.cfg.Access
 	if a == nil {
 		return

@@ -130,6 +130,7 @@ func (r *room) memory() nodestatus.Memory {
 		RefuseBytes: budget.RefuseAt(), FreeableBytes: freeable, GrowthBytesPerSecond: r.growth(noise), Full: r.full, Refused: r.refused}
 	m.Sinks, m.Readers = r.parts.sinksWaited()
 	m.Views = r.parts.viewsKept()
+	m.Execution = r.parts.executions()
 	left := m.RefuseBytes - m.UsedBytes
 	if r.cfg.Retention == RetentionFreeDownstream {
 		left = m.RefuseBytes - stays

@@ -37,6 +37,19 @@ type Memory struct {
 	Readers []string `json:"readers,omitempty"`
 	// Views are those of the partitions that this node is in sync in; without --views there are none.
 	Views []PartitionView `json:"views,omitempty"`
+	// Execution is the state of matching; absent in a node that stores orders.
+	Execution *Execution `json:"execution,omitempty"`
+}
+
+// Execution is the state of a node that matches.
+type Execution struct {
+	SHA256  string   `json:"sha256"`            // of the file of instruments that is in use
+	Error   string   `json:"error,omitempty"`   // why its present content is not
+	Missing int      `json:"missing,omitempty"` // instruments that the logs of its partitions do not have yet
+	Differ  []string `json:"differ,omitempty"`  // symbols, some of them, that the logs have otherwise than the file
+	// Diverged are the partitions, such as "p1", in which another copy has executed
+	// otherwise: nothing is committed in them from there on.
+	Diverged []string `json:"diverged,omitempty"`
 }
 
 // PartitionView is whether questions to a partition are answered here from a whole view.

@@ -65,8 +65,13 @@ func (r *Replica) prepareExec(frame []byte) error {
 	return nil
 }
 
+// Diverged reports whether another copy has executed otherwise an entry that is not
+// committed: nothing from there on will be while both are in sync.
+func (r *Replica) Diverged() bool { return r.execs != nil && r.execDiffers > r.commit }
+
 // executionDiffers reports, now and then, that another copy made something else of the log.
 func (r *Replica) executionDiffers(other string, seq uint64, theirs match.Position) {
+	r.execDiffers = max(r.execDiffers, seq)
 	if r.execDifferedAt != 0 && r.now.Mono-r.execDifferedAt < 10*int64(r.opt.Timing.Grace) {
 		return
 	}

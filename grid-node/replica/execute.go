@@ -27,6 +27,9 @@ type Execution struct {
 	LogBytes int64
 	// Instruments that the primary defines as it begins, if the log has none of that symbol.
 	Instruments []machine.Instrument
+	// ApartBySession gives orders without tag 2362 the group of their session: they do not
+	// trade with others of it. The group is in the entry, so replicas may differ here.
+	ApartBySession bool
 }
 
 // maxWork keeps the output of an entry within one frame.
@@ -64,6 +67,7 @@ type execution struct {
 	pushes         []execOf // scratch
 	wants          bool     // the OpenSession at hand asks for executions
 	execDifferedAt int64    // when a difference was last reported, 0 for never
+	execDiffers    uint64   // the last entry that a difference was seen after, 0 for none
 }
 
 // beginExecution makes both states those of a partition that matches, if it does.
@@ -148,11 +152,32 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 		bad(err)
 		return
 	}
+	if r.opt.Execution.ApartBySession {
+		if err := apart(&i); err != nil {
+			bad(err)
+			return
+		}
+	}
 	r.text = append(i.Append(r.text[:0]), msg...)
 	e := order.Entry{Kind: order.KindExecute, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: f.Instructed()}
 	if err := r.append(&e, r.text, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
 	}
+}
+
+// ownGroup is the first of the groups of sessions: that of an owner is so much higher.
+const ownGroup = 1 << 31
+
+// apart gives an order without a group that of its owner.
+func apart(i *order.Instruction) *order.Error {
+	switch {
+	case i.Op == order.InstructCancel:
+	case i.Group >= ownGroup:
+		return &order.Error{Tag: 2362, Reason: order.ReasonNumber, Value: fmt.Sprint(i.Group), Allowed: "a number from 1 to 2147483647, in a grid that keeps the orders of a session apart"}
+	case i.Group == 0:
+		i.Group = ownGroup | i.Owner
+	}
+	return nil
 }
 
 // duplicateExecute answers an order whose ClOrdID is that of an entry that is held, or of an
@@ -185,6 +210,33 @@ func (r *Replica) undefined() int {
 		}
 	}
 	return -1
+}
+
+// Trade gives a replica of a partition that matches all its instruments, those it has and
+// further ones. As a primary it defines them with its next step, each in an entry.
+func (r *Replica) Trade(list []machine.Instrument) {
+	if r.opt.Execution != nil {
+		r.opt.Execution.Instruments, r.defined, r.restTill = list, 0, 0
+	}
+}
+
+// Traded returns how many of its instruments the log of the replica does not have, and the
+// symbols of those that it has otherwise.
+func (r *Replica) Traded() (missing int, differ []string) {
+	if r.opt.Execution == nil {
+		return 0, nil
+	}
+	b := r.live.Books
+	for i := range r.opt.Execution.Instruments {
+		in := &r.opt.Execution.Instruments[i]
+		switch n, known := b.Book(in.Symbol); {
+		case !known:
+			missing++
+		case b.Instruments()[n] != *in:
+			differ = append(differ, in.Symbol)
+		}
+	}
+	return missing, differ
 }
 
 // mayLogExecution reports whether an entry of the exchange may be logged now.

@@ -239,7 +239,7 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.linkEntries(ev.Conn, ev.Frame)
 	case wire.TypeFixOpen:
 		if r.execs != nil {
-			err = errors.New("FIX sessions are not served by a partition that matches")
+			err = errors.New("a grid with execution Match does not serve FIX sessions yet")
 		} else {
 			err = r.fixOpen(ev.Conn, ev.Frame)
 		}

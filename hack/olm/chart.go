@@ -44,6 +44,7 @@ var examples = []struct{ file, kind string }{
 	{"drill-pull-the-plug/drill-pull-the-plug.yaml", "FailoverDrill"},
 	{"grid-link/grid-link.yaml", "GridLink"},
 	{"order-gateway/order-gateway.yaml", "OrderGateway"},
+	{"exchange/exchange.yaml", "InstrumentSet"},
 }
 
 func readChart(root, helm string) (*chart, error) {

@@ -96,6 +96,7 @@ var made = map[string][]v1alpha1.APIResourceReference{
 	"OrderProbe":    {{Kind: "Job", Version: "batch/v1"}, {Kind: "ConfigMap", Version: "v1"}},
 	"FailoverDrill": {{Kind: "Job", Version: "batch/v1"}, {Kind: "Secret", Version: "v1"}},
 	"GridPartition": {},
+	"InstrumentSet": {},
 	"GridLink":      {{Kind: "Deployment", Version: "apps/v1"}},
 	"OrderGateway":  {{Kind: "Deployment", Version: "apps/v1"}, {Kind: "Service", Version: "v1"}},
 }
