@@ -56,14 +56,14 @@ func TestDevFIX(t *testing.T) {
 	receive("|35=A|")
 	send(2, "D", "11=fix-1|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|")
 	receive("|39=0|")
-	if out := g.must("get", "--clordid", "fix-1"); !strings.Contains(out, "|11=fix-1|") {
+	if out := g.must("get", "--clordid", "fix-1", "--fix-session", "FIX.4.4:BANK->GRID"); !strings.Contains(out, "|11=fix-1|") {
 		t.Errorf("the order in the grid: %s", out)
 	}
 	if err := g.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	receive("|58=this gateway stops; log on again|")
-	if out := g.must("get", "--clordid", "fix-1"); !strings.Contains(out, "|11=fix-1|") {
+	if out := g.must("get", "--clordid", "fix-1", "--fix-session", "FIX.4.4:BANK->GRID"); !strings.Contains(out, "|11=fix-1|") {
 		t.Errorf("the grid ended before the session: %s", out)
 	}
 	send(3, "5", "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ import (
 
 func getCommand() *cobra.Command {
 	var f clientFlags
-	var id, clOrdID, mode string
+	var id, clOrdID, session, mode string
 	var raw bool
 	cmd := &cobra.Command{
 		Use:     "get",
@@ -27,6 +28,8 @@ func getCommand() *cobra.Command {
 				err = fmt.Errorf("--mode: %w", err)
 			} else if (id == "") == (clOrdID == "") {
 				err = errors.New("--id, --clordid: one of them is needed, and only one")
+			} else if session != "" && clOrdID == "" {
+				err = errors.New("--fix-session: allowed with --clordid only")
 			}
 			if err != nil {
 				return command.BadUsage(err)
@@ -36,7 +39,7 @@ func getCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = c.Close() }()
-			o, err := fetch(cmd.Context(), c, id, clOrdID, m)
+			o, err := fetch(cmd.Context(), c, id, clOrdID, session, m)
 			if err != nil {
 				return err
 			}
@@ -49,12 +52,21 @@ func getCommand() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().StringVar(&id, "id", "", "grid order id as in the receipt, for example p1/17, or p1/17@3-1c9f0e2a77b3d401 with its epoch and hash: then no other order with that number is returned")
 	cmd.Flags().StringVar(&clOrdID, "clordid", "", "ClOrdID, FIX tag 11")
+	cmd.Flags().StringVar(&session, "fix-session", "", "with --clordid: the FIX session that sent the order today, as order-gateway names it, for example FIX.4.4:BANK->GRID; such an order is found by its session only")
 	cmd.Flags().StringVar(&mode, "mode", "confirmed", client.ReadModeHelp)
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the FIX message only, byte for byte")
 	return cmd
 }
 
-func fetch(ctx context.Context, c *client.Client, id, clOrdID string, m client.ReadMode) (client.Order, error) {
+func fetch(ctx context.Context, c *client.Client, id, clOrdID, session string, m client.ReadMode) (client.Order, error) {
+	if session != "" {
+		begin, pair, ok := strings.Cut(session, ":")
+		sender, target, is := strings.Cut(pair, "->")
+		if !ok || !is {
+			return client.Order{}, command.BadUsage(fmt.Errorf("--fix-session: value %q, allowed: BEGINSTRING:SENDER->TARGET, for example FIX.4.4:BANK->GRID", session))
+		}
+		return c.GetFix(ctx, client.FixSessionOf(begin, sender, target), client.FixToday, clOrdID, client.WithMode(m))
+	}
 	if clOrdID != "" {
 		return c.GetByClOrdID(ctx, clOrdID, client.WithMode(m))
 	}

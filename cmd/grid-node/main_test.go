@@ -243,6 +243,7 @@ func TestUsageErrors(t *testing.T) {
 		"dev addresses":   {[]string{"dev", "--address-per-node"}, `--listen is "127.0.0.1", allowed: 127.x.y.1`},
 		"dev argument":    {[]string{"dev", "now"}, `argument "now"`},
 		"get both":        {[]string{"get", "--id", "p0/1", "--clordid", "x"}, "one of them is needed"},
+		"get session":     {[]string{"get", "--id", "p0/1", "--fix-session", "FIX.4.4:A->B"}, "--fix-session: allowed with --clordid only"},
 		"get mode":        {[]string{"get", "--id", "p0/1", "--mode", "fast"}, `--mode: value "fast", allowed: confirmed, leased, backup`},
 		"submit file":     {[]string{"submit", "--file", missing}, "--file: open"},
 		"verify grid":     {[]string{"verify", "--sink-dir", "."}, `--grid: value ""`},

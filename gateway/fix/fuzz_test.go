@@ -62,6 +62,9 @@ func play(t *testing.T, w *world, data []byte) {
 			next, _ := w.store.Next()
 			w.link.Receive(w.now, w.message(next+uint64(op>>6), "A", "98=0|108=30|"))
 		}
+		if w.after != nil {
+			w.after(s.take())
+		}
 		w.holds(t, in, out)
 	}
 }

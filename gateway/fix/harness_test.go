@@ -75,6 +75,7 @@ type world struct {
 	begin    string
 	seq      uint64 // of the counterparty's next message
 	events   []string
+	after    func(op byte) // a step of play
 }
 
 var start = time.Date(2026, 11, 23, 14, 0, 0, 987_654_321, time.UTC)
