@@ -50,7 +50,10 @@ func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) erro
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	now := s.stamp()
-	if err := s.admit(context.Background(), fix, now, never, false); err != nil {
+	if err := sized(s.partition, fix); err != nil {
+		return err
+	}
+	if err := s.admit(context.Background(), now, never, false); err != nil {
 		return err
 	}
 	o := s.win.take()

@@ -43,6 +43,7 @@ type Client struct {
 type sharedKey struct {
 	partition wire.PartitionID
 	reads     readerKind
+	regions   bool
 }
 
 // Dial learns from the first endpoint that answers how many partitions the grid has, which
@@ -158,7 +159,7 @@ func (c *Client) forget(s *Session) {
 	}
 	delete(c.sessions, s)
 	c.past.add(&past)
-	if key := (sharedKey{s.partition, s.reads}); (*c.shared.Load())[key] == s {
+	if key := (sharedKey{s.partition, s.reads, s.regions}); (*c.shared.Load())[key] == s {
 		c.replaceShared(key, nil)
 	}
 }
@@ -179,7 +180,11 @@ func (c *Client) replaceShared(p sharedKey, s *Session) {
 // sharedSession is the session that Submit and SubmitTo, or asynchronous reads,
 // use for a partition. It connects at its first use.
 func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, error) {
-	key := sharedKey{p, reads}
+	return c.sharedAt(sharedKey{p, reads, false})
+}
+
+func (c *Client) sharedAt(key sharedKey) (*Session, error) {
+	p := key.partition
 	if s := (*c.shared.Load())[key]; s != nil {
 		return s, nil
 	}
@@ -194,7 +199,8 @@ func (c *Client) sharedSession(p wire.PartitionID, reads readerKind) (*Session, 
 	if s := (*c.shared.Load())[key]; s != nil {
 		return s, nil
 	}
-	s := newSession(c, p, IONet, reads)
+	s := newSession(c, p, IONet, key.reads)
+	s.regions = key.regions
 	c.sessions[s] = struct{}{}
 	c.replaceShared(key, s)
 	return s, nil

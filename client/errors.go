@@ -65,6 +65,8 @@ var (
 	ErrNotStandby         = errors.New("partition is not a standby")
 	ErrFenced             = errors.New("site was replaced by another")
 	ErrFunctionRefused    = errors.New("a function of the grid refuses the order")
+	ErrRegionUnknown      = errors.New("no region has the name")
+	ErrConditionFailed    = errors.New("the value is not the one required")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -76,6 +78,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 	wire.CodeFunctionRefused: ErrFunctionRefused,
+	wire.CodeRegionUnknown:   ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted

@@ -20,6 +20,7 @@ type Session struct {
 	partition wire.PartitionID
 	id        [2]uint64
 	io        IO
+	regions   bool       // it is for changes of regions
 	reads     readerKind // what a Reader's is for; 0: orders
 	turn      int        // of readsOfBackup: which copy comes next
 
@@ -88,15 +89,16 @@ func (s *Session) Partition() wire.PartitionID { return s.partition }
 // deadline in ctx, Config.RequestTimeout applies; a cancelled or passed ctx is
 // noticed within about 20 ms. With the window full, Submit waits.
 func (s *Session) Submit(ctx context.Context, fix []byte) (Receipt, error) {
-	return s.submit(ctx, fix, true)
+	return s.submit(ctx, fix, nil, true)
 }
 
 // TrySubmit is Submit that returns ErrWindowFull at once instead of waiting for room.
 func (s *Session) TrySubmit(ctx context.Context, fix []byte) (Receipt, error) {
-	return s.submit(ctx, fix, false)
+	return s.submit(ctx, fix, nil, false)
 }
 
-func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, error) {
+// submit sends an order, or with op a change of a region.
+func (s *Session) submit(ctx context.Context, fix []byte, op *regionOp, wait bool) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return Receipt{}, &NotSentError{Partition: s.partition, Cause: err}
 	}
@@ -104,10 +106,16 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 	deadline := s.client.deadline(ctx, now)
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	if err := s.admit(ctx, fix, now, deadline, wait); err != nil {
+	if op == nil {
+		if err := sized(s.partition, fix); err != nil {
+			return Receipt{}, err
+		}
+	}
+	if err := s.admit(ctx, now, deadline, wait); err != nil {
 		return Receipt{}, err
 	}
 	o := s.win.take()
+	o.op = op
 	o.payload, o.submitted, o.deadline = fix, now, deadline
 	s.send(o)
 	s.push()
@@ -127,10 +135,7 @@ func (s *Session) submit(ctx context.Context, fix []byte, wait bool) (Receipt, e
 }
 
 // admit waits for room in the window and makes the checks that need no node.
-func (s *Session) admit(ctx context.Context, fix []byte, now, deadline int64, wait bool) error {
-	if len(fix) == 0 || len(fix) > wire.MaxPayload {
-		return tooLarge(s.partition, len(fix))
-	}
+func (s *Session) admit(ctx context.Context, now, deadline int64, wait bool) error {
 	if s.win.full() && !s.closed {
 		if !wait {
 			s.connect() // the answers that make room have to come over a connection
@@ -199,6 +204,14 @@ func (s *Session) open(ctx context.Context) error {
 	return fmt.Errorf("client: open a session of %s: %w: %w", s.partition, ErrUnavailable, s.why(ctx, deadline-now))
 }
 
+// sized rejects a message that no node accepts for its size.
+func sized(p wire.PartitionID, fix []byte) error {
+	if len(fix) == 0 || len(fix) > wire.MaxPayload {
+		return tooLarge(p, len(fix))
+	}
+	return nil
+}
+
 func tooLarge(p wire.PartitionID, n int) error {
 	if n == 0 {
 		return &RejectError{Partition: p, Code: wire.CodeBadFIX, Text: "not sent: the message is empty"}
@@ -240,6 +253,10 @@ func (s *Session) encode(c *conn, seq uint64) {
 		s.stats.Resent++
 	}
 	cell.sent = true
+	if cell.ord != nil && cell.ord.op != nil {
+		s.encodeRegion(c, seq, cell.ord.op)
+		return
+	}
 	c.out = wire.AppendSubmit(c.out, s.partition, &m)
 }
 

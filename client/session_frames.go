@@ -25,6 +25,8 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 		return s.onReject(c, &m)
 	case wire.TypeExecutions:
 		return s.onExecutions(c, frame)
+	case wire.TypeRegionApplied:
+		return s.onRegionApplied(c, frame)
 	case wire.TypeNotPrimary:
 		var m wire.NotPrimary
 		if err := wire.DecodeNotPrimary(frame, &m); err != nil {
@@ -64,7 +66,7 @@ func (s *Session) onAck(c *conn, m *wire.Ack) error {
 			return nil // the stored reply
 		}
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: one without an answer (%d..%d)", m.ClientSeq, s.win.head, s.win.next-1), nil)
-	case m.ClientSeq != s.win.head && !cell.resent:
+	case m.ClientSeq != s.win.head && !cell.resent && !s.regions: // a failed condition may be answered late
 		s.stats.Gaps++
 		return s.violation(c, fmt.Sprintf("ack is for order %d, allowed: %d, the oldest without an answer: a gap", m.ClientSeq, s.win.head), nil)
 	case m.Seq <= s.lastSeq && !cell.resent || m.Seq == 0:
@@ -96,7 +98,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if s.reads != 0 {
 		return s.onRefusedLookup(c, m, &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr})
 	}
-	if m.ForType != wire.TypeSubmit && m.ForType != 0 {
+	if m.ForType != wire.TypeSubmit && m.ForType != 0 && !(s.regions && m.ForType == wire.TypeRegionApply) {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
 	}
 	if !s.awaits(m.RequestID) {
@@ -152,7 +154,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 func decides(code wire.Code) bool {
 	switch code {
 	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge,
-		wire.CodeFunctionRefused:
+		wire.CodeFunctionRefused, wire.CodeRegionUnknown, wire.CodeConditionFailed:
 		return true
 	}
 	return false

@@ -9,8 +9,9 @@ import (
 // pending is one submission from Submit to its answer.
 type pending struct {
 	w         waiter
-	payload   []byte // the caller's bytes (Submit) or buf (SubmitAsync)
-	buf       []byte // kept for reuse
+	payload   []byte    // the caller's bytes (Submit) or buf (SubmitAsync)
+	op        *regionOp // in place of payload: a change of a region
+	buf       []byte    // kept for reuse
 	clientSeq uint64
 	submitted int64 // monotonic
 	deadline  int64
@@ -72,7 +73,7 @@ func (w *window) take() *pending {
 }
 
 func (w *window) release(o *pending) {
-	o.payload, o.callback, o.err, o.done = nil, nil, nil, false
+	o.payload, o.op, o.callback, o.err, o.done = nil, nil, nil, nil, false
 	if cap(o.buf) > wire.MaxPayload {
 		o.buf = nil
 	}

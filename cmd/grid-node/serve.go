@@ -33,6 +33,7 @@ type serveFlags struct {
 	log                                                            command.LogFlags
 	functions                                                      functionFlags
 	execution                                                      executionFlags
+	regions                                                        string
 }
 
 func serveCommand() *cobra.Command {
@@ -118,6 +119,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.views.add(fl)
 	f.functions.add(fl)
 	f.execution.add(fl)
+	fl.StringVar(&f.regions, "regions", "", "file with the grid's regions: memory, which all of them may take on this node, and a list of name, maxBytes and life, see docs/regions.md. The same on all nodes of a grid")
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	f.log.Register(fl, "json")
 	addFaults(fl)
@@ -197,6 +199,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, err
 	}
 	if cfg.Execution, err = f.execution.options(); err != nil {
+		return nil, err
+	}
+	if cfg.Regions, err = readRegions(f.regions); err != nil {
 		return nil, err
 	}
 	tuneRuntime(&cfg)

@@ -24,9 +24,6 @@ func resolve(g *api.OrderGateway, grid *api.OrderGrid) (*gridEnd, problem) {
 	if grid == nil {
 		return nil, problem{reasonGridNotFound, fmt.Sprintf("spec.gridRef: there is no OrderGrid %s in namespace %s; create it, or correct the name", g.Spec.GridRef.Name, g.Namespace)}
 	}
-	if grid.Spec.Matches() {
-		return nil, problem{reasonGridMatches, fmt.Sprintf("spec.gridRef: a grid with execution Match does not serve FIX sessions yet, and OrderGrid %s is one; name a grid that stores orders, or connect to this one with a native client", grid.Name)}
-	}
 	e := &gridEnd{name: grid.Name, endpoint: fmt.Sprintf("%s.%s.svc:%d", api.ClientServiceName(grid.Name), grid.Namespace, api.DataPort)}
 	if bad := listenersCan(g, grid); bad.reason != "" {
 		return nil, bad

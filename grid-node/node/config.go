@@ -94,6 +94,9 @@ type Config struct {
 	// Execution makes the grid's partitions match orders; nil: they store them.
 	Execution *Execution
 
+	// Regions are the grid's keyed objects; nil: those that the log has.
+	Regions *Regions
+
 	// TLS makes the data port TLS 1.3, for clients, peers and heartbeats; nil is plain
 	// TCP.
 	TLS *secure.Identity
@@ -175,7 +178,7 @@ func (c *Config) fill() error {
 	if c.MemoryLimit < minMemory {
 		bad("memory-limit", c.MemoryLimit, "at least 64Mi")
 	}
-	if orders := planMemory(c.MemoryLimit, 1).orders - c.viewMemory() - c.functionMemory() - c.executionMemory(); c.Prefault < 0 || c.Prefault > orders {
+	if orders := planMemory(c.MemoryLimit, 1).orders - c.viewMemory() - c.functionMemory() - c.executionMemory() - c.regionMemory(); c.Prefault < 0 || c.Prefault > orders {
 		bad("prefault", c.Prefault, fmt.Sprintf("0..%d, what --memory-limit leaves to orders", orders))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
@@ -212,7 +215,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution(), c.checkRegions())...)
 }
 
 func (c *Config) checkRetention() error {

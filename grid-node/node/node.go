@@ -46,7 +46,7 @@ func New(cfg Config) (*Node, error) {
 	n.identity = newIdentity(cfg)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	plan := planMemory(cfg.MemoryLimit, 1)
-	plan.orders -= n.cfg.viewMemory() + n.cfg.functionMemory() + n.cfg.executionMemory()
+	plan.orders -= n.cfg.viewMemory() + n.cfg.functionMemory() + n.cfg.executionMemory() + n.cfg.regionMemory()
 	functions, err := newFunctions(&n.process)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (c *clients) hasTurn(l *link, frame []byte) bool {
 	if !l.conn.Turn() {
 		return false
 	}
-	if t == wire.TypeGet {
+	if t == wire.TypeGet || t == wire.TypeRegionGet || t == wire.TypeRegionScan {
 		if p := c.parts.at(wire.FramePartition(frame)); p != nil && p.replica.ReadsWaiting() > maxReadsWaiting {
 			l.conn.Wait()
 			return false

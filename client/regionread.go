@@ -1,0 +1,140 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Get reads the value of a key, by default linearizably, see ReadMode. ErrNotFound: there is
+// none. Failed attempts are repeated until ctx or RequestTimeout ends.
+func (r *Region) Get(ctx context.Context, key []byte, opts ...ReadOption) (Entry, error) {
+	if err := r.check(key, nil); err != nil {
+		return Entry{}, err
+	}
+	mode, err := modeOf(opts)
+	if err != nil {
+		return Entry{}, err
+	}
+	p := r.c.RouteClOrdID(key)
+	var m wire.RegionGot
+	_, err = r.c.retry(ctx, p, mode == Backup, func(ctx context.Context, addr string) error {
+		return r.c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
+			return wire.AppendRegionGet(dst, p, &wire.RegionGet{ReqID: reqID, Mode: uint8(mode), Region: []byte(r.name), Key: key})
+		}, func(frame []byte) error { return wire.DecodeRegionGot(frame, &m) })
+	})
+	if err != nil {
+		return Entry{}, fmt.Errorf("client: region %s: %w", r.name, err)
+	}
+	if m.Version == 0 {
+		return Entry{}, fmt.Errorf("client: region %s: %w", r.name, ErrNotFound)
+	}
+	return Entry{Key: key, Value: m.Value, Version: m.Version, Expires: expires(m.ExpireNs), Partition: p, CommitSeq: m.CommitSeq}, nil
+}
+
+func expires(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// Scan calls fn for the entries whose keys begin with prefix, partition by partition, in each
+// in the order of their bytes, until fn returns an error, which it returns. Pages are read
+// one after the other and go on behind the last key, at any node: a key that is there all the
+// time is seen once, one that changes meanwhile as before or as after.
+func (r *Region) Scan(ctx context.Context, prefix []byte, fn func(Entry) error, opts ...ReadOption) error {
+	mode, err := modeOf(opts)
+	if err != nil {
+		return err
+	}
+	if err := r.check([]byte{0}, prefix); err != nil {
+		return err
+	}
+	for i := range r.c.Table() {
+		ask := wire.RegionScan{Mode: uint8(mode), Region: []byte(r.name), Prefix: prefix}
+		for more := true; more; {
+			if more, err = r.page(ctx, wire.PartitionID(i), &ask, fn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// page reads a page, and makes ask that of the next.
+func (r *Region) page(ctx context.Context, p wire.PartitionID, ask *wire.RegionScan, fn func(Entry) error) (more bool, err error) {
+	var m wire.RegionPage
+	_, err = r.c.retry(ctx, p, ask.Mode == wire.ModeBackup, func(ctx context.Context, addr string) error {
+		return r.c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
+			ask.ReqID = reqID
+			return wire.AppendRegionScan(dst, p, ask)
+		}, func(frame []byte) error { return wire.DecodeRegionPage(frame, &m) })
+	})
+	if err != nil {
+		return false, fmt.Errorf("client: region %s: %w", r.name, err)
+	}
+	last, behind := ask.From, ask.Behind
+	for rest := m.Rows; len(rest) > 0; {
+		var row wire.RegionRow
+		if rest, err = wire.NextRegionRow(rest, &row); err != nil {
+			return false, err
+		}
+		if c := bytes.Compare(row.Key, last); c < 0 || c == 0 && behind || !bytes.HasPrefix(row.Key, ask.Prefix) {
+			return false, fmt.Errorf("client: region %s: %w: %s has key %q in a page behind %q with prefix %q", r.name, ErrProtocol, p, row.Key, last, ask.Prefix)
+		}
+		last, behind = row.Key, true
+		if err := fn(Entry{Key: row.Key, Value: row.Value, Version: row.Version, Expires: expires(row.ExpireNs), Partition: p, CommitSeq: m.CommitSeq}); err != nil {
+			return false, err
+		}
+	}
+	if len(m.Next) > 0 && bytes.Compare(m.Next, ask.From) <= 0 {
+		return false, fmt.Errorf("client: region %s: %w: %s goes on behind %q, allowed: behind %q", r.name, ErrProtocol, p, m.Next, ask.From)
+	}
+	ask.From, ask.Behind = m.Next, true
+	return len(m.Next) > 0, nil
+}
+
+// RegionInfo is a region of the grid: the sum of its partitions.
+type RegionInfo struct {
+	Name     string
+	Entries  uint64
+	Bytes    uint64 // that they take, in blocks
+	MaxBytes uint64 // that they may take, 0: what all regions together may
+	Life     time.Duration
+}
+
+// Regions lists the regions of the grid, as the primaries have them now.
+func (c *Client) Regions(ctx context.Context) ([]RegionInfo, error) {
+	var list []RegionInfo
+	at := map[string]int{}
+	for i := range c.Table() {
+		p := wire.PartitionID(i)
+		var m wire.RegionListed
+		if _, err := c.retry(ctx, p, false, func(ctx context.Context, addr string) error {
+			return c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
+				return wire.AppendRegionList(dst, p, &wire.RegionList{ReqID: reqID})
+			}, func(frame []byte) error { return wire.DecodeRegionListed(frame, &m) })
+		}); err != nil {
+			return nil, fmt.Errorf("client: regions: %w", err)
+		}
+		for rest := m.Rows; len(rest) > 0; {
+			var row wire.RegionInfo
+			var err error
+			if rest, err = wire.NextRegionInfo(rest, &row); err != nil {
+				return nil, err
+			}
+			n, known := at[string(row.Name)]
+			if !known {
+				n = len(list)
+				at[string(row.Name)] = n
+				list = append(list, RegionInfo{Name: string(row.Name), Life: time.Duration(row.LifeNs)})
+			}
+			list[n].Entries, list[n].Bytes, list[n].MaxBytes = list[n].Entries+row.Entries, list[n].Bytes+row.Bytes, list[n].MaxBytes+row.MaxBytes
+		}
+	}
+	return list, nil
+}
