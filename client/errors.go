@@ -65,6 +65,7 @@ var (
 	ErrNotStandby         = errors.New("partition is not a standby")
 	ErrFenced             = errors.New("site was replaced by another")
 	ErrFunctionRefused    = errors.New("a function of the grid refuses the order")
+	ErrLimitRefused       = errors.New("a limit refuses the order")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -76,6 +77,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 	wire.CodeFunctionRefused: ErrFunctionRefused,
+	wire.CodeLimitRefused:    ErrLimitRefused,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted

@@ -118,6 +118,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.views.add(fl)
 	f.functions.add(fl)
 	f.execution.add(fl)
+	fl.StringVar(&cfg.LimitsFile, "limits", "", limitsHelp)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	f.log.Register(fl, "json")
 	addFaults(fl)

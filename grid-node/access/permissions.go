@@ -21,13 +21,15 @@ const (
 	Query  = Permissions(wire.MayQuery)  // ask questions about all orders
 	// Gateway: speak for every FIX session.
 	Gateway = Permissions(wire.MayGateway)
-	All     = Submit | Read | Admin | Watch | Sink | Link | Query | Gateway
+	// Risk: the kill switch, and the limits in force.
+	Risk = Permissions(wire.MayRisk)
+	All  = Submit | Read | Admin | Watch | Sink | Link | Query | Gateway | Risk
 )
 
 var permissionNames = [...]struct {
 	p    Permissions
 	name string
-}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}, {Gateway, "Gateway"}}
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}, {Gateway, "Gateway"}, {Risk, "Risk"}}
 
 // String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {

@@ -94,6 +94,10 @@ type Config struct {
 	// Execution makes the grid's partitions match orders; nil: they store them.
 	Execution *Execution
 
+	// LimitsFile has the limits that primaries put in force, see docs/limits.md; it is read
+	// again when it changes. Empty: what the log has stays in force.
+	LimitsFile string
+
 	// TLS makes the data port TLS 1.3, for clients, peers and heartbeats; nil is plain
 	// TCP.
 	TLS *secure.Identity
@@ -212,7 +216,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution(), c.checkLimits())...)
 }
 
 func (c *Config) checkRetention() error {

@@ -27,6 +27,14 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
 		r.noteFix(e, payload)
 	}
+	if mutant(mutGuardLocalClock) && e.Kind == order.KindOrder {
+		local := *e
+		local.TimeNs = r.now.Wall
+		e = &local
+	}
+	if mutant(mutGuardOnBackup) && r.refusesOnBackup(e, payload) {
+		return
+	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
 		r.live.Apply(e, payload)
 	}

@@ -138,6 +138,11 @@ const (
 	mutFixIndexClOrdID
 	mutFixIndexDayless
 	mutFixGoneUnasked
+	mutGuardUnasked
+	mutGuardUnchecked
+	mutGuardLocalClock
+	mutGuardOnBackup
+	mutKillUncommitted
 	mutReleaseEarly
 	mutPositionIgnored
 	mutPositionOfLast

@@ -75,6 +75,9 @@ type Options struct {
 	Removed []string
 	// Execution makes the partition match; nil: it stores orders.
 	Execution *Execution
+	// Profile is the limits that a primary puts in force, as limits.Profile writes them;
+	// nil: those that the log has stay.
+	Profile []byte
 	// CapacityAdvice is appended to a rejection for lack of memory: what can be done about
 	// it; it may be empty.
 	CapacityAdvice string

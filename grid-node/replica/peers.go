@@ -23,6 +23,7 @@ type peer struct {
 	differs    bool   // its state differs, and it is removed for that
 	digested   uint64 // entry of the last one sent to it
 	knowsFix   bool   // it announced that it knows entries of FIX sessions
+	knowsGuard bool   // it announced that it knows entries with limits
 	full       bool   // it announced that only its memory reserve is left
 	fullAt     int64  // when
 	inSyncAt   int64  // when this primary had it in sync first
@@ -148,6 +149,7 @@ func (r *Replica) acknowledged(m *wire.PrepareAck) error {
 	p.reached()
 	p.answered, p.draining = true, m.Flags&wire.FlagDraining != 0
 	p.knowsFix = p.knowsFix || m.Flags&wire.FlagFix != 0
+	p.knowsGuard = p.knowsGuard || m.Flags&wire.FlagGuard != 0
 	r.arbiterProved(p, m.Flags)
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono

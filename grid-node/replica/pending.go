@@ -23,6 +23,9 @@ const (
 	pendingFixDecided // answered by FixAck, with the message as functions changed it
 	pendingFixRefusal // answered by FixAck
 	pendingFixStep    // answered by FixStepped
+
+	pendingKill   // answered by KillDone
+	pendingRekill // the same, and it was so before
 )
 
 // pendings is a ring over the entries that are prepared and not committed: entry seq has

@@ -73,6 +73,7 @@ type Replica struct {
 	site                  // of a standby
 	execs        *execLog // nil in a partition that stores orders and does not match
 	execution             // of one that matches
+	limits       guardState
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
@@ -140,6 +141,7 @@ func New(o Options) (*Replica, error) {
 	r.live.Begin(r.opt.Limits.Window, 0)
 	r.base.Begin(r.opt.Limits.Window, 0)
 	r.beginExecution()
+	r.limits.profile = o.Profile
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
@@ -242,6 +244,10 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.fixHere(ev.Conn, ev.Frame)
 	case wire.TypeReadExecutions:
 		err = r.readExecutions(ev.Conn, ev.Frame)
+	case wire.TypeKill:
+		err = r.kill(ev.Conn, ev.Frame)
+	case wire.TypeReadLimits:
+		err = r.readLimits(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -309,6 +315,9 @@ func (r *Replica) flush() {
 		r.logCursors()
 		if r.execs != nil {
 			r.logExecution()
+		}
+		if r.limits.profile != nil {
+			r.logProfile()
 		}
 		r.advance() // a solo primary commits here
 		r.finishHandOver()

@@ -32,7 +32,7 @@ func (r *Replica) rest() {
 func (r *Replica) atRest() bool {
 	last, _ := r.store.Last()
 	base, _ := r.store.Base()
-	if last != r.commit || r.mayFree > base || r.prop.active() || r.leaving || r.older || r.told.known != nil || r.regressed != nil || r.execs != nil && r.executionDue() {
+	if last != r.commit || r.mayFree > base || r.prop.active() || r.leaving || r.older || r.told.known != nil || r.regressed != nil || r.execs != nil && r.executionDue() || r.profileDue() {
 		return false
 	}
 	switch r.role {

@@ -109,6 +109,7 @@ func (p *pod) start() *process {
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre = w.newDecider(proc)
+	opt.Profile = w.limitsText()
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}

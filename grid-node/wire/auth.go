@@ -63,6 +63,8 @@ const (
 	MayQuery  uint16 = 64 // Query: questions about the orders of a partition
 
 	MayGateway uint16 = 128 // FixOpen, FixSubmit, FixStep, FixResend, FixHere: every FIX session
+
+	MayRisk uint16 = 256 // Kill, ReadLimits: the kill switch, and the limits in force
 )
 
 // Authenticated answers an Authenticate that was accepted.
