@@ -67,6 +67,7 @@ var (
 	ErrFunctionRefused    = errors.New("a function of the grid refuses the order")
 	ErrRegionUnknown      = errors.New("no region has the name")
 	ErrConditionFailed    = errors.New("the value is not the one required")
+	ErrLimitRefused       = errors.New("a limit refuses the order")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -79,6 +80,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 	wire.CodeFunctionRefused: ErrFunctionRefused,
 	wire.CodeRegionUnknown:   ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
+	wire.CodeLimitRefused: ErrLimitRefused,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted

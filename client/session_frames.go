@@ -154,7 +154,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 func decides(code wire.Code) bool {
 	switch code {
 	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge,
-		wire.CodeFunctionRefused, wire.CodeRegionUnknown, wire.CodeConditionFailed:
+		wire.CodeFunctionRefused, wire.CodeLimitRefused, wire.CodeRegionUnknown, wire.CodeConditionFailed:
 		return true
 	}
 	return false

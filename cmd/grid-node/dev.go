@@ -21,6 +21,7 @@ type devFlags struct {
 	views                           viewFlags
 	external                        []string
 	fix                             devFIX
+	limits                          string
 	asJSON, pprof, leased           bool
 }
 
@@ -75,6 +76,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.StringVar(&f.sink, "sink", "hold", "sink: hold (none) or file")
 	fl.StringVar(&f.dir, "dir", "", "directory of the file sink")
 	fl.StringSliceVar(&f.external, "external-sink", nil, "name of a sink outside the grid, which follows the log and says what it holds; repeat or separate by commas")
+	fl.StringVar(&f.limits, "limits", "", limitsHelp)
 	fl.BoolVar(&o.Standby, "standby", false, "the partitions take no orders: they get the entries of another grid from grid-link")
 	fl.StringVar(&o.Source, "source", "", "of a standby: name and endpoints of the other grid, for the error that clients get")
 	fl.StringVar(&f.memory, "memory-limit", "2Gi", "memory of each node")
@@ -108,6 +110,9 @@ func (f *devFlags) apply(o *dev.Options) error {
 	o.Args = []string{"--memory-limit", f.memory, "--sink", f.sink, "--log-level", f.logLevel, "--log-format", "text", "--io", f.io}
 	if len(f.external) > 0 {
 		o.Args = append(o.Args, "--external-sink", strings.Join(f.external, ","))
+	}
+	if f.limits != "" {
+		o.Args = append(o.Args, "--limits", f.limits)
 	}
 	o.Args = append(o.Args, f.views.args()...)
 	if f.leased {

@@ -120,6 +120,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.functions.add(fl)
 	f.execution.add(fl)
 	fl.StringVar(&f.regions, "regions", "", "file with the grid's regions: memory, which all of them may take on this node, and a list of name, maxBytes and life, see docs/regions.md. The same on all nodes of a grid")
+	fl.StringVar(&cfg.LimitsFile, "limits", "", limitsHelp)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	f.log.Register(fl, "json")
 	addFaults(fl)

@@ -23,13 +23,15 @@ const (
 	Gateway = Permissions(wire.MayGateway)
 	// Write: change regions.
 	Write = Permissions(wire.MayWrite)
-	All   = Submit | Read | Admin | Watch | Sink | Link | Query | Gateway | Write
+	// Risk: the kill switch, and the limits in force.
+	Risk = Permissions(wire.MayRisk)
+	All  = Submit | Read | Admin | Watch | Sink | Link | Query | Gateway | Risk | Write
 )
 
 var permissionNames = [...]struct {
 	p    Permissions
 	name string
-}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}, {Gateway, "Gateway"}, {Write, "Write"}}
+}{{Submit, "Submit"}, {Read, "Read"}, {Admin, "Admin"}, {Watch, "Watch"}, {Sink, "Sink"}, {Link, "Link"}, {Query, "Query"}, {Gateway, "Gateway"}, {Risk, "Risk"}, {Write, "Write"}}
 
 // String returns the names, as in spec.security.authorization: "Submit, Read"; "none".
 func (p Permissions) String() string {

@@ -38,6 +38,9 @@ const (
 	reasons
 )
 
+// Reasons is how many there are, None included.
+const Reasons = int(reasons)
+
 var reasonText = [reasons]string{
 	"none", "unknown party", "too many messages", "kill switch", "algorithm is halted after repeated executions",
 	"person or client is not authorised", "unknown symbol", "symbol is restricted", "invalid field", "quantity is not positive, or not above what is filled",
@@ -52,4 +55,20 @@ func (r Reason) String() string {
 		return reasonText[r]
 	}
 	return "unknown reason"
+}
+
+var ruleNames = [reasons]string{
+	TooManyMessages: "maxMessages", Killed: "killSwitch", Halted: "repeatedExecutions", NotAuthorised: "authorisedPersons",
+	RestrictedSymbol: "restrictedSymbols", MaxVolume: "maxOrderVolume", NoPrice: "priceCollar", PriceCollar: "priceCollar",
+	Overflow: "maxOrderValue", MaxValue: "maxOrderValue", Duplicate: "duplicateWindow", ClientCredit: "creditThreshold", TotalCredit: "creditThreshold",
+	Full: "memory",
+}
+
+// Rule returns the name of the rule that refuses for a reason, as in a profile; "digits" for
+// what no rule can be applied to.
+func (r Reason) Rule() string {
+	if r < reasons && ruleNames[r] != "" {
+		return ruleNames[r]
+	}
+	return "digits"
 }

@@ -44,6 +44,9 @@ func (c *clients) request(l *link, t wire.Type, frame []byte) error {
 	if p.ended {
 		return c.directory.notServed(l, p, t, frame)
 	}
+	if t == wire.TypeKill {
+		return c.kill(l, p, frame)
+	}
 	p.request(l, frame)
 	return nil
 }

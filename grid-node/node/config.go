@@ -96,6 +96,9 @@ type Config struct {
 
 	// Regions are the grid's keyed objects; nil: those that the log has.
 	Regions *Regions
+	// LimitsFile has the limits that primaries put in force, see docs/limits.md; it is read
+	// again when it changes. Empty: what the log has stays in force.
+	LimitsFile string
 
 	// TLS makes the data port TLS 1.3, for clients, peers and heartbeats; nil is plain
 	// TCP.
@@ -215,7 +218,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution(), c.checkRegions())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution(), c.checkRegions(), c.checkLimits())...)
 }
 
 func (c *Config) checkRetention() error {

@@ -68,6 +68,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.wire(plan)
 	n.data.parts.functions, n.data.parts.posts = functions, posts
+	if n.cfg.LimitsFile != "" {
+		if n.data.parts.profile.text, err = n.cfg.readProfile(); err != nil {
+			return nil, fmt.Errorf("--limits: %w", err)
+		}
+	}
 	return n, nil
 }
 
@@ -142,6 +147,9 @@ func (n *Node) Run(ctx context.Context) error {
 
 // watchFiles follows the files that may change while the node runs.
 func (n *Node) watchFiles() {
+	if n.cfg.LimitsFile != "" {
+		n.wg.Go(n.watchLimits)
+	}
 	if k := n.cfg.PeerKeys; k != nil {
 		n.wg.Go(func() { k.Watch(n.ctx, func() { n.loop.Post(n.data.peers.keysChanged) }) })
 	}

@@ -110,7 +110,7 @@ func (p *partition) incarnate(boot uint64) error {
 		Readers: cfg.readers(), Outside: cfg.ExternalSinks, Removed: cfg.RemovedSinks,
 		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.limits,
 	}
-	opt.Execution, opt.Regions = cfg.execution(p.id), cfg.regions()
+	opt.Execution, opt.Regions, opt.Profile = cfg.execution(p.id), cfg.regions(), p.all.profile.text
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }
 	}

@@ -23,6 +23,7 @@ type partitions struct {
 	views       *views     // nil: none are kept
 	functions   *functions // nil: none decide
 	posts       *postFunctions
+	profile     profile      // of limits
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none

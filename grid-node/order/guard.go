@@ -85,6 +85,9 @@ func GuardOf(payload []byte) Guard {
 	return Guard{Op: GuardOp(payload[0]), Scope: GuardScope(payload[1]), Name: b[:name], Who: b[name:][:who], Why: b[name+who:][:why], Profile: b[name+who+why:]}
 }
 
+// CheckGuard checks the form of a payload before it is an entry.
+func CheckGuard(payload []byte) error { return checkGuard(0, payload) }
+
 // checkGuard checks the form of the payload of an entry of kind guard.
 func checkGuard(seq uint64, b []byte) error {
 	bad := func(field string, v int, allowed string) error {

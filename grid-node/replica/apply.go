@@ -27,10 +27,13 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
 		r.noteFix(e, payload)
 	}
-	if mutant(mutExpiredByClock) && e.Kind == order.KindRegion {
+	if mutant(mutExpiredByClock) && e.Kind == order.KindRegion || mutant(mutGuardLocalClock) && e.Kind == order.KindOrder {
 		local := *e
 		local.TimeNs = r.now.Wall
 		e = &local
+	}
+	if mutant(mutGuardOnBackup) && r.refusesOnBackup(e, payload) {
+		return
 	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
 		if r.live.Functions != nil || e.Kind == order.KindFunctions {

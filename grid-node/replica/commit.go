@@ -41,6 +41,8 @@ func (r *Replica) advance() {
 			r.fixCommitted(&p, seq)
 		case pendingRegion:
 			r.regionCommitted(&p, seq)
+		case pendingKill, pendingRekill:
+			r.killDone(&p, seq)
 		}
 	}
 	if r.execs != nil {
@@ -91,6 +93,8 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
 		case pendingRegion:
 			r.notPrimary(p.conn, wire.TypeRegionApply, p.requestID, p.slot)
+		case pendingKill, pendingRekill:
+			r.notPrimary(p.conn, wire.TypeKill, p.requestID, 0)
 		}
 	}
 	r.primary.pend.clear()

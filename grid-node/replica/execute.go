@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -155,6 +156,13 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 	if r.opt.Execution.ApartBySession {
 		if err := apart(&i); err != nil {
 			bad(err)
+			return
+		}
+	}
+	if r.live.Guard != nil {
+		in := &b.Instruments()[i.Book]
+		if why := r.limited(&machine.Offer{Session: m.Slot, Message: msg, Fields: f, Orig: i.Orig, Digits: [2]uint8{in.PriceDigits, in.QtyDigits}}); why != limits.None {
+			r.rejectLimit(conn, m, why)
 			return
 		}
 	}

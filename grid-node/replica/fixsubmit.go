@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -72,6 +74,13 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 			kind = pendingFixDecided
 		}
 		msg, e.Fields = d.Message, d.Fields
+	}
+	if r.live.Guard != nil {
+		if why := r.limited(&machine.Offer{Session: m.Slot, Fix: true, Message: msg, Fields: &e.Fields}); why != limits.None {
+			reason, text := r.limitText(why)
+			r.refuseFix(conn, m, seat, wire.CodeLimitRefused, 0, reason, text)
+			return
+		}
 	}
 	if err := r.append(&e, msg, hint, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: kind}); err != nil {
 		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)

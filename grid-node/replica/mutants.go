@@ -145,6 +145,11 @@ const (
 	mutFixIndexClOrdID
 	mutFixIndexDayless
 	mutFixGoneUnasked
+	mutGuardUnasked
+	mutGuardUnchecked
+	mutGuardLocalClock
+	mutGuardOnBackup
+	mutKillUncommitted
 	mutReleaseEarly
 	mutPositionIgnored
 	mutPositionOfLast

@@ -152,7 +152,13 @@ var mutantList = [mutants]Mutant{
 	mutFixBoundTwice:       {"fix-bound-twice", "a FIX session is bound to its connection again, amid entries that are not committed"},
 	mutFixIndexClOrdID:     {"fix-index-clordid", "the ClOrdID of a FIX session is looked up among those of all sessions"},
 	mutFixIndexDayless:     {"fix-index-dayless", "a ClOrdID of a FIX session is refused that another day had"},
-	mutFixGoneUnasked:      {"fix-gone-unasked", "a second gateway gets a FIX session whose counterparty is at the first"},
+	mutGuardUnasked:        {"guard-unasked", "limits come into force while a copy does not know them"},
+	mutGuardUnchecked:      {"guard-unchecked", "a primary that took over does not check limits"},
+	mutGuardLocalClock:     {"guard-local-clock", "limits count by the clock of each copy"},
+	mutGuardOnBackup:       {"guard-on-backup", "a backup checks limits anew, by its own clock"},
+	mutKillUncommitted:     {"kill-uncommitted", "a kill is acknowledged before the ack set has it"},
+
+	mutFixGoneUnasked: {"fix-gone-unasked", "a second gateway gets a FIX session whose counterparty is at the first"},
 
 	mutReleaseEarly:      {"release-at-execution", "executions are sent when an entry is stored, before the copies agree on them"},
 	mutPositionIgnored:   {"ack-position-ignored", "an acknowledgement counts whatever its sender made of the entries"},

@@ -77,6 +77,9 @@ type Options struct {
 	Execution *Execution
 	// Regions are the keyed objects of the partition; nil: those that its log has.
 	Regions *Regions
+	// Profile is the limits that a primary puts in force, as limits.Profile writes them;
+	// nil: those that the log has stay.
+	Profile []byte
 	// CapacityAdvice is appended to a rejection for lack of memory: what can be done about
 	// it; it may be empty.
 	CapacityAdvice string

@@ -24,6 +24,7 @@ type peer struct {
 	digested     uint64 // entry of the last one sent to it
 	knowsFix     bool   // it announced that it knows entries of FIX sessions
 	knowsRegions bool   // it announced that it knows entries of regions
+	knowsGuard   bool   // it announced that it knows entries with limits
 	functions    uint8  // what it announced of functions, with
 	functionsAt  uint64 // the entry up to which it had stored the log then
 	full         bool   // it announced that only its memory reserve is left
@@ -153,6 +154,7 @@ func (r *Replica) acknowledged(m *wire.PrepareAck) error {
 	p.knowsFix = p.knowsFix || m.Flags&wire.FlagFix != 0
 	p.functions, p.functionsAt = m.Flags&(wire.FlagFunctions|wire.FlagOtherFunctions), m.StoredSeq
 	p.knowsRegions = p.knowsRegions || m.Flags&wire.FlagRegions != 0
+	p.knowsGuard = p.knowsGuard || m.Flags&wire.FlagGuard != 0
 	r.arbiterProved(p, m.Flags)
 	if m.Flags&wire.FlagFull != 0 {
 		p.full, p.fullAt = true, r.now.Mono

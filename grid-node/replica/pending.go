@@ -25,6 +25,8 @@ const (
 	pendingFixStep    // answered by FixStepped
 
 	pendingRegion // answered by RegionApplied
+	pendingKill   // answered by KillDone
+	pendingRekill // the same, and it was so before
 )
 
 // pendings is a ring over the entries that are prepared and not committed: entry seq has

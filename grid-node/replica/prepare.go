@@ -187,7 +187,7 @@ func (r *Replica) flushAck() {
 
 func (r *Replica) sendAck() {
 	last, hash := r.durable()
-	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags() | wire.FlagFix | wire.FlagRegions | r.functionFlags()}
+	m := wire.PrepareAck{PeerHead: r.head(r.cfg.Primary.Boot), StoredSeq: last, Hash: hash, Round: r.backup.round, EchoNs: r.backup.echoNs, Flags: r.ackFlags() | r.arbiterFlags() | wire.FlagFix | wire.FlagRegions | wire.FlagGuard | r.functionFlags()}
 	off := len(r.out.buf)
 	r.appendAck(&m)
 	r.out.send(r.cfg.Primary.Address, off, nil)

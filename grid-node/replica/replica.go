@@ -78,6 +78,7 @@ type Replica struct {
 	execs        *execLog // nil in a partition that stores orders and does not match
 	execution             // of one that matches
 	functions    functionsState
+	limits       guardState
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
@@ -149,6 +150,7 @@ func New(o Options) (*Replica, error) {
 	r.run(&r.live)
 	r.run(&r.base)
 	r.regions.asks = wire.TypeSubmit
+	r.limits.profile = o.Profile
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)
@@ -263,6 +265,10 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.regionScan(ev.Conn, ev.Frame)
 	case wire.TypeRegionList:
 		err = r.regionList(ev.Conn, ev.Frame)
+	case wire.TypeKill:
+		err = r.kill(ev.Conn, ev.Frame)
+	case wire.TypeReadLimits:
+		err = r.readLimits(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -336,6 +342,9 @@ func (r *Replica) flush() {
 		}
 		if r.opt.Regions != nil || r.live.Regions != nil {
 			r.logRegions()
+		}
+		if r.limits.profile != nil {
+			r.logProfile()
 		}
 		r.advance() // a solo primary commits here
 		r.finishHandOver()

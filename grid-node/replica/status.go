@@ -1,5 +1,7 @@
 package replica
 
+import "github.com/ordergrid/ordergrid/grid-node/limits"
+
 // Role of a replica in its partition.
 type Role uint8
 
@@ -62,6 +64,7 @@ type Counters struct {
 	ConfigRegressed  uint64
 	CASUnknown       uint64
 	EntriesStored    uint64
-	EntriesDuplicate uint64 // received again and dropped
+	EntriesDuplicate uint64                 // received again and dropped
+	LimitRefusals    [limits.Reasons]uint64 // orders that a limit refused
 	Vitals           VitalsCounters
 }

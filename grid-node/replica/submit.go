@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
@@ -192,6 +193,12 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 			return
 		}
 		msg, e.Fields = d.Message, d.Fields
+	}
+	if r.live.Guard != nil {
+		if why := r.limited(&machine.Offer{Session: m.Slot, Message: msg, Fields: &e.Fields}); why != limits.None {
+			r.rejectLimit(conn, m, why)
+			return
+		}
 	}
 	if err := r.append(&e, msg, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)

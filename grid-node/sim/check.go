@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I31", "linearizable", "order", or another check
+	Invariant string // "I1".."I37", "linearizable", "order", or another check
 	At        int64  // true time, nanoseconds
 	Text      string
 }
@@ -65,6 +65,7 @@ type timeline struct {
 	held     []held // by slot
 	freeable uint64 // highest position in a committed truncate entry
 	fix      fixModel
+	limits   limitsModel
 	readers  map[string]uint64 // first position in a committed entry: it starts after that
 	begins   []readerBegin
 }
@@ -238,6 +239,7 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 		w.violation("I6", "%s commits an invalid entry: %v", p.name, err)
 		return
 	}
+	w.checkLimits(t, &e, order.Message(entry))
 	if w.checkFix(t, &e, entry); e.Flags&order.FlagFix != 0 {
 		return // its session is one of FIX, and its ClOrdID is unique there
 	}

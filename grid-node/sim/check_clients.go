@@ -25,6 +25,8 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		}
 	case wire.TypeFixOpened, wire.TypeFixAck, wire.TypeFixStepped, wire.TypeFixResent:
 		w.checkFixReply(p, c, frame, lineage)
+	case wire.TypeKillDone:
+		w.checkKillDone(p, frame, lineage)
 	case wire.TypeExecutions:
 		w.checkReleased(p, frame, lineage)
 	case wire.TypeGetReply:

@@ -333,7 +333,7 @@ func (c *client) rejected(m *wire.Reject, lineage uint64) {
 			c.given[m.RequestID] = true
 			w.duplicate(c, r, m, lineage)
 		}
-	case wire.CodeFunctionRefused:
+	case wire.CodeFunctionRefused, wire.CodeLimitRefused:
 		c.decidedAgainst(m, lineage)
 	case wire.CodeSessionMoved:
 		c.turnTo(c.pod)

@@ -160,12 +160,12 @@ func (w *world) checkDecided(p *process, e *order.Entry, entry []byte) {
 // decidedAgainst handles a refusal by a function: it is final.
 func (c *client) decidedAgainst(m *wire.Reject, lineage uint64) {
 	w := c.w
-	if w.profile.decides == nil {
-		w.violation("wire", "client %d is refused by a function, and there is none: %s", c.id, m.Text)
+	if m.Code == wire.CodeFunctionRefused && w.profile.decides == nil || m.Code == wire.CodeLimitRefused && w.profile.guards == nil {
+		w.violation("wire", "client %d is refused by a function or a limit, and there is none: %s", c.id, m.Text)
 		return
 	}
 	if a, ok := c.again[m.RequestID]; ok && a.lineage == lineage {
-		w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and a function refuses it", c.id, a.key, a.seq)
+		w.violation("I7", "client %d sends order %s again, which was acknowledged at %d, and a function or a limit refuses it", c.id, a.key, a.seq)
 		return
 	}
 	if r := c.take(m.RequestID); r != nil {

@@ -122,6 +122,7 @@ func (p *pod) start() *process {
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre = w.newDecider(proc)
 	opt.Functions = w.newFunctions()
+	opt.Profile = w.limitsText()
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}

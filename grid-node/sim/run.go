@@ -17,6 +17,7 @@ type Stats struct {
 	Refusals        uint64 // answers that reject an order for now
 	Refused         uint64 // orders rejected and abandoned by their client
 	Decided         uint64 // of those, refused by a function
+	Kills           uint64 // that a person was answered, with their ends
 	Repeated        uint64 // acknowledged orders that were sent again and answered
 	Ops             uint64 // operations checked by Porcupine
 	Changes         uint64 // of the configuration
@@ -52,6 +53,7 @@ func (s *Stats) add(o *Stats) {
 	s.Decided += o.Decided
 	s.Records += o.Records
 	s.FunctionChanges += o.FunctionChanges
+	s.Kills += o.Kills
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
@@ -138,6 +140,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addFollowers()
 	w.addFix()
 	w.addAskers()
+	w.addOfficer()
 	return w
 }
 

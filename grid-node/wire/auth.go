@@ -65,6 +65,8 @@ const (
 	MayWrite uint16 = 512 // RegionApply: changes of regions
 
 	MayGateway uint16 = 128 // FixOpen, FixSubmit, FixStep, FixResend, FixHere: every FIX session
+
+	MayRisk uint16 = 256 // Kill, ReadLimits: the kill switch, and the limits in force
 )
 
 // Authenticated answers an Authenticate that was accepted.

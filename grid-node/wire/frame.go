@@ -22,6 +22,8 @@ const (
 	// FlagWantArbiter on Beacon: the receiver should check whether it reaches the arbiter,
 	// because it may get the partition handed over.
 	FlagWantArbiter uint8 = 32
+	// FlagGuard on PrepareAck: the sender knows entries with limits.
+	FlagGuard uint8 = 128
 	// FlagReachesArbiter on PrepareAck: the sender has just read the present configuration
 	// from the arbiter.
 	FlagReachesArbiter uint8 = 64

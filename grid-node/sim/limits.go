@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/ordergrid/ordergrid/grid-node/limits"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// limited gives a sixth of the worlds limits, and a person with the kill switch: worlds of
+// one lineage whose orders are all new ones. Started so that no seed in
+// testdata/seeds.txt became another world.
+func limited(p *profile, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, limitsBegin))
+	if rng.IntN(6) == 0 && !p.mayLose && p.restores == nil && p.fixes == nil && p.views == nil && p.match == nil {
+		p.guards = rng
+	}
+}
+
+const limitsBegin = 0x6c696d6974730a11
+
+// limitsText is the file of limits that a process is given as it starts: the
+// administrator changed it meanwhile, or not.
+func (w *world) limitsText() []byte {
+	rng := w.profile.guards
+	if rng == nil {
+		return nil
+	}
+	text := fmt.Sprintf(`{"maxMessages":{"perSecond":%d,"burst":%d}}`, 20<<rng.IntN(4), 4+rng.IntN(12))
+	p, err := limits.ParseProfile([]byte(text))
+	if err != nil {
+		panic(err) // a mistake in this package
+	}
+	return p.Canonical()
+}
+
+// officer kills and lets go, everybody or one trader that nobody is.
+type officer struct {
+	w      *world
+	conn   *conn
+	reqID  uint64
+	killed bool // as far as the officer knows; true once it was asked for
+}
+
+func (w *world) addOfficer() {
+	if w.profile.guards == nil {
+		return
+	}
+	o := &officer{w: w}
+	o.schedule()
+}
+
+func (o *officer) schedule() {
+	w := o.w
+	w.after(5*millisecond+w.profile.guards.Int64N(60*millisecond), func() {
+		if w.stopped {
+			return
+		}
+		o.act()
+		o.schedule()
+	})
+}
+
+func (o *officer) act() {
+	w, rng := o.w, o.w.profile.guards
+	kill := !w.healing && w.phase == phaseChaos && rng.IntN(5) == 0
+	if !kill && !o.killed && (w.healing || rng.IntN(4) > 0) {
+		return
+	}
+	if o.conn == nil || o.conn.proc == nil || rng.IntN(4) == 0 {
+		if o.conn != nil {
+			o.conn.gaveUp = true
+		}
+		if o.conn = w.net.dial(o, w.anyPod()); o.conn == nil {
+			return
+		}
+	}
+	o.reqID++
+	m := wire.Kill{ReqID: o.reqID, Op: wire.KillOff, Scope: uint8(order.GuardAll), Who: []byte("officer"), Why: []byte("simulated")}
+	if kill {
+		m.Op, o.killed = wire.KillOn, true
+	}
+	o.conn.send(wire.AppendKill(nil, partition, &m))
+}
+
+func (o *officer) closed(cn *conn) {
+	if o.conn == cn {
+		o.conn = nil
+	}
+}
+
+func (o *officer) got(cn *conn, frame []byte, lineage uint64) {
+	var m wire.KillDone
+	if cn != o.conn || wire.FrameType(frame) != wire.TypeKillDone || wire.DecodeKillDone(frame, &m) != nil || m.ReqID != o.reqID {
+		return
+	}
+	o.w.stats.Kills++
+	if o.w.timeline(lineage).limits.ops[m.Entry] == order.GuardUnkill {
+		o.killed = false
+	}
+}
+
+// limitsModel is what committed entries say of limits, with nothing of the machine: a bucket
+// per session, and whether everybody is killed.
+type limitsModel struct {
+	ops    map[uint64]order.GuardOp // by entry
+	rules  limits.Rules
+	killed uint64 // the entry that did, 0: nobody is
+	now    int64
+	level  map[uint32]int64 // of a session slot, in billionths of a message
+	at     map[uint32]int64
+}
+
+// checkLimits: I36, no order is committed beyond the limits in force at its position; I37,
+// none behind a kill.
+func (w *world) checkLimits(t *timeline, e *order.Entry, msg []byte) {
+	if w.profile.guards == nil {
+		return
+	}
+	m := &t.limits
+	if m.ops == nil {
+		*m = limitsModel{ops: map[uint64]order.GuardOp{}, level: map[uint32]int64{}, at: map[uint32]int64{}}
+	}
+	switch e.Kind {
+	case order.KindGuard:
+		g := order.GuardOf(msg)
+		m.ops[e.Seq] = g.Op
+		switch g.Op {
+		case order.GuardProfile:
+			p, err := limits.ParseProfile(g.Profile)
+			if err != nil {
+				w.violation("I36", "entry %d has limits that are none: %v", e.Seq, err)
+				return
+			}
+			m.rules, _ = p.Rules()
+		case order.GuardKill:
+			if m.killed == 0 {
+				m.killed = e.Seq
+			}
+		case order.GuardUnkill:
+			m.killed = 0
+		}
+	case order.KindOrder:
+		m.now = max(m.now, e.TimeNs)
+		if m.killed != 0 && !bytes.Contains(msg, []byte("\x0135=F\x01")) {
+			w.violation("I37", "order %d is committed, and entry %d killed all orders", e.Seq, m.killed)
+		}
+		w.checkRate(m, e)
+	}
+}
+
+// checkRate fills and empties the bucket of a session.
+func (w *world) checkRate(m *limitsModel, e *order.Entry) {
+	const one = 1_000_000_000
+	if m.rules.Rate == 0 {
+		return
+	}
+	full := int64(m.rules.Burst) * one
+	level, known := m.level[e.Session]
+	if !known {
+		level = full
+	}
+	level = min(full, level+min(m.now-m.at[e.Session], 100*one)*int64(m.rules.Rate))
+	if level < one {
+		w.violation("I36", "order %d of session %d is committed beyond the limit of %d messages a second and %d at once", e.Seq, e.Session, m.rules.Rate, m.rules.Burst)
+	}
+	m.level[e.Session], m.at[e.Session] = level-one, m.now
+}
+
+// checkKillDone: I37, a kill is acknowledged when its entry is committed.
+func (w *world) checkKillDone(p *process, frame []byte, lineage uint64) {
+	var m wire.KillDone
+	_ = wire.DecodeKillDone(frame, &m)
+	if t := w.timeline(lineage); t.limits.ops[m.Entry] == 0 {
+		w.violation("I37", "%s acknowledges a kill as entry %d, which is not committed as one", p.name, m.Entry)
+	}
+}
