@@ -136,7 +136,7 @@ func TestLatestInALongQueue(t *testing.T) {
 			t.Fatalf("the queue has %d places for %d topics", len(s.queue), topics)
 		}
 	}
-	for s.first < len(s.queue) {
+	for int(s.first) < len(s.queue) {
 		l.buffered = 0
 		k.Writable()
 	}

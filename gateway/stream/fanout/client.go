@@ -63,17 +63,17 @@ type Sub struct {
 	client  *Client
 	id      uint32 // in the index
 	number  uint32
+	size    int32
+	at      int32 // in Hub.waiting; -1: not there
+	first   int32
 	policy  Policy
 	ready   bool // in Client.ready
 	timed   bool // in the wheel
 	gone    bool
 	tried   bool
-	size    int
 	flush   int64
 	due     int64
-	queue   []uint64 // queue[first:] are numbers of the ring
-	first   int
-	at      int            // in Hub.waiting; -1: not there
+	queue   []uint64       // queue[first:] are numbers of the ring
 	latest  map[string]int // Conflate: by topic, the place in queue
 	gap     *Gap           // behind the queue
 	catch   *catching      // nil: it is up to date
@@ -115,7 +115,7 @@ func (c *Client) close(reason error) {
 func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	h, l := c.hub, &c.hub.cfg.Limits
 	s := &Sub{client: c, number: w.Number, policy: w.Policy, flush: int64(w.Flush), at: -1, pattern: w.Pattern, filter: w.Filter,
-		size: 256 + len(w.Pattern.String()) + w.Filter.Size(), tried: w.Filter.Tried()}
+		size: int32(256 + len(w.Pattern.String()) + w.Filter.Size()), tried: w.Filter.Tried()}
 	switch {
 	case c.gone:
 		return nil, fmt.Errorf("subscription %d: the client is closed", w.Number)
@@ -125,8 +125,8 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		return nil, fmt.Errorf("%w: subscriptions are %d, allowed: at most %d", ErrLimit, len(c.subs)+1, l.Subscriptions)
 	case s.tried && c.tried >= l.Tried:
 		return nil, fmt.Errorf("%w: subscriptions whose filter has neither equal nor in are %d, allowed: at most %d", ErrLimit, c.tried+1, l.Tried)
-	case c.indexed+s.size > l.IndexBytes:
-		return nil, fmt.Errorf("%w: patterns and filters take %d bytes, allowed: at most %d", ErrLimit, c.indexed+s.size, l.IndexBytes)
+	case c.indexed+int(s.size) > l.IndexBytes:
+		return nil, fmt.Errorf("%w: patterns and filters take %d bytes, allowed: at most %d", ErrLimit, c.indexed+int(s.size), l.IndexBytes)
 	case w.Flush < 0 || w.Flush > MaxFlush || w.Flush%time.Millisecond != 0:
 		return nil, fmt.Errorf("flush interval of subscription %d is %s, allowed: 0 to %s in whole milliseconds", w.Number, w.Flush, MaxFlush)
 	case w.Last < 0 || w.Last > MaxLast || w.Last > 0 && w.Resume != nil:
@@ -159,7 +159,7 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	}
 	at, _ := c.find(w.Number)
 	c.subs = slices.Insert(c.subs, at, s)
-	c.indexed += s.size
+	c.indexed += int(s.size)
 	if s.tried {
 		c.tried++
 	}
@@ -178,7 +178,7 @@ func (c *Client) Unsubscribe(number uint32) bool {
 	s := c.subs[at]
 	c.subs = slices.Delete(c.subs, at, at+1)
 	c.hub.remove(s)
-	c.indexed -= s.size
+	c.indexed -= int(s.size)
 	if s.tried {
 		c.tried--
 	}

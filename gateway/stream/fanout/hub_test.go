@@ -78,7 +78,7 @@ func (w *world) check(t *rapid.T) {
 						t.Fatalf("message %d waits, the ring begins at %d", n, w.hub.ring.tail)
 					}
 				}
-				if len(s.sub.queue) > s.sub.first {
+				if len(s.sub.queue) > int(s.sub.first) {
 					waiting++
 				}
 			}

@@ -22,7 +22,7 @@ func (h *Hub) offer(s *Sub, n uint64) {
 		h.miss(s, e)
 		return
 	}
-	if s.flush == 0 && s.first == len(s.queue) && c.room(size) {
+	if s.flush == 0 && int(s.first) == len(s.queue) && c.room(size) {
 		h.send(s, e)
 		return
 	}
@@ -61,10 +61,10 @@ func (h *Hub) size(c *Client, e *entry) int {
 }
 
 func (h *Hub) enqueue(s *Sub, n uint64, size int) {
-	if s.first > keepQueue && 2*s.first > len(s.queue) {
+	if s.first > keepQueue && 2*int(s.first) > len(s.queue) {
 		s.queue = s.queue[:copy(s.queue, s.queue[s.first:])]
 		for topic := range s.latest {
-			s.latest[topic] -= s.first
+			s.latest[topic] -= int(s.first)
 		}
 		s.first = 0
 	}
@@ -77,7 +77,7 @@ func (h *Hub) enqueue(s *Sub, n uint64, size int) {
 	s.queue = append(s.queue, n)
 	s.client.queued += size
 	if s.at < 0 {
-		s.at = len(h.waiting)
+		s.at = int32(len(h.waiting))
 		h.waiting = append(h.waiting, s)
 	}
 }
@@ -151,7 +151,7 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 	}
 	c := s.client
 	for range turn {
-		if s.first == len(s.queue) {
+		if int(s.first) == len(s.queue) {
 			h.clearQueue(s)
 			if s.gap != nil {
 				if !c.room(gapSize) {

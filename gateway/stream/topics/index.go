@@ -48,9 +48,33 @@ type node struct {
 
 // sub is a subscription, and where it is listed.
 type sub struct {
-	at     *node
-	leaf   *leaf
-	places []place
+	at    *node
+	leaf  *leaf
+	place place   // the first; most have no other
+	more  []place // those of the further values of a set
+}
+
+// placed adds a place.
+func (s *sub) placed(p place) {
+	if s.place.bucket == nil {
+		s.place = p
+	} else {
+		s.more = append(s.more, p)
+	}
+}
+
+func (s *sub) places() int {
+	if s.place.bucket == nil {
+		return 0
+	}
+	return 1 + len(s.more)
+}
+
+func (s *sub) placeAt(i int) *place {
+	if i == 0 {
+		return &s.place
+	}
+	return &s.more[i-1]
 }
 
 // Len returns the number of subscriptions.
@@ -80,7 +104,7 @@ func (x *Index) Add(id uint32, p Pattern, f Filter) error {
 // reach returns the leaf of a pattern, and makes the way to it.
 func (x *Index) reach(p Pattern) (*node, *leaf) {
 	n := &x.root
-	for _, t := range p.tokens {
+	for t, behind, more := split(p.text); ; t, behind, more = split(behind) {
 		switch {
 		case t == rest:
 			return n, &n.below
@@ -100,8 +124,10 @@ func (x *Index) reach(p Pattern) (*node, *leaf) {
 			}
 			n = child
 		}
+		if !more {
+			return n, &n.here
+		}
 	}
-	return n, &n.here
 }
 
 // Remove removes a subscription, and reports whether there was one.

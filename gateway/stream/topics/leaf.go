@@ -44,8 +44,7 @@ type list struct{ items []item }
 
 type item struct {
 	id    uint32
-	place int // index in places of the subscription
-	owner *sub
+	place uint32 // which of the subscription's
 }
 
 // place is one list that a subscription is in.
@@ -57,15 +56,19 @@ type place struct {
 
 func (l *list) add(id uint32, s *sub, p place) {
 	p.at = len(l.items)
-	l.items = append(l.items, item{id, len(s.places), s})
-	s.places = append(s.places, p)
+	l.items = append(l.items, item{id, uint32(s.places())})
+	s.placed(p)
 }
 
-func (l *list) remove(at int) {
+func (l *list) remove(x *Index, s *sub, at int) {
 	last := len(l.items) - 1
 	moved := l.items[last]
 	l.items[at] = moved
-	moved.owner.places[moved.place].at = at
+	if owner := x.subs[moved.id]; owner != nil { // nil: it is the one that is removed
+		owner.placeAt(int(moved.place)).at = at
+	} else {
+		s.placeAt(int(moved.place)).at = at
+	}
 	l.items[last] = item{}
 	if l.items = l.items[:last]; last == 0 {
 		l.items = nil
@@ -191,12 +194,12 @@ func (b *bucket) add(x *Index, id uint32, s *sub, left Filter) {
 }
 
 func (l *leaf) remove(x *Index, s *sub) {
-	for i := range s.places {
-		p := &s.places[i]
+	for i := range s.places() {
+		p := s.placeAt(i)
 		b := p.bucket
 		if p.test == nil {
-			b.all.remove(p.at)
-		} else if p.test.subs.remove(p.at); len(p.test.subs.items) == 0 {
+			b.all.remove(x, s, p.at)
+		} else if p.test.subs.remove(x, s, p.at); len(p.test.subs.items) == 0 {
 			b.drop(p.test)
 			if b.field == nil {
 				x.tried--

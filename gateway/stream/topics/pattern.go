@@ -10,7 +10,6 @@ package topics
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -29,18 +28,19 @@ const (
 	rest = ">"
 )
 
-// Pattern is a valid pattern.
-type Pattern struct {
-	text   string
-	tokens []string
-}
+// Pattern is a valid pattern. It is its text: there are many, and they are split seldom.
+type Pattern struct{ text string }
+
+// split cuts the first token off; more reports whether there are others behind it.
+func split(text string) (token, tail string, more bool) { return strings.Cut(text, ".") }
 
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
 // First returns the first token, and whether it is a literal.
 func (p Pattern) First() (string, bool) {
-	return p.tokens[0], p.tokens[0] != one && p.tokens[0] != rest
+	token, _, _ := split(p.text)
+	return token, token != one && token != rest
 }
 
 // Error is a pattern, topic or filter that is not valid.
@@ -75,7 +75,7 @@ func ParsePattern(text string) (Pattern, error) {
 			return Pattern{}, &Error{fmt.Sprintf("token %d of pattern %.80q", i+1, text), t, allowedToken + "; * for one token, > at the end for one or more"}
 		}
 	}
-	return Pattern{text, slices.Clip(slices.Clone(tokens))}, nil // SplitN made room for MaxTokens
+	return Pattern{text}, nil
 }
 
 // CheckTopic returns why bytes are no topic, or nil.
@@ -94,31 +94,36 @@ func CheckTopic(topic []byte) error {
 
 // Matches reports whether the pattern is one of a valid topic. It splits the topic anew: the Index is for many patterns.
 func (p Pattern) Matches(topic []byte) bool {
-	for i, t := range p.tokens {
+	for t, behind, others := split(p.text); ; t, behind, others = split(behind) {
 		if t == rest {
 			return len(topic) > 0
 		}
 		token, tail, more := cut(topic)
-		last := i == len(p.tokens)-1
-		if len(token) == 0 || t != one && t != string(token) || last == more {
+		if len(token) == 0 || t != one && t != string(token) || others != more {
 			return false
 		}
-		topic = tail
+		if topic = tail; !others {
+			return true
+		}
 	}
-	return true
 }
 
 // Covers reports whether every topic of q is one of p.
 func (p Pattern) Covers(q Pattern) bool {
-	for i, t := range p.tokens {
+	a, b := p.text, q.text
+	for {
+		t, behind, others := split(a)
+		u, tail, more := split(b)
 		if t == rest {
-			return len(q.tokens) > i
+			return true
 		}
-		if i >= len(q.tokens) || q.tokens[i] == rest || t != one && t != q.tokens[i] {
+		if u == rest || t != one && t != u || others != more {
 			return false
 		}
+		if a, b = behind, tail; !others {
+			return true
+		}
 	}
-	return len(p.tokens) == len(q.tokens)
 }
 
 // cut splits a topic behind its first token.
