@@ -12,7 +12,7 @@ import (
 type FS interface {
 	List() ([]string, error)
 	Read(name string) ([]byte, error)
-	Create(name string) (File, error) // an empty file; one of this name must not exist
+	Create(name string) (File, error)  // an empty file; one of this name must not exist
 	Cut(name string, size int64) error // to a size, and makes it durable
 	Rename(from, to string) error
 	Remove(name string) error

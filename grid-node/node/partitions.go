@@ -22,6 +22,7 @@ type partitions struct {
 	inspections *inspect.Turns
 	views       *views       // nil: none are kept
 	functions   *functions   // nil: none decide
+	journals    journalStats // of Config.Journal
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none
