@@ -20,6 +20,7 @@ type devFlags struct {
 	restore                         restoreFlags
 	views                           viewFlags
 	external                        []string
+	journal                         string
 	fix                             devFIX
 	limits                          string
 	asJSON, pprof, leased           bool
@@ -87,6 +88,7 @@ Changes need "Content-Type: application/json", so that no web page can make them
 	fl.StringVar(&f.logLevel, "log-level", "warn", "of the nodes, to standard error: debug, info, warn or error")
 	fl.IntVar(&f.fix.port, "fix", 0, "port for FIX sessions, as order-gateway has it: without TLS and with a password that is printed; 0: none")
 	f.restore.addDev(fl)
+	fl.StringVar(&f.journal, "journal", "", "directory of the nodes' journals: a node acknowledges what is on the disk of every copy, and all nodes can be killed at once; empty: none")
 	f.views.add(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one line of JSON when ready")
 	return cmd
@@ -115,6 +117,13 @@ func (f *devFlags) apply(o *dev.Options) error {
 		o.Args = append(o.Args, "--limits", f.limits)
 	}
 	o.Args = append(o.Args, f.views.args()...)
+	if f.journal != "" {
+		dir, err := filepath.Abs(f.journal)
+		if err != nil {
+			return fmt.Errorf("--journal: %w", err)
+		}
+		o.Args = append(o.Args, "--journal", dir)
+	}
 	if f.leased {
 		o.Args = append(o.Args, "--leased-reads")
 	}

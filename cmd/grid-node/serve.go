@@ -29,6 +29,7 @@ type serveFlags struct {
 	fabric                                                         fabricFlags
 	access                                                         accessFlags
 	restore                                                        restoreFlags
+	journal                                                        journalFlags
 	views                                                          viewFlags
 	log                                                            command.LogFlags
 	functions                                                      functionFlags
@@ -116,6 +117,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	fl.BoolVar(&cfg.InsecurePeers, "insecure-peers", false, "for measuring the cost of --peer-key-file: accept every connection that claims to be a node's, without authentication; any client of the data port can then erase orders")
 	f.access.add(fl)
 	f.restore.add(fl)
+	f.journal.add(fl)
 	f.views.add(fl)
 	f.functions.add(fl)
 	f.execution.add(fl)
@@ -191,6 +193,9 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 		return nil, err
 	}
 	if err := f.restore.apply(&cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Journal, err = f.journal.options(); err != nil {
 		return nil, err
 	}
 	if cfg.Views, err = f.views.options(); err != nil {

@@ -239,3 +239,26 @@ func (r *reader) entries(run []byte) error {
 	}
 	return r.v.Entries(run)
 }
+
+// Peek returns whose journal a directory holds, without reading the log. Life is 0 if there
+// is none.
+func Peek(fs FS) (Identity, error) {
+	names, err := fs.List()
+	if err != nil {
+		return Identity{}, err
+	}
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		if _, ok := numberOf(name, ".log"); !ok {
+			continue
+		}
+		b, err := fs.Read(name)
+		if err != nil {
+			return Identity{}, err
+		}
+		if h, _, ok, err := readHead(b); ok && err == nil {
+			return Identity{Grid: h.Grid, Partition: h.Partition, Boot: h.Boot, Life: h.Life}, nil
+		}
+	}
+	return Identity{}, nil
+}

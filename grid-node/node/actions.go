@@ -18,6 +18,11 @@ func (p *partition) carryOut() {
 			} else {
 				p.peers.send(a.Address, p.out.Head(a), a.Tail)
 			}
+			if p.inc.journal != nil && offers(p.out.Head(a)) {
+				p.peers.toAll(p.out.Head(a))
+			}
+		case replica.ActionJournalEntries, replica.ActionJournalConfig, replica.ActionJournalState:
+			p.inc.journal.take(a)
 		case replica.ActionCloseConn:
 			if l := p.clients.byID[a.Conn]; l != nil && l.conn.Open() {
 				_ = p.badFrame(l, wire.GoawayProtocol, a.Text)

@@ -119,6 +119,9 @@ type Config struct {
 	// client may do everything. It needs TLS.
 	Access *Access
 
+	// Journal makes the node acknowledge only what is on its disk; nil: it keeps none.
+	Journal *Journal
+
 	// Archive is where partitions are loaded from whose record is to be restored; nil: such a
 	// partition is not claimed by this node.
 	Archive Archive
@@ -218,7 +221,7 @@ func (c *Config) fill() error {
 	if c.Arbiter == nil {
 		bad("arbiter", `""`, "kube, or http://host:port")
 	}
-	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution(), c.checkRegions(), c.checkLimits())...)
+	return errors.Join(append(errs, c.checkClientConns(), c.checkRetention(), c.checkTLS(), c.checkPeerKey(), c.checkAccess(), c.checkViews(), c.checkFunctions(), c.checkExecution(), c.checkRegions(), c.checkLimits(), c.checkJournal())...)
 }
 
 func (c *Config) checkRetention() error {

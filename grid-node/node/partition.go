@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/inspect"
+	"github.com/ordergrid/ordergrid/grid-node/journal"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
@@ -52,8 +53,11 @@ type partition struct {
 	limits       replica.Limits // its share of what the node has
 	feeds        int            // learners it sent the log to when the limits were divided
 
-	sinkEnded  map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
-	remakeAt   int64                    // Mono at which a new incarnation is made; 0 = none is due
+	sinkEnded    map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
+	discardedFor string                   // why the last incarnation was discarded
+	noHeir       bool                     // the journal is of a process that is no member
+
+	remakeAt   int64 // Mono at which a new incarnation is made; 0 = none is due
 	remadeAt   int64
 	remakeWait time.Duration
 }
@@ -71,6 +75,7 @@ type incarnation struct {
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // readers of the store on other goroutines
 	loading   bool           // an archive is being loaded, or was; of the data loop
+	journal   *partJournal   // nil: none is kept
 	warm      chan struct{}  // closed: the memory of Config.Prefault is there
 }
 
@@ -78,6 +83,9 @@ type incarnation struct {
 func (i *incarnation) close(vs *views) {
 	i.cancel()
 	i.wg.Wait()
+	if i.journal != nil {
+		<-i.journal.ended
+	}
 	i.view.close(vs)
 	i.store.Close()
 }
@@ -98,6 +106,14 @@ func (p *partition) incarnate(boot uint64) error {
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}
+	var files journal.FS
+	var before journal.Identity
+	if cfg.Journal != nil {
+		if files, before, boot, err = p.peekJournal(boot); err != nil {
+			st.Close()
+			return err
+		}
+	}
 	self := replica.Member{ID: wire.FormatMemberID(cfg.Pod, boot), Boot: boot, Address: cfg.Advertise}
 	timing := replica.Timing{Beacon: cfg.Beacon, Lease: cfg.Lease, Grace: cfg.Grace, ClaimDelay: cfg.ClaimDelay,
 		HandOverDelay: cfg.HandOverDelay,
@@ -111,6 +127,9 @@ func (p *partition) incarnate(boot uint64) error {
 		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.limits,
 	}
 	opt.Execution, opt.Regions, opt.Profile = cfg.execution(p.id), cfg.regions(), p.all.profile.text
+	if cfg.Journal != nil {
+		opt.Journal = &replica.Journal{}
+	}
 	if cfg.LeasedReads && transport.CountsSuspension() { // else a leased read is confirmed
 		opt.LeaseClock = func() int64 { return p.loop.Clock().Exact() }
 	}
@@ -125,6 +144,19 @@ func (p *partition) incarnate(boot uint64) error {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	inc := &incarnation{self: self, store: st, feed: feed.New(st), ctx: ctx, cancel: cancel, warm: make(chan struct{})}
+	if files != nil {
+		switch anew, err := p.resumeOr(inc, r, files, before); {
+		case anew && err == nil:
+			cancel()
+			st.Close()
+			return p.incarnate(newBootID())
+		case err != nil:
+			cancel()
+			st.Close()
+			return err
+		}
+		p.noHeir = false
+	}
 	if inc.view, err = p.all.views.newPartView(inc.feed); err != nil {
 		return err
 	}
@@ -155,6 +187,7 @@ const (
 // discard schedules a new incarnation, with back-off when they are short-lived.
 func (p *partition) discard(reason string) {
 	now := p.loop.Clock().Mono()
+	p.discardedFor = reason
 	if now-p.remadeAt > int64(remakeQuiet) {
 		p.remakeWait = 0
 	}
@@ -170,6 +203,13 @@ func (p *partition) remake(now int64) {
 		return
 	}
 	old := p.inc
+	if ended, err := p.endJournal(); !ended {
+		return
+	} else if err != nil {
+		p.log.Error("cannot set the journal aside, retrying", "partition", p.id.String(), "reason", err)
+		p.remakeAt = now + int64(remakeRetry)
+		return
+	}
 	if err := p.incarnate(newBootID()); err != nil {
 		p.log.Error("cannot make a replica, retrying", "partition", p.id.String(), "reason", err)
 		p.remakeAt = now + int64(remakeRetry)

@@ -24,6 +24,7 @@ type partitions struct {
 	functions   *functions // nil: none decide
 	posts       *postFunctions
 	profile     profile      // of limits
+	journals    journalStats // of Config.Journal
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 
 	byID     []*partition  // nil where this node has none

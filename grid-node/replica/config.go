@@ -304,7 +304,7 @@ func (r *Replica) becomeOutsider(before Role) {
 		} else {
 			r.alarm(AlarmRemoved, "not in sync any more: "+r.cfg.String())
 		}
-		r.restart("removed from inSync at epoch " + fmt.Sprint(r.epoch))
+		r.restart(removedReason + " at epoch " + fmt.Sprint(r.epoch))
 	default:
 		r.role = RoleLearner
 		r.followPrimary()

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -20,6 +21,23 @@ import (
 // HeirRefused begins the reason with which an heir restarts that the record does not name:
 // as a learner, with the log that it has.
 const HeirRefused = "the journal is not of the last in-sync set"
+
+// KeepsLog reports whether the next replica of a process, after one that restarted for this
+// reason, may begin with the log of its journal: a primary compares it. The reason is the
+// text of ActionRestart.
+func KeepsLog(reason string) bool {
+	for _, r := range []string{HeirRefused, removedReason, releasedReason} {
+		if strings.Contains(reason, ": "+r) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	removedReason  = "removed from inSync"
+	releasedReason = "released: "
+)
 
 // heir is the state of an heir.
 type heir struct {

@@ -205,7 +205,7 @@ func (r *Replica) joinReply(frame []byte) error {
 			r.beginInstall(m.FromSeq - 1)
 		}
 	case wire.JoinReleased:
-		r.giveUp("released: " + string(m.Text)) // it lost its place; it joins again as another process
+		r.giveUp(releasedReason + string(m.Text)) // it lost its place; it joins again as another process
 	case wire.JoinDiverged, wire.JoinTruncated:
 		r.giveUp("join refused: " + string(m.Text))
 	}

@@ -221,13 +221,12 @@ func (d *diskJournal) synced(seq, configs uint64) {
 	d.write()
 }
 
-// setAside decides what the next incarnation begins with: the log of an heir that the
-// record does not name, or nothing.
+// setAside decides what the next incarnation begins with: the log, or nothing.
 func (p *process) setAside(why string) {
 	if p.journal == nil {
 		return
 	}
-	if p.pod.noHeir = strings.HasPrefix(why, replica.HeirRefused); !p.pod.noHeir {
+	if p.pod.noHeir = replica.KeepsLog(why); !p.pod.noHeir {
 		p.pod.disk = journal.NewDisk()
 	}
 }
