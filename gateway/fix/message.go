@@ -76,6 +76,15 @@ func (m *Message) Type() []byte { return m.msgType }
 // Now returns the time at which the message is handled.
 func (m *Message) Now() Now { return m.now }
 
+// FirstSent returns OrigSendingTime (122) of a message with PossDupFlag, unix nanoseconds;
+// false for another one.
+func (m *Message) FirstSent() (ns int64, ok bool) {
+	if !m.possDup {
+		return 0, false
+	}
+	return timestamp(m.orig)
+}
+
 // Seq returns MsgSeqNum (34).
 func (m *Message) Seq() uint64 { return m.seq }
 

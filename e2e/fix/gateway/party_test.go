@@ -25,6 +25,7 @@ type party struct {
 	c        net.Conn
 	loggedOn bool
 	ended    bool
+	mute     bool // it answers nothing, like one behind a cut network
 	turn     int
 	tries    int               // Logons sent
 	logons   int               // answered
@@ -125,7 +126,9 @@ func (p *party) read(r *bufio.Reader) {
 			}
 		}
 		p.mu.Lock()
-		p.received(m.String())
+		if !p.mute {
+			p.received(m.String())
+		}
 		p.mu.Unlock()
 	}
 }

@@ -144,3 +144,26 @@ func TestSecondConnection(t *testing.T) {
 	second.order("o2")
 	waitFor(t, "the report of its order, and that of the first again", func() bool { return second.answered() == 2 })
 }
+
+// A counterparty whose connection was cut without its end logs on at another gateway within seconds: the first gateway
+// asks the connection, and gives the session up.
+func TestHalfOpenConnection(t *testing.T) {
+	g := testgrid.Run(t)
+	w := startTwo(t, g, "P")
+	first := newParty(t, 1, "P", w.addrs[0])
+	waitFor(t, "P to log on", first.isOn)
+	first.order("o1")
+	waitFor(t, "a report", func() bool { return first.answered() == 1 })
+	first.mu.Lock()
+	first.mute, first.ended = true, true // it does not connect again either
+	out := first.out
+	first.mu.Unlock()
+	second := newParty(t, out, "P", w.addrs[1])
+	waitFor(t, "the counterparty to log on at the other gateway", second.isOn)
+	waitFor(t, "the first connection to be closed", func() bool { return !first.isOn() })
+	second.order("o2")
+	waitFor(t, "both reports", func() bool { return second.answered() == 2 })
+	if n := second.answeredLogons(); n != 1 {
+		t.Errorf("it logged on %d times, expected once", n)
+	}
+}

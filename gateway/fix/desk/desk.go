@@ -107,9 +107,16 @@ func (d *Desk) Close() {
 	d.roads.Wait()
 }
 
-// submit gives a message to the grid as it came.
+// submit gives a message to the grid as it came. One that was sent first on an earlier day
+// is refused: a counterparty that did not begin the day with number 1 is asked for what it
+// sent under the day's numbers, and sends orders of yesterday.
 func submit(s *fix.Session, kind byte, m *fix.Message) *fix.Refusal {
-	s.Store().(*door).submit(kind, m)
+	x := s.Store().(*door)
+	if ns, again := m.FirstSent(); again && dayOf(ns) < x.day {
+		return &fix.Refusal{Business: true, Why: fix.OtherReason, RefID: string(m.Get(11)), Words: "Sent before", Tag: 122, Value: string(m.Get(122)),
+			Allowed: "this day, in UTC; begin a day with number 1, and send what is a new order as one"}
+	}
+	x.submit(kind, m)
 	return nil
 }
 

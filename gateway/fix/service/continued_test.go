@@ -72,9 +72,11 @@ func continued(t *testing.T, g *testgrid.Grid) {
 	b.want("|35=4|34=8|43=Y|")
 	b.order("c-4")
 	b.want("|35=8|34=9|")
+	b.send("D", "43=Y|122=20260101-00:00:00|11=c-old|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|")
+	b.want("|35=j|34=10|") // an order of another day
 	_ = b.c.Close()
 	low := d.dial("G")
-	if got := low.on(); !strings.Contains(got, "|35=5|34=10|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 11 but received 1|") {
+	if got := low.on(); !strings.Contains(got, "|35=5|34=11|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 12 but received 1|") {
 		t.Errorf("a Logon with number 1: %q", got)
 	}
 	again := e.dial("G")
