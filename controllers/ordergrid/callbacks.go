@@ -16,6 +16,7 @@ const (
 	functionsVolume = "functions"
 	functionsDir    = "/etc/ordergrid/functions"
 	flagFunction    = "--function-pre"
+	flagPost        = "--function-post"
 	flagStamp       = "--function-stamp"
 	pageKiB         = 64
 
@@ -41,13 +42,25 @@ func callbackArgs(grid *api.OrderGrid) (args []string) {
 		}
 		args = append(args, flagFunction, text)
 	}
+	for i := range c.Post {
+		f := &c.Post[i]
+		text := fmt.Sprintf("%s=%s/%s.wasm:sha256=%s,fuel=%d,memory=%dKi", f.Name, functionsDir, postFile(f), f.Module.SHA256, f.Fuel, f.MemoryPages*pageKiB)
+		if f.Config != nil {
+			text += fmt.Sprintf(",config=%s/%s.conf,configSHA256=%s", functionsDir, postFile(f), f.Config.SHA256)
+		}
+		args = append(args, flagPost, text)
+	}
 	if c.StampTag != 0 {
 		args = append(args, flagStamp, fmt.Sprint(c.StampTag))
 	}
 	return args
 }
 
-// functionVolume has the modules and configurations as NAME.wasm and NAME.conf.
+// postFile is how the files of a function are called: a function of pre may have the same name, and none has a point in
+// it.
+func postFile(f *api.PostCallback) string { return f.Name + ".post" }
+
+// functionVolume has the modules and configurations as NAME.wasm and NAME.conf, or NAME.post.wasm and NAME.post.conf.
 func functionVolume(c *api.CallbacksSpec) corev1.Volume {
 	var sources []corev1.VolumeProjection
 	add := func(f *api.PinnedFile, path string) {
@@ -59,6 +72,13 @@ func functionVolume(c *api.CallbacksSpec) corev1.Volume {
 		add(&c.Pre[i].Module, c.Pre[i].Name+".wasm")
 		if c.Pre[i].Config != nil {
 			add(c.Pre[i].Config, c.Pre[i].Name+".conf")
+		}
+	}
+	for i := range c.Post {
+		f := &c.Post[i]
+		add(&f.Module, postFile(f)+".wasm")
+		if f.Config != nil {
+			add(f.Config, postFile(f)+".conf")
 		}
 	}
 	return corev1.Volume{Name: functionsVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}}
@@ -73,6 +93,9 @@ func judgeFunctions(o *observation) judgement {
 	var names, lacking []string
 	for i := range o.grid.Spec.Callbacks.Pre {
 		names = append(names, o.grid.Spec.Callbacks.Pre[i].Name)
+	}
+	for i := range o.grid.Spec.Callbacks.Post {
+		names = append(names, o.grid.Spec.Callbacks.Post[i].Name)
 	}
 	for i := range o.pods {
 		if p := &o.pods[i]; !runsWith(p, want) {
@@ -96,10 +119,14 @@ func runsWith(p *corev1.Pod, want []string) bool {
 		return false
 	}
 	args := p.Spec.Containers[at].Args
-	from := slices.Index(args, flagFunction)
+	from := slices.IndexFunc(args, isFunctionFlag)
 	if from < 0 || len(args) < from+len(want) || !slices.Equal(args[from:from+len(want)], want) {
 		return false
 	}
 	rest := args[from+len(want):]
-	return !slices.Contains(rest, flagFunction) && !slices.Contains(rest, flagStamp)
+	return !slices.ContainsFunc(rest, isFunctionFlag)
+}
+
+func isFunctionFlag(arg string) bool {
+	return arg == flagFunction || arg == flagPost || arg == flagStamp
 }

@@ -18,6 +18,9 @@ func callbackGrid() *api.OrderGrid {
 			Config: &api.PinnedFile{ConfigMapName: "limits", Key: "equities.txt", SHA256: strings.Repeat("b", 64)}, Fuel: 100_000, MemoryPages: 16, OnError: api.CallbackReject},
 		{Name: "enrich-client", Module: api.PinnedFile{ConfigMapName: "functions", Key: "enrich-client.wasm", SHA256: strings.Repeat("c", 64)},
 			Fuel: 20_000, MemoryPages: 32, Tags: []int32{10001, 1}, OnError: api.CallbackPass},
+	}, Post: []api.PostCallback{
+		{Name: "audit-trail", Module: api.PinnedFile{ConfigMapName: "functions", Key: "audit-trail.wasm", SHA256: strings.Repeat("e", 64)},
+			Config: &api.PinnedFile{ConfigMapName: "limits", Key: "audit.txt", SHA256: strings.Repeat("f", 64)}, Fuel: 50_000, MemoryPages: 8},
 	}}
 	return grid
 }
@@ -41,10 +44,17 @@ func TestFunctionsLoaded(t *testing.T) {
 		text   string
 	}{
 		"no functions":   {func(o *observation) { o.grid.Spec.Callbacks = nil }, "/", ""},
-		"all":            {func(*observation) {}, "True/Loaded", "all 2 pods run with the functions fat-finger, enrich-client"},
+		"all":            {func(*observation) {}, "True/Loaded", "all 2 pods run with the functions fat-finger, enrich-client, audit-trail"},
 		"another module": {func(o *observation) { o.grid.Spec.Callbacks.Pre[1].Module.SHA256 = strings.Repeat("d", 64) }, "False/NotLoaded", "2 of 2 pods do not run with the functions of spec.callbacks: rtd-s0-0, rtd-s0-1"},
 		"one less":       {func(o *observation) { o.grid.Spec.Callbacks.Pre = o.grid.Spec.Callbacks.Pre[:1] }, "False/NotLoaded", "2 of 2"},
-		"no stamp":       {func(o *observation) { o.grid.Spec.Callbacks.StampTag = 0 }, "False/NotLoaded", "2 of 2"},
+		"no post":        {func(o *observation) { o.grid.Spec.Callbacks.Post = nil }, "False/NotLoaded", "2 of 2"},
+		"only post": {func(o *observation) {
+			o.grid.Spec.Callbacks.Pre, o.grid.Spec.Callbacks.StampTag = nil, 0
+			for i := range o.pods {
+				o.pods[i].Spec.Containers = []corev1.Container{container(o.grid, 0, testDefaults)}
+			}
+		}, "True/Loaded", "functions audit-trail"},
+		"no stamp": {func(o *observation) { o.grid.Spec.Callbacks.StampTag = 0 }, "False/NotLoaded", "2 of 2"},
 		"the other order": {func(o *observation) {
 			p := o.grid.Spec.Callbacks.Pre
 			p[0], p[1] = p[1], p[0]

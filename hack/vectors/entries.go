@@ -151,10 +151,25 @@ func entries() (out []frame) {
 		{"execute", order.Entry{Kind: order.KindExecute, Seq: 11, Session: 5, ClientSeq: 3, Fields: instructed}, append(instruction.Append(nil), cancel...)},
 		{"market", order.Entry{Kind: order.KindMarket, Seq: 12}, market.Append(nil)},
 		{"continue", order.Entry{Kind: order.KindContinue, Seq: 13}, nil},
+		{"functions, an offer", order.Entry{Kind: order.KindFunctions, Seq: 14}, functions(order.FunctionsOffer)},
+		{"functions, a piece", order.Entry{Kind: order.KindFunctions, Seq: 15}, functions(order.FunctionsPiece)},
+		{"functions, begin", order.Entry{Kind: order.KindFunctions, Seq: 16}, functions(order.FunctionsBegin)},
 	} {
 		out = append(out, frame{name: e.name, bytes: put(e.e, e.payload)})
 	}
 	return out
+}
+
+// functions is a step of a change of functions.
+func functions(op order.FunctionsOp) []byte {
+	c := order.FunctionsChange{Op: op}
+	switch op {
+	case order.FunctionsOffer:
+		c.Offer = []order.Function{{Name: "audit", SHA256: [32]byte{1, 2, 3}, Fuel: 100000, Pages: 16, Config: "x=1"}}
+	case order.FunctionsPiece:
+		c.SHA256, c.Size, c.Offset, c.Piece = [32]byte{1, 2, 3}, 7, 4, []byte("end")
+	}
+	return c.Append(nil)
 }
 
 func hostileEntries() (out []frame) {
