@@ -105,7 +105,7 @@ func (p *pod) start() *process {
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}
-	opt.Execution = w.profile.execution()
+	opt.Execution, opt.Regions = w.profile.execution(), w.profile.regionOptions()
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre = w.newDecider(proc)

@@ -11,34 +11,37 @@ import (
 
 // Stats of one run, or of many added up.
 type Stats struct {
-	Steps      uint64 // of replicas
-	Acked      uint64 // orders whose acknowledgement reached a client
-	Duplicates uint64 // orders refused because their ClOrdID was there
-	Refusals   uint64 // answers that reject an order for now
-	Refused    uint64 // orders rejected and abandoned by their client
-	Decided    uint64 // of those, refused by a function
-	Repeated   uint64 // acknowledged orders that were sent again and answered
-	Ops        uint64 // operations checked by Porcupine
-	Changes    uint64 // of the configuration
-	Failovers  uint64 // of those, to another primary
-	HandOvers  uint64 // of those, proposed by the primary itself
-	Losses     uint64 // of those, with data loss accepted
-	Discards   uint64 // replicas that discarded themselves
-	Freed      uint64 // entries freed, on all replicas together
-	Snapshots  uint64 // learners that began after freed entries
-	Delivered  uint64 // entries that reached a subscriber
-	Followed   uint64 // entries that reached a follower
-	Diverged   uint64 // followers told that they hold another history
-	Answers    uint64 // of whole questions to views
-	AskedOther uint64 // askers told that they hold another history
-	SinkFenced uint64 // writes the sink refused as of an older epoch
-	FixReports uint64 // reports of FIX sessions that reached a counterparty
-	FixHeld    uint64 // requests of gateways that were refused for now
-	FixResent  uint64 // reports that were fetched from the log again
-	FixOpened  uint64 // openings of FIX sessions
-	Executions uint64 // records that reached a session
-	Fills      uint64 // trades in the committed log
-	Simulated  int64  // nanoseconds
+	Steps        uint64 // of replicas
+	Acked        uint64 // orders whose acknowledgement reached a client
+	Duplicates   uint64 // orders refused because their ClOrdID was there
+	Refusals     uint64 // answers that reject an order for now
+	Refused      uint64 // orders rejected and abandoned by their client
+	Decided      uint64 // of those, refused by a function
+	Repeated     uint64 // acknowledged orders that were sent again and answered
+	Ops          uint64 // operations checked by Porcupine
+	Changes      uint64 // of the configuration
+	Failovers    uint64 // of those, to another primary
+	HandOvers    uint64 // of those, proposed by the primary itself
+	Losses       uint64 // of those, with data loss accepted
+	Discards     uint64 // replicas that discarded themselves
+	Freed        uint64 // entries freed, on all replicas together
+	Snapshots    uint64 // learners that began after freed entries
+	Delivered    uint64 // entries that reached a subscriber
+	Followed     uint64 // entries that reached a follower
+	Diverged     uint64 // followers told that they hold another history
+	Answers      uint64 // of whole questions to views
+	AskedOther   uint64 // askers told that they hold another history
+	SinkFenced   uint64 // writes the sink refused as of an older epoch
+	FixReports   uint64 // reports of FIX sessions that reached a counterparty
+	FixHeld      uint64 // requests of gateways that were refused for now
+	FixResent    uint64 // reports that were fetched from the log again
+	FixOpened    uint64 // openings of FIX sessions
+	RegionOps    uint64 // changes of regions that were acknowledged
+	RegionReads  uint64 // reads of regions that were answered
+	RegionFailed uint64 // conditions that did not hold
+	Executions   uint64 // records that reached a session
+	Fills        uint64 // trades in the committed log
+	Simulated    int64  // nanoseconds
 }
 
 func (s *Stats) add(o *Stats) {
@@ -67,6 +70,9 @@ func (s *Stats) add(o *Stats) {
 	s.FixHeld += o.FixHeld
 	s.FixResent += o.FixResent
 	s.FixOpened += o.FixOpened
+	s.RegionOps += o.RegionOps
+	s.RegionReads += o.RegionReads
+	s.RegionFailed += o.RegionFailed
 	s.Executions += o.Executions
 	s.Fills += o.Fills
 	s.Simulated += o.Simulated
@@ -132,6 +138,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addSubscriber()
 	w.addFollowers()
 	w.addFix()
+	w.addRegionClients()
 	w.addAskers()
 	return w
 }
