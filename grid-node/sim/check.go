@@ -66,6 +66,7 @@ type timeline struct {
 	freeable uint64 // highest position in a committed truncate entry
 	fix      fixModel
 	limits   limitsModel
+	region   regionModel
 	readers  map[string]uint64 // first position in a committed entry: it starts after that
 	begins   []readerBegin
 }
@@ -256,17 +257,14 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 		t.readerBegins(readerBegin{seq: e.Seq, to: to, name: string(name)})
 	case order.KindTruncate:
 		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))
+	case order.KindRegion:
+		if w.commitRegion(t, &e, order.Payload(entry)); e.ClientSeq != 0 {
+			w.checkApplied(t, &e)
+		}
 	case order.KindOrder, order.KindExecute:
-		if int(e.Session) >= len(t.sessions) || t.sessions[e.Session] == 0 {
-			w.violation("I7", "entry %d is of session %d, which is not open", e.Seq, e.Session)
+		if !w.checkApplied(t, &e) {
 			return
 		}
-		key := appliedKey{slot: e.Session, generation: t.sessions[e.Session], clientSeq: e.ClientSeq}
-		if before, ok := t.applied[key]; ok {
-			w.violation("I7", "clientSeq %d of session %d/%d is applied at %d and again at %d", e.ClientSeq, key.slot, key.generation, before, e.Seq)
-			return
-		}
-		t.applied[key] = e.Seq
 		id := string(order.ClOrdID(entry))
 		if before, ok := t.orders[id]; ok {
 			w.violation("I7", "order %s is applied at %d and again at %d", id, before, e.Seq)
@@ -276,6 +274,21 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 		w.checkDecided(p, &e, entry)
 		w.checkRefused(p, id, e.Seq)
 	}
+}
+
+// checkApplied: each (session, clientSeq) is applied once. It returns false otherwise.
+func (w *world) checkApplied(t *timeline, e *order.Entry) bool {
+	if int(e.Session) >= len(t.sessions) || t.sessions[e.Session] == 0 {
+		w.violation("I7", "entry %d is of session %d, which is not open", e.Seq, e.Session)
+		return false
+	}
+	key := appliedKey{slot: e.Session, generation: t.sessions[e.Session], clientSeq: e.ClientSeq}
+	if before, ok := t.applied[key]; ok {
+		w.violation("I7", "clientSeq %d of session %d/%d is applied at %d and again at %d", e.ClientSeq, key.slot, key.generation, before, e.Seq)
+		return false
+	}
+	t.applied[key] = e.Seq
+	return true
 }
 
 // checkMinInSync: with fewer in-sync members than minInSync nothing new is committed,

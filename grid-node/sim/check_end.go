@@ -55,6 +55,9 @@ func (w *world) converged() string {
 			return "an order was never answered: " + c.open[0].key
 		}
 	}
+	if why := w.regionsUnsettled(); why != "" {
+		return why
+	}
 	return w.fixUnsettled()
 }
 

@@ -64,6 +64,8 @@ func (c *conn) owner() uint64 {
 		return uint64(u.id + 1)
 	case *flooder:
 		return floodOwner
+	case *regionClient:
+		return regionOwner + uint64(u.id)
 	case *fixGateway:
 		return fixOwner + uint64(u.place)
 	}

@@ -39,7 +39,7 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
 	p.name = "match: " + p.name
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
-	p.forges, p.digests, p.fixes = nil, nil, nil // FIX sessions are not served by a partition that matches
+	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil // FIX sessions are not served by a partition that matches
 	p.pace = 5 * millisecond
 	return p
 }

@@ -117,7 +117,7 @@ func (p *pod) start() *process {
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}
-	opt.Execution, opt.Journal = w.profile.execution(), w.profile.journalOptions()
+	opt.Execution, opt.Journal, opt.Regions = w.profile.execution(), w.profile.journalOptions(), w.profile.regionOptions()
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre = w.newDecider(proc)

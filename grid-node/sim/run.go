@@ -37,6 +37,9 @@ type Stats struct {
 	FixHeld         uint64 // requests of gateways that were refused for now
 	FixResent       uint64 // reports that were fetched from the log again
 	FixOpened       uint64 // openings of FIX sessions
+	RegionOps       uint64 // changes of regions that were acknowledged
+	RegionReads     uint64 // reads of regions that were answered
+	RegionFailed    uint64 // conditions that did not hold
 	Executions      uint64 // records that reached a session
 	Fills           uint64 // trades in the committed log
 	FunctionChanges uint64 // of functions in force, in all histories
@@ -73,6 +76,9 @@ func (s *Stats) add(o *Stats) {
 	s.FixHeld += o.FixHeld
 	s.FixResent += o.FixResent
 	s.FixOpened += o.FixOpened
+	s.RegionOps += o.RegionOps
+	s.RegionReads += o.RegionReads
+	s.RegionFailed += o.RegionFailed
 	s.Executions += o.Executions
 	s.Fills += o.Fills
 	s.Simulated += o.Simulated
@@ -139,6 +145,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addSubscriber()
 	w.addFollowers()
 	w.addFix()
+	w.addRegionClients()
 	w.addAskers()
 	w.addOfficer()
 	return w

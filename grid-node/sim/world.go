@@ -38,8 +38,11 @@ type world struct {
 	followers []*follower
 	fix       *fixWorld // nil: no FIX sessions
 	askers    []*asker
-	faults    faultCounts
-	healing   bool // no new faults, no chance events in the network
+
+	regionClients []*regionClient
+
+	faults  faultCounts
+	healing bool // no new faults, no chance events in the network
 
 	minInSync int // the lowest of the record
 

@@ -1,0 +1,26 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRegions runs the first worlds with regions.
+func TestRegions(t *testing.T) {
+	var sum Stats
+	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
+		if !strings.Contains(Describe(seed), "regions true") {
+			continue
+		}
+		worlds++
+		res := Run(seed, nil)
+		if res.Violation != nil {
+			t.Fatalf("seed %d: %v", seed, res.Violation)
+		}
+		sum.add(&res.Stats)
+	}
+	t.Logf("%d changes, %d reads, %d conditions that failed; %d snapshots", sum.RegionOps, sum.RegionReads, sum.RegionFailed, sum.Snapshots)
+	if sum.RegionOps < 200 || sum.RegionReads < 200 || sum.RegionFailed < 20 {
+		t.Errorf("%d changes, %d reads, %d conditions that failed: too few to mean anything", sum.RegionOps, sum.RegionReads, sum.RegionFailed)
+	}
+}
