@@ -21,6 +21,7 @@ func full() *Snapshot {
 	s.ArbiterAgo = 5e9
 	s.Access = &Access{}
 	s.Functions = []Function{{Name: "fat-finger", SHA256: "ab12", OnError: "Reject"}}
+	s.PostFunctions = []PostFunction{{Name: "audit", SHA256: "cd34", Partitions: 1}}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
 	p := Partition{Name: "p0", View: &nodestatus.View{Lag: 1}, Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}

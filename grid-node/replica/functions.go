@@ -206,6 +206,7 @@ func (r *Replica) readRecords(conn uint64, frame []byte) error {
 		}
 		for ; n > 0; n, i = n-1, i+1 {
 			h := &x.list[i]
+			reply.Count++
 			r.text = wire.AppendRecord(r.text, &wire.Record{Entry: h.seq, Fault: h.fault, Function: h.function, Bytes: h.bytes})
 		}
 	}

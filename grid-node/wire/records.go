@@ -12,7 +12,7 @@ var recordFrames = []Frame{
 	{Type: TypeReadRecords, Name: "ReadRecords", From: FromClient, ToReplica: true, Needs: MayWatch, codec: codecOn(DecodeReadRecords, AppendReadRecords),
 		Example: &ReadRecords{ReqID: 12, From: 17, MaxBytes: 65536}},
 	{Type: TypeRecordsRead, Name: "RecordsRead", From: FromNode, codec: codecOn(DecodeRecordsRead, AppendRecordsRead),
-		Example: &RecordsRead{ReqID: 12, CommitSeq: 20, Through: 19, Records: AppendRecord(nil, &Record{Entry: 17, Function: "audit-trail", Bytes: []byte("record")})}},
+		Example: &RecordsRead{ReqID: 12, CommitSeq: 20, Through: 19, Count: 1, Records: AppendRecord(nil, &Record{Entry: 17, Function: "audit-trail", Bytes: []byte("record")})}},
 }
 
 // ReadRecords requests what functions made of committed entries, of any replica.
@@ -52,10 +52,11 @@ type RecordsRead struct {
 	ReqID     uint64
 	CommitSeq uint64 // the replica's
 	Through   uint64 // the last entry that was looked at, at least the one before From
+	Count     uint64 // of Records
 	Records   []byte // each as AppendRecord writes it, in order
 }
 
-const recordsReadFixed = HeaderSize + 24
+const recordsReadFixed = HeaderSize + 32
 
 // MaxRecordsRead is how many bytes of records fit one RecordsRead frame.
 const MaxRecordsRead = MaxFrame - recordsReadFixed
@@ -66,6 +67,7 @@ func AppendRecordsRead(dst []byte, p PartitionID, m *RecordsRead) []byte {
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint64(f[16:], m.CommitSeq)
 	le.PutUint64(f[24:], m.Through)
+	le.PutUint64(f[32:], m.Count)
 	copy(f[recordsReadFixed:], m.Records)
 	return dst
 }
@@ -75,13 +77,18 @@ func DecodeRecordsRead(f []byte, m *RecordsRead) error {
 	if err := open(f, TypeRecordsRead, recordsReadFixed, false); err != nil {
 		return err
 	}
-	m.ReqID, m.CommitSeq, m.Through, m.Records = le.Uint64(f[8:]), le.Uint64(f[16:]), le.Uint64(f[24:]), f[recordsReadFixed:]
+	m.ReqID, m.CommitSeq, m.Through, m.Count, m.Records = le.Uint64(f[8:]), le.Uint64(f[16:]), le.Uint64(f[24:]), le.Uint64(f[32:]), f[recordsReadFixed:]
 	var rec Record
+	n := uint64(0)
 	for rest := m.Records; len(rest) > 0; {
 		var err error
 		if rest, err = NextRecord(rest, &rec); err != nil {
 			return err
 		}
+		n++
+	}
+	if n != m.Count {
+		return &FrameError{Type: TypeRecordsRead, Field: "nRecords", Value: m.Count, Allowed: "as many as follow"}
 	}
 	return nil
 }
