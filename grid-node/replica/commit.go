@@ -36,6 +36,8 @@ func (r *Replica) advance() {
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
 		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixStep:
 			r.fixCommitted(&p, seq)
+		case pendingMarket:
+			r.marketDone(p.conn, p.requestID, seq)
 		}
 	}
 	if r.execs != nil {
@@ -84,6 +86,8 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
 		case pendingFixStep:
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
+		case pendingMarket:
+			r.notPrimary(p.conn, wire.TypeMarket, p.requestID, 0)
 		}
 	}
 	r.primary.pend.clear()

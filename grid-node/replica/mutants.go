@@ -139,6 +139,7 @@ const (
 	mutFixIndexDayless
 	mutFixGoneUnasked
 	mutReleaseEarly
+	mutBookUncommitted
 	mutPositionIgnored
 	mutPositionOfLast
 	mutPositionEchoed

@@ -23,6 +23,8 @@ const (
 	pendingFixDecided // answered by FixAck, with the message as functions changed it
 	pendingFixRefusal // answered by FixAck
 	pendingFixStep    // answered by FixStepped
+
+	pendingMarket // answered by MarketDone
 )
 
 // pendings is a ring over the entries that are prepared and not committed: entry seq has

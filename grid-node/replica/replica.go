@@ -242,6 +242,10 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.fixHere(ev.Conn, ev.Frame)
 	case wire.TypeReadExecutions:
 		err = r.readExecutions(ev.Conn, ev.Frame)
+	case wire.TypeReadBook:
+		err = r.readBook(ev.Conn, ev.Frame)
+	case wire.TypeMarket:
+		err = r.market(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -323,6 +327,9 @@ func (r *Replica) flush() {
 			r.flushAck()
 		}
 	}
+	if r.execs != nil {
+		r.answerBooks()
+	}
 	r.answerAdvances()
 	r.answerLink()
 	if r.moved {
@@ -392,6 +399,9 @@ func (r *Replica) alarm(kind AlarmKind, text string) {
 func (r *Replica) restart(text string) {
 	r.role = RoleStopped
 	r.flushGets() // there is no further flush
+	if r.execs != nil {
+		r.answerBooks()
+	}
 	r.answerAdvances()
 	r.publish()
 	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})

@@ -37,6 +37,7 @@ type Stats struct {
 	FixResent  uint64 // reports that were fetched from the log again
 	FixOpened  uint64 // openings of FIX sessions
 	Executions uint64 // records that reached a session
+	Books      uint64 // that were shown
 	Fills      uint64 // trades in the committed log
 	Simulated  int64  // nanoseconds
 }
@@ -68,6 +69,7 @@ func (s *Stats) add(o *Stats) {
 	s.FixResent += o.FixResent
 	s.FixOpened += o.FixOpened
 	s.Executions += o.Executions
+	s.Books += o.Books
 	s.Fills += o.Fills
 	s.Simulated += o.Simulated
 }

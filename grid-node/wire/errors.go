@@ -67,13 +67,16 @@ const (
 
 	CodeFunctionRefused Code = 23 // a function of the grid refuses the order; Detail is its OrdRejReason (103), the text its own. Final.
 
-	lastCode = CodeFunctionRefused
+	CodeUnknownInstrument Code = 30 // the partition has no book of that symbol. Final.
+
+	lastCode = CodeUnknownInstrument
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
 	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
-	23: "FunctionRefused"}
+	23: "FunctionRefused",
+	30: "UnknownInstrument"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

@@ -58,7 +58,7 @@ var byType [256]Frame
 
 func init() {
 	Frames = slices.Concat(controlFrames, authFrames, proofFrames, tableFrames, orderFrames, readFrames, peerFrames, heartbeatFrames,
-		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames)
+		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames, marketFrames)
 	slices.SortFunc(Frames, func(a, b Frame) int { return int(a.Type) - int(b.Type) })
 	for _, f := range Frames {
 		byType[f.Type] = f

@@ -18,6 +18,7 @@ VECTORS = pathlib.Path(__file__).parents[3] / "docs" / "protocol" / "vectors"
 NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "LinkEntries", "LinkState"} | {
     "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
     "Query", "QueryRows", "QueryEnd", "QueryCancel",
+    "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
 }  # fmt: skip
 
