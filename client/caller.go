@@ -188,7 +188,7 @@ func (k *caller) refusal(frame []byte) error {
 func (k *caller) onFrame(c *conn, frame []byte) error {
 	switch t := wire.FrameType(frame); t {
 	case wire.TypeTable, wire.TypeGetReply, wire.TypeLogChunk, wire.TypePong, wire.TypeNotPrimary, wire.TypeReject, wire.TypeSinkFiles, wire.TypeSinkChunk, wire.TypeAdvanced, wire.TypeQueryRows, wire.TypeQueryEnd,
-		wire.TypeExecutionsRead, wire.TypeRecordsRead, wire.TypeRegionGot, wire.TypeRegionPage, wire.TypeRegionListed, wire.TypeKillDone, wire.TypeLimitsAre:
+		wire.TypeExecutionsRead, wire.TypeRecordsRead, wire.TypeRegionGot, wire.TypeRegionPage, wire.TypeRegionListed, wire.TypeKillDone, wire.TypeLimitsAre, wire.TypeBookLevels, wire.TypeMarketDone:
 		if len(frame) < wire.HeaderSize+8 {
 			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("a %s frame of %d bytes", t, len(frame))}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
 
 	"github.com/ordergrid/ordergrid/grid-node/instrument"
 	"github.com/ordergrid/ordergrid/grid-node/node"
@@ -32,7 +33,7 @@ func (f *executionFlags) options() (*node.Execution, error) {
 	case f.instruments == "":
 		return nil, fmt.Errorf(`--instruments: value "", allowed: a file, with --execution=match`)
 	}
-	file, err := instrument.Open(f.instruments)
+	file, err := instrument.Open(f.instruments, yaml.YAMLToJSONStrict)
 	if err != nil {
 		return nil, fmt.Errorf("--instruments: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 // only: a content that lacks one that was read before, or has it otherwise, is not taken.
 type File struct {
 	path  string
+	json  func([]byte) ([]byte, error) // of the content; nil: it is JSON
 	state atomic.Pointer[state]
 }
 
@@ -25,9 +26,9 @@ type state struct {
 	err  error             // why the present content is not in use
 }
 
-// Open reads the file.
-func Open(path string) (*File, error) {
-	f := &File{path: path}
+// Open reads the file, whose content toJSON converts; nil: it is JSON.
+func Open(path string, toJSON func([]byte) ([]byte, error)) (*File, error) {
+	f := &File{path: path, json: toJSON}
 	f.state.Store(&state{})
 	f.reload()
 	return f, f.Err()
@@ -51,7 +52,13 @@ func (f *File) reload() bool {
 	sum := sha256.Sum256(text)
 	if err == nil && (old.list == nil || sum != old.sum) {
 		var list []Instrument
-		if list, err = Parse(text); err == nil {
+		if f.json != nil {
+			text, err = f.json(text)
+		}
+		if err == nil {
+			list, err = Parse(text)
+		}
+		if err == nil {
 			err = keeps(old.list, list)
 		}
 		if err == nil {

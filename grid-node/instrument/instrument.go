@@ -1,13 +1,13 @@
-// Package instrument reads the file with what a grid trades: a list of instruments, in YAML
-// or JSON. The operator writes it from an InstrumentSet, and checks it as nodes do.
+// Package instrument reads the file with what a grid trades: a list of instruments, in JSON,
+// or in what its opener converts to that. The operator writes it from an InstrumentSet, and checks it as nodes do.
 package instrument
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -67,7 +67,15 @@ func Parse(text []byte) ([]Instrument, error) {
 
 // ParseText reads the list, and not the numbers in it.
 func ParseText(text []byte) (list []Text, err error) {
-	if err := yaml.UnmarshalStrict(bytes.TrimSpace(text), &list); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err = d.Decode(&list)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = fmt.Errorf("something follows the list")
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w; allowed: a list of objects with symbol, tick, lot, low, high, reference and state, numbers in quotes", err)
 	}
 	return list, nil

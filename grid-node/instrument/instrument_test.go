@@ -6,11 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/ordergrid/ordergrid/grid-node/match"
 )
 
+func fromYAML(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+
 func TestParse(t *testing.T) {
-	list, err := Parse([]byte("- {symbol: IBM, tick: \"0.05\", lot: \"10\", low: \"0\", high: \"500\", reference: \"125.5\"}\n- {symbol: OIL, tick: \"1\", lot: \"0.001\", low: \"-50\", high: \"50\", state: call}\n"))
+	list, err := Parse(fromYAML(t, "- {symbol: IBM, tick: \"0.05\", lot: \"10\", low: \"0\", high: \"500\", reference: \"125.5\"}\n- {symbol: OIL, tick: \"1\", lot: \"0.001\", low: \"-50\", high: \"50\", state: call}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +51,7 @@ func TestRefused(t *testing.T) {
 		"- {symbol: A, tick: \"1\", lot: \"1\", low: \"0\", high: \"9\", reference: \"10\"}":                                               "reference price 10",
 		"- {symbol: A, tick: \"1\", lot: \"1\", low: \"0\", high: \"9\"}\n- {symbol: A, tick: \"1\", lot: \"1\", low: \"0\", high: \"9\"}": "twice",
 	} {
-		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse(fromYAML(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -55,11 +67,11 @@ func TestFileGrowsOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open(path); err == nil {
+	if _, err := Open(path, yaml.YAMLToJSONStrict); err == nil {
 		t.Fatal("a file that is not there is opened")
 	}
 	write(a)
-	f, err := Open(path)
+	f, err := Open(path, yaml.YAMLToJSONStrict)
 	if err != nil {
 		t.Fatal(err)
 	}

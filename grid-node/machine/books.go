@@ -98,6 +98,17 @@ func (b *Books) Order(id uint64) (match.Order, bool) {
 	return b.engine.Find(id)
 }
 
+// Phase returns the state of a book.
+func (b *Books) Phase(book uint16) match.Phase {
+	p, _ := b.engine.Phase(book)
+	return p
+}
+
+// Depth appends the best levels of a side of a book, at most so many.
+func (b *Books) Depth(book uint16, side match.Side, most int, out []match.Level) []match.Level {
+	return b.engine.Depth(book, side, most, out)
+}
+
 // OwnerOf returns the owner that the orders of a session slot have, 0 for a slot that was
 // never opened.
 func (b *Books) OwnerOf(slot uint32) uint32 { return b.owners.of(slot) }

@@ -101,8 +101,11 @@ const (
 	MarketApply  MarketOp = 3 // an operation of the exchange on a book, or on all
 )
 
+// MaxReason bounds the reason of an operation of the exchange, in bytes.
+const MaxReason = 128
+
 // MarketSize is the size of the fixed part of the payload of an entry of kind market. The
-// symbol of an instrument follows.
+// symbol of an instrument, or the reason of an operation, follows.
 //
 //	off size field            off size field
 //	 0  u8   op                4  u8   side
@@ -122,7 +125,7 @@ type Market struct {
 	// Values: of a config orders, pages, books, work, seed; of an instrument tick, lot,
 	// lowest, highest and reference price; of an operation price, stop, until, owner, 0.
 	Values [5]uint64
-	Symbol []byte // of an instrument
+	Symbol []byte // of an instrument; of an operation the reason that a person gave, if one did
 }
 
 // Append appends the payload.
@@ -153,10 +156,10 @@ func (e *Entry) checkExecution(b []byte) error {
 	n := len(b)
 	if e.Kind == KindMarket {
 		switch {
-		case n < MarketSize || n > MarketSize+MaxSymbol:
-			return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "112..176 for a market entry"}
-		case MarketOp(b[0]) < MarketConfig || MarketOp(b[0]) > MarketApply || (MarketOp(b[0]) == MarketDefine) != (n > MarketSize):
-			return &EntryError{Seq: e.Seq, Field: "op", Value: uint64(b[0]), Allowed: "1 config, 2 define, which alone has a symbol, 3 apply"}
+		case n < MarketSize || n > MarketSize+MaxReason || MarketOp(b[0]) == MarketDefine && n > MarketSize+MaxSymbol:
+			return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "112..176 for a market entry, ..240 with a reason"}
+		case MarketOp(b[0]) < MarketConfig || MarketOp(b[0]) > MarketApply || MarketOp(b[0]) != MarketApply && (MarketOp(b[0]) == MarketDefine) != (n > MarketSize):
+			return &EntryError{Seq: e.Seq, Field: "op", Value: uint64(b[0]), Allowed: "1 config, 2 define, which has a symbol, 3 apply, which may have a reason"}
 		}
 		return nil
 	}

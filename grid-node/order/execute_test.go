@@ -40,6 +40,10 @@ func TestExecutionEntries(t *testing.T) {
 		b[at] = v
 		return b
 	}
+	reasoned := func(op MarketOp, n int) []byte {
+		m := Market{Op: op, Kind: 5, Symbol: []byte(strings.Repeat("x", n))}
+		return m.Append(nil)
+	}
 	for name, c := range map[string]struct {
 		e       Entry
 		payload []byte
@@ -53,6 +57,10 @@ func TestExecutionEntries(t *testing.T) {
 		"market":               {Entry{Kind: KindMarket}, m.Append(nil), ""},
 		"market without name":  {Entry{Kind: KindMarket}, m.Append(nil)[:MarketSize], "op is 2"},
 		"market too short":     {Entry{Kind: KindMarket}, []byte{1}, "size is 65"},
+		"market with reason":   {Entry{Kind: KindMarket}, reasoned(MarketApply, MaxReason), ""},
+		"reason too long":      {Entry{Kind: KindMarket}, reasoned(MarketApply, MaxReason+1), "size is 241"},
+		"symbol too long":      {Entry{Kind: KindMarket}, reasoned(MarketDefine, MaxSymbol+1), "size is 177"},
+		"config with reason":   {Entry{Kind: KindMarket}, reasoned(MarketConfig, 1), "op is 1"},
 		"continue":             {Entry{Kind: KindContinue}, nil, ""},
 		"continue with bytes":  {Entry{Kind: KindContinue}, []byte{1}, "64 for a continue entry"},
 		"kind that is not yet": {Entry{Kind: 250}, nil, "kind is 250"},

@@ -43,6 +43,8 @@ func (r *Replica) advance() {
 			r.regionCommitted(&p, seq)
 		case pendingKill, pendingRekill:
 			r.killDone(&p, seq)
+		case pendingMarket:
+			r.marketDone(p.conn, p.requestID, seq)
 		}
 	}
 	if r.execs != nil {
@@ -95,6 +97,8 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeRegionApply, p.requestID, p.slot)
 		case pendingKill, pendingRekill:
 			r.notPrimary(p.conn, wire.TypeKill, p.requestID, 0)
+		case pendingMarket:
+			r.notPrimary(p.conn, wire.TypeMarket, p.requestID, 0)
 		}
 	}
 	r.primary.pend.clear()

@@ -64,11 +64,12 @@ func (x *Execution) fill() error {
 
 // execution is the state of a replica of a partition that matches, beside the log's.
 type execution struct {
-	defined        int      // instruments of the options that were found in the log
-	pushes         []execOf // scratch
-	wants          bool     // the OpenSession at hand asks for executions
-	execDifferedAt int64    // when a difference was last reported, 0 for never
-	execDiffers    uint64   // the last entry that a difference was seen after, 0 for none
+	defined        int        // instruments of the options that were found in the log
+	pushes         []execOf   // scratch
+	views          []bookView // answers that wait until their entry is committed
+	wants          bool       // the OpenSession at hand asks for executions
+	execDifferedAt int64      // when a difference was last reported, 0 for never
+	execDiffers    uint64     // the last entry that a difference was seen after, 0 for none
 }
 
 // beginExecution makes both states those of a partition that matches, if it does.
@@ -258,11 +259,11 @@ func (r *Replica) logExecution() {
 	b, x := r.live.Books, r.opt.Execution
 	if !b.Ready() {
 		m := order.Market{Op: order.MarketConfig, Values: [5]uint64{uint64(x.Orders), uint64(x.Pages), uint64(x.Books), uint64(x.Work), r.self.Boot * 0x9e3779b97f4a7c15}}
-		r.logMarket(&m)
+		_ = r.logMarket(&m, pending{}) // else later
 	}
 	for b.Ready() {
 		i := r.undefined()
-		if i < 0 || len(b.Instruments()) == machine.MaxBooks || r.logMarket(ptr(x.Instruments[i].Market(uint16(len(b.Instruments()))))) != nil {
+		if i < 0 || len(b.Instruments()) == machine.MaxBooks || r.logMarket(ptr(x.Instruments[i].Market(uint16(len(b.Instruments())))), pending{}) != nil {
 			break
 		}
 	}
@@ -274,7 +275,7 @@ func (r *Replica) logExecution() {
 func ptr[T any](v T) *T { return &v }
 
 // logMarket appends an entry of kind market, if one may be appended now and is valid.
-func (r *Replica) logMarket(m *order.Market) error {
+func (r *Replica) logMarket(m *order.Market, by pending) error {
 	if !r.mayLogExecution() {
 		return fmt.Errorf("market operation %d: not now, allowed: by a primary with a place in its window; retry", m.Op)
 	}
@@ -283,7 +284,7 @@ func (r *Replica) logMarket(m *order.Market) error {
 	if err := r.live.Check(&e, r.text); err != nil {
 		return err
 	}
-	return r.append(&e, r.text, 0, pending{})
+	return r.append(&e, r.text, 0, by)
 }
 
 // Market makes the exchange do something on a book, or on all: set a state, uncross, set
@@ -296,5 +297,5 @@ func (r *Replica) Market(now Time, op *match.Op, out *Outbox) error {
 	r.now, r.out, r.restTill = now, out, 0
 	defer func() { r.out = nil }()
 	return r.logMarket(&order.Market{Op: order.MarketApply, Kind: uint8(op.Kind), Side: uint8(op.Side), State: uint8(op.State), Book: op.Book,
-		Values: [5]uint64{uint64(op.Price), uint64(op.Stop), uint64(op.Until), uint64(op.Owner)}})
+		Values: [5]uint64{uint64(op.Price), uint64(op.Stop), uint64(op.Until), uint64(op.Owner)}}, pending{})
 }

@@ -151,6 +151,7 @@ const (
 	mutGuardOnBackup
 	mutKillUncommitted
 	mutReleaseEarly
+	mutBookUncommitted
 	mutPositionIgnored
 	mutPositionOfLast
 	mutPositionEchoed

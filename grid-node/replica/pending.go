@@ -27,6 +27,7 @@ const (
 	pendingRegion // answered by RegionApplied
 	pendingKill   // answered by KillDone
 	pendingRekill // the same, and it was so before
+	pendingMarket // answered by MarketDone
 )
 
 // pendings is a ring over the entries that are prepared and not committed: entry seq has

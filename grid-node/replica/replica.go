@@ -269,6 +269,10 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.kill(ev.Conn, ev.Frame)
 	case wire.TypeReadLimits:
 		err = r.readLimits(ev.Conn, ev.Frame)
+	case wire.TypeReadBook:
+		err = r.readBook(ev.Conn, ev.Frame)
+	case wire.TypeMarket:
+		err = r.market(ev.Conn, ev.Frame)
 	default:
 		r.closeConn(ev.Conn, "frame "+t.String()+" is not for a partition")
 		return
@@ -359,6 +363,9 @@ func (r *Replica) flush() {
 			r.flushAck()
 		}
 	}
+	if r.execs != nil {
+		r.answerBooks()
+	}
 	r.answerAdvances()
 	r.answerLink()
 	r.flushJournal()
@@ -430,6 +437,9 @@ func (r *Replica) alarm(kind AlarmKind, text string) {
 func (r *Replica) restart(text string) {
 	r.role = RoleStopped
 	r.flushGets() // there is no further flush
+	if r.execs != nil {
+		r.answerBooks()
+	}
 	r.answerAdvances()
 	r.publish()
 	r.out.add(Action{Kind: ActionRestart, Text: r.part.String() + ": " + text})

@@ -11,7 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant string // "I1".."I37", "linearizable", "order", or another check
+	Invariant string // "I1".."I41", "linearizable", "order", or another check
 	At        int64  // true time, nanoseconds
 	Text      string
 }
@@ -34,21 +34,22 @@ func (w *world) violation(invariant, format string, args ...any) {
 // it.
 type checker struct {
 	found       *Violation
-	history     []linear.Op           // of the order that Porcupine rejects
-	committers  [2][]uint64           // boot id of the primary, by epoch: before and after a restore
-	proposers   []uint64              // boot id of the proposer of the record, by epoch
-	made        [2]map[uint64]uint64  // (epoch, seq) -> hash of the entry made there: before and after a restore
-	spoiled     bool                  // a process was given a wrong state
-	noticed     int                   // alarms about it
-	plain       map[uint64]plainRow   // hash of an entry -> what it is, in worlds with views
-	states      map[uint64]uint64     // hash of an entry -> digest of the state up to it
-	executions  map[uint64]execution  // hash of an entry -> what it did
-	called      map[uint64]called     // hash of an entry -> what functions made of the log up to it
-	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
-	timelines   []*timeline           // by lineage
-	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
-	began       [2][]int64            // the same: when its primary began it
-	handOverCut bool                  // a former primary reported entries that its successor may lack
+	history     []linear.Op            // of the order that Porcupine rejects
+	committers  [2][]uint64            // boot id of the primary, by epoch: before and after a restore
+	proposers   []uint64               // boot id of the proposer of the record, by epoch
+	made        [2]map[uint64]uint64   // (epoch, seq) -> hash of the entry made there: before and after a restore
+	spoiled     bool                   // a process was given a wrong state
+	noticed     int                    // alarms about it
+	plain       map[uint64]plainRow    // hash of an entry -> what it is, in worlds with views
+	states      map[uint64]uint64      // hash of an entry -> digest of the state up to it
+	executions  map[uint64]execution   // hash of an entry -> what it did
+	called      map[uint64]called      // hash of an entry -> what functions made of the log up to it
+	books       map[uint64][]shownBook // by the hash of the entry
+	receipts    map[receiptKey]string  // ClOrdID of every order that was acknowledged with its hash
+	timelines   []*timeline            // by lineage
+	refused     map[string]int         // ClOrdIDs: how many writers abandoned them
+	began       [2][]int64             // the same: when its primary began it
+	handOverCut bool                   // a former primary reported entries that its successor may lack
 }
 
 // timeline is the committed log of one lineage.

@@ -16,7 +16,8 @@ import (
 // The world match: the partition matches. Its clients trade in three books, and an exchange
 // cancels many orders at once, halts books and opens them, under all faults of the other
 // worlds. Copies agree on executions (I26), nothing is released below agreement (I27), and
-// in the end a judge that knows price and time alone looks at every execution (I28).
+// in the end a judge that knows price and time alone looks at every execution (I28). What is
+// shown of a book is committed, and what the judge has there (I35).
 
 // WorldMatch names it.
 const WorldMatch = "match"
@@ -282,6 +283,12 @@ func (w *world) checkExchange() {
 		if text := j.entry(&e, order.Payload(x.entry), x.records); text != "" {
 			w.violation("I28", "entry %d: %s", i+1, text)
 			return
+		}
+		for _, v := range w.check.books[hash] {
+			if text := j.shows(&v); text != "" {
+				w.violation("I35", "after entry %d: %s", i+1, text)
+				return
+			}
 		}
 	}
 	w.stats.Fills += uint64(j.fills)

@@ -14,6 +14,8 @@ type reader struct {
 	pod  *pod
 	conn *conn
 	asks map[uint64]ask // by request id
+
+	books map[uint64]uint16 // the same, of books
 }
 
 type ask struct {
@@ -28,7 +30,7 @@ func (c *client) read() {
 	p := w.somePod()
 	r := c.readers[p]
 	if r == nil {
-		r = &reader{c: c, pod: p, asks: map[uint64]ask{}}
+		r = &reader{c: c, pod: p, asks: map[uint64]ask{}, books: map[uint64]uint16{}}
 		c.readers[p] = r
 	}
 	if r.conn == nil || r.conn.gaveUp || r.conn.proc == nil {
@@ -36,8 +38,12 @@ func (c *client) read() {
 			return
 		}
 		clear(r.asks)
+		clear(r.books)
 	}
 	c.reqID++
+	if r.readBook() {
+		return
+	}
 	mode := wire.ModeConfirmed
 	switch n := w.rng.IntN(10); {
 	case n == 0:

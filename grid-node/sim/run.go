@@ -41,6 +41,7 @@ type Stats struct {
 	RegionReads     uint64 // reads of regions that were answered
 	RegionFailed    uint64 // conditions that did not hold
 	Executions      uint64 // records that reached a session
+	Books           uint64 // that were shown
 	Fills           uint64 // trades in the committed log
 	FunctionChanges uint64 // of functions in force, in all histories
 	Records         uint64 // of functions that every copy calls, on all replicas together
@@ -80,6 +81,7 @@ func (s *Stats) add(o *Stats) {
 	s.RegionReads += o.RegionReads
 	s.RegionFailed += o.RegionFailed
 	s.Executions += o.Executions
+	s.Books += o.Books
 	s.Fills += o.Fills
 	s.Simulated += o.Simulated
 }

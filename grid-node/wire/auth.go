@@ -56,8 +56,8 @@ func DecodeAuthenticate(f []byte, m *Authenticate) error {
 const (
 	MaySubmit uint16 = 1  // OpenSession, Submit
 	MayRead   uint16 = 2  // Get
-	MayAdmin  uint16 = 4  // ReadLog, ListSinks, ReadSink: the whole log and the sink
-	MayWatch  uint16 = 8  // Follow, ReadExecutions: the committed log as it grows, and what it did
+	MayAdmin  uint16 = 4  // ReadLog, ListSinks, ReadSink, Market: the whole log and the sink, and the state of books
+	MayWatch  uint16 = 8  // Follow, ReadExecutions, ReadBook: the committed log as it grows, what it did, and the books
 	MaySink   uint16 = 16 // Advance, and Follow as a reader of the configuration: it holds the log
 	MayLink   uint16 = 32 // LinkOpen, LinkEntries: the log of another site, in the name of all its clients
 	MayQuery  uint16 = 64 // Query: questions about the orders of a partition

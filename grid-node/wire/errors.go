@@ -72,13 +72,15 @@ const (
 	CodeRegionUnknown   Code = 26 // the partition has no region of that name. Final.
 	CodeConditionFailed Code = 27 // the value is not the one required, or there is none; Detail is its version, 0 for none. Final.
 
-	lastCode = CodeConditionFailed
+	CodeUnknownInstrument Code = 30 // the partition has no book of that symbol. Final.
+
+	lastCode = CodeUnknownInstrument
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
 	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
-	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed"}
+	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed", 30: "UnknownInstrument"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

@@ -58,7 +58,8 @@ var byType [256]Frame
 
 func init() {
 	Frames = slices.Concat(controlFrames, authFrames, proofFrames, tableFrames, orderFrames, readFrames, peerFrames, heartbeatFrames,
-		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames, recordFrames, regionFrames, limitFrames)
+		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames, recordFrames, regionFrames,
+		limitFrames, marketFrames)
 	slices.SortFunc(Frames, func(a, b Frame) int { return int(a.Type) - int(b.Type) })
 	for _, f := range Frames {
 		byType[f.Type] = f

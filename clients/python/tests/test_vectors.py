@@ -19,6 +19,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
     "Query", "QueryRows", "QueryEnd", "QueryCancel",
     "ReadRecords", "RecordsRead",
+    "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
 }  # fmt: skip
 

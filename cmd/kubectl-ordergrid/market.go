@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ordergrid/ordergrid/client"
+)
+
+type marketFlags struct {
+	reachFlags
+	reason   string
+	duration time.Duration
+}
+
+// marketActs are what a person can do with a book.
+var marketActs = map[string]client.MarketOp{
+	"halt":    {State: client.BookHalted},
+	"resume":  {State: client.BookOpen},
+	"open":    {State: client.BookOpen},
+	"close":   {State: client.BookClosed},
+	"call":    {State: client.BookCall},
+	"uncross": {State: client.BookOpen, Uncross: true},
+}
+
+func marketCommand(k *kubeFlags) *cobra.Command {
+	var f marketFlags
+	cmd := &cobra.Command{
+		Use:   "market GRID SYMBOL halt|resume|open|close|call|uncross",
+		Short: "Halt, resume, open, close or uncross the book of a symbol",
+		Long: `Changes the state of a book, in a grid that matches. It takes effect at one place of the log, for all copies,
+and the reason is in the log; who gave it is not.
+
+  halt     only cancels are accepted; with --for trading resumes by itself, with the first
+           order of the book from then on
+  resume   a halted or closed book trades again; open is the same
+  close    only cancels are accepted
+  call     orders are collected for an auction
+  uncross  the call ends: one price for all that can trade, then the book is open
+
+` + reachHelp + `
+Where the grid enforces authorization the permission Admin is needed.
+
+Exit codes: 0 done, 2 wrong usage, 4 failed or refused by the book.`,
+		Example: `  kubectl ordergrid market exchange IBM halt --reason "news pending" -n trading
+  kubectl ordergrid market exchange IBM halt --for 5m --reason "volatility"
+  kubectl ordergrid market exchange OIL uncross --reason "opening auction"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 3 {
+				return usageError{fmt.Errorf("%d arguments, allowed: an OrderGrid, a symbol and what to do; see %s --help", len(args), cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args) },
+	}
+	f.register(cmd.Flags())
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the log: up to 128 bytes on one line (required)")
+	cmd.Flags().DurationVar(&f.duration, "for", 0, "of a halt: how long; default until somebody resumes")
+	return cmd
+}
+
+func (f *marketFlags) run(cmd *cobra.Command, k *kubeFlags, args []string) error {
+	op, known := marketActs[args[2]]
+	switch {
+	case !known:
+		return usageError{fmt.Errorf("%q: allowed: halt, resume, open, close, call, uncross", args[2])}
+	case f.reason == "" || len(f.reason) > 128:
+		return usageError{fmt.Errorf("--reason: %d bytes, allowed: 1 to 128: it stands in the log", len(f.reason))}
+	case f.duration < 0 || f.duration != 0 && op.State != client.BookHalted:
+		return usageError{fmt.Errorf("--for: value %s, allowed: more than 0, and with halt only", f.duration)}
+	}
+	op.Symbol, op.Reason = args[1], f.reason
+	if f.duration > 0 {
+		op.Until = time.Now().Add(f.duration)
+	}
+	c, done, err := f.dial(cmd, k, args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
+	seq, state, err := c.Market(cmd.Context(), op)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is %s, by entry %s/%d\n", op.Symbol, state, c.RouteSymbol(op.Symbol), seq)
+	return err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ogclient "github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+)
+
+// exchangeGrid is a grid of real processes that matches, with some orders in the book of IBM, and two trades.
+func exchangeGrid(t *testing.T) (endpoint string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "instruments.yaml")
+	if err := os.WriteFile(file, []byte("- {symbol: IBM, tick: \"0.05\", lot: \"1\", low: \"0\", high: \"1000\"}\n- {symbol: OIL, tick: \"1\", lot: \"1\", low: \"0\", high: \"9\", state: call}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := testgrid.Start(t, testgrid.Options{Args: []string{"--partitions=2", "--", "--execution=match", "--instruments=" + file}})
+	c, err := ogclient.Dial(t.Context(), ogclient.Config{Endpoints: g.Endpoints, Grid: "dev", BySymbol: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it only submitted
+	for i, o := range []struct {
+		symbol    string
+		side, qty int
+		price     string
+	}{{"IBM", 1, 100, "125.20"}, {"IBM", 1, 7, "125"}, {"IBM", 2, 40, "125.30"}, {"IBM", 2, 30, "125.20"}, {"OIL", 1, 5, "7"}, {"OIL", 2, 5, "6"}} {
+		body := fmt.Sprintf("35=D\x0149=P\x0156=G\x0134=1\x0152=20261123-14:30:00.123\x0111=o%d\x0155=%s\x0154=%d\x0160=20261123-14:30:00.123\x0138=%d\x0140=2\x0144=%s\x01", i, o.symbol, o.side, o.qty, o.price)
+		b := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s10=000\x01", len(body), body)
+		order.Seal(b)
+		if _, err := c.Submit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "--endpoint=" + strings.Join(g.Endpoints, ",")
+}
+
+// TestExchangeOfARealGrid: the ladder, the trades, and what a person does with a book.
+func TestExchangeOfARealGrid(t *testing.T) {
+	endpoint := exchangeGrid(t)
+	ask := func(wantErr string, args ...string) string {
+		t.Helper()
+		out, err := run(append(args, endpoint)...)
+		if (err == nil) != (wantErr == "") || err != nil && !strings.Contains(err.Error(), wantErr) {
+			t.Fatalf("%v: %v, want %q\n%s", args, err, wantErr, out)
+		}
+		return out
+	}
+	const ladder = ` orders            bid          price            ask  orders
+                               125.30             40       1
+      1             70         125.20
+      1              7         125.00
+`
+	if out := ask("", "book", "dev", "IBM"); !strings.HasPrefix(out, "IBM  open  last 125.20  band 0.00 to 1000.00  p") || !strings.HasSuffix(out, ladder) {
+		t.Errorf("the ladder is\n%s", out)
+	}
+	var b bookJSON
+	if out := ask("", "book", "dev", "IBM", "-o", "json", "--depth=1"); json.Unmarshal([]byte(out), &b) != nil || len(b.Bids) != 1 || b.Bids[0] != (levelJSON{"125.20", "70", 1}) || b.State != "open" {
+		t.Errorf("as JSON: %s", out)
+	}
+	if out := ask("", "trades", "dev"); strings.Count(out, "\n") != 1 || !strings.Contains(out, "IBM       sell              30 at 125.20") {
+		t.Errorf("the trades are\n%s", out)
+	}
+	if out := ask("", "market", "dev", "OIL", "uncross", "--reason=opening auction"); !strings.HasPrefix(out, "OIL is open, by entry p") {
+		t.Errorf("uncross: %s", out)
+	}
+	if out := ask("", "trades", "dev", "--symbol=OIL", "-o", "json"); strings.Count(out, "\n") != 1 || !strings.Contains(out, `"symbol":"OIL","side":"buy"`) || !strings.Contains(out, `"auction":true`) {
+		t.Errorf("the trades of OIL are\n%s", out)
+	}
+	ask("not allowed in this state of the book", "market", "dev", "OIL", "uncross", "--reason=again")
+	ask("", "market", "dev", "IBM", "halt", "--for=1h", "--reason=news")
+	if out := ask("", "book", "dev", "IBM"); !strings.HasPrefix(out, "IBM  halted until 2") {
+		t.Errorf("a halted book is\n%s", out)
+	}
+	ask("has no book", "book", "dev", "XYZ")
+	for _, wrong := range [][]string{{"market", "dev", "IBM", "stop", "--reason=x"}, {"market", "dev", "IBM", "halt"}, {"market", "dev", "IBM", "open", "--for=1m", "--reason=x"}, {"book", "dev"}, {"book", "dev", "IBM", "--depth=65"}, {"trades", "dev", "-o", "csv"}} {
+		if _, err := run(wrong...); !errors.As(err, new(usageError)) {
+			t.Errorf("%v: %v, want wrong usage", wrong, err)
+		}
+	}
+}
