@@ -65,7 +65,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"nor a group of them":             {certificate("x", []string{"system:serviceaccounts:audit"}), 0, `user "x"`},
 		"nor a URI that is one":           {certificate("x", nil, "system:serviceaccount:risk:reader"), 0, `user "x"`},
 		"nor in other letters":            {certificate("x", nil, "SYSTEM:serviceaccount:risk:reader"), 0, `user "x"`},
-		"the tools":                       {issued(true, Tools, []string{"ordergrid.dev"}), All &^ Link &^ Query &^ Gateway, `user "ordergrid-tools"`},
+		"the tools":                       {issued(true, Tools, []string{"ordergrid.dev"}), All &^ Link &^ Query &^ Gateway &^ Risk, `user "ordergrid-tools"`},
 		"tools by a client's common name": {certificate(Tools, nil), 0, "a client without a certificate and a token"},
 		"tools by a client's URI":         {certificate("x", nil, Tools), 0, `user "x"`},
 		"tools by its URI alone":          {certificate("", nil, Tools), 0, "a client without a certificate and a token"},
@@ -103,9 +103,9 @@ func TestNeedsCostsNothing(t *testing.T) {
 		t.Errorf("%v allocations, want 0", n)
 	}
 	// Query, QueryCancel, ReadLog, ListSinks, ReadSink, Follow, FollowCredit, Advance, LinkOpen, LinkEntries,
-	// FixOpen, FixSubmit, FixStep, FixResend, FixHere, ReadExecutions; once more to warm up
-	if refused != 16*101 {
-		t.Errorf("%d refused, want 16 of each run", refused)
+	// FixOpen, FixSubmit, FixStep, FixResend, FixHere, ReadExecutions, Kill, ReadLimits; once more to warm up
+	if refused != 18*101 {
+		t.Errorf("%d refused, want 18 of each run", refused)
 	}
 }
 

@@ -295,7 +295,7 @@ func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 		frame[5] |= wire.FlagReachesArbiter
 	}
 	if wire.FrameType(frame) == wire.TypePrepareAck && from.pod == w.older {
-		frame[5] &^= wire.FlagFix
+		frame[5] &^= wire.FlagFix | wire.FlagGuard
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)
