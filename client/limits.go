@@ -129,9 +129,9 @@ func (c *Client) Limits(ctx context.Context) ([]Limits, error) {
 }
 
 func limitsOf(p wire.PartitionID, m *wire.LimitsAre) Limits {
-	l := Limits{Partition: p, CommitSeq: m.CommitSeq, Profile: string(m.Text), Who: string(m.Profile.Who), Entry: m.Profile.Entry}
+	l := Limits{Partition: p, CommitSeq: m.CommitSeq, Profile: string(m.Text), Who: string(m.Who), Entry: m.Entry}
 	if l.Entry != 0 {
-		l.Time = time.Unix(0, m.Profile.TimeNs)
+		l.Time = time.Unix(0, m.TimeNs)
 	}
 	for i := range m.Kills {
 		k := &m.Kills[i]

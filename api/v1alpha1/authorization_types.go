@@ -59,13 +59,13 @@ type AuthorizationRule struct {
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=9
 	Permissions []AuthorizationPermission `json:"permissions"`
 }
 
 // AuthorizationPermission is what a client may do.
 //
-// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query;Gateway
+// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query;Gateway;Risk
 type AuthorizationPermission string
 
 const (
@@ -85,6 +85,8 @@ const (
 	PermissionQuery AuthorizationPermission = "Query"
 	// PermissionGateway is to speak for every FIX session.
 	PermissionGateway AuthorizationPermission = "Gateway"
+	// PermissionRisk is to read the limits, and to use the kill switch.
+	PermissionRisk AuthorizationPermission = "Risk"
 )
 
 // AuthorizationSubject is one client or a group of clients, as in a RoleBinding.

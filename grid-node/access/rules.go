@@ -29,7 +29,7 @@ type Document struct {
 // Rule grants permissions to subjects.
 type Rule struct {
 	Subjects    []Subject `json:"subjects"`
-	Permissions []string  `json:"permissions"` // Submit, Read, Admin, Watch, Sink, Link, Query, Gateway, Write
+	Permissions []string  `json:"permissions"` // Submit, Read, Admin, Watch, Sink, Link, Query, Gateway, Risk, Write
 }
 
 // Subject is as in a RoleBinding.

@@ -65,7 +65,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"nor a group of them":             {certificate("x", []string{"system:serviceaccounts:audit"}), 0, `user "x"`},
 		"nor a URI that is one":           {certificate("x", nil, "system:serviceaccount:risk:reader"), 0, `user "x"`},
 		"nor in other letters":            {certificate("x", nil, "SYSTEM:serviceaccount:risk:reader"), 0, `user "x"`},
-		"the tools":                       {issued(true, Tools, []string{"ordergrid.dev"}), All &^ Link &^ Query &^ Gateway &^ Write, `user "ordergrid-tools"`},
+		"the tools":                       {issued(true, Tools, []string{"ordergrid.dev"}), All &^ Link &^ Query &^ Gateway &^ Risk &^ Write, `user "ordergrid-tools"`},
 		"tools by a client's common name": {certificate(Tools, nil), 0, "a client without a certificate and a token"},
 		"tools by a client's URI":         {certificate("x", nil, Tools), 0, `user "x"`},
 		"tools by its URI alone":          {certificate("", nil, Tools), 0, "a client without a certificate and a token"},

@@ -20,7 +20,6 @@ func fromYAML(t *testing.T, text string) []byte {
 	return b
 }
 
-
 func TestParse(t *testing.T) {
 	list, err := Parse(fromYAML(t, "- {symbol: IBM, tick: \"0.05\", lot: \"10\", low: \"0\", high: \"500\", reference: \"125.5\"}\n- {symbol: OIL, tick: \"1\", lot: \"0.001\", low: \"-50\", high: \"50\", state: call}\n"))
 	if err != nil {

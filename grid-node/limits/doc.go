@@ -1,7 +1,7 @@
 // Package limits checks orders against risk limits before they reach a book: price collars,
 // the largest order, message rates, repeated executions, credit, duplicates, restricted
-// symbols, authorised persons and the kill switch. It is to become the part `limits` of a
-// partition's machine (grid-node/machine); no grid uses it yet. See docs/limits.md.
+// symbols, authorised persons and the kill switch. The part Guard of a partition's machine
+// (grid-node/machine) drives it. See docs/limits.md.
 //
 // Limits is a pure function of its operations. It reads no clock (an operation carries the
 // time), starts no goroutine, uses no floating-point number, and ranges over no map. Two

@@ -198,6 +198,8 @@ func (d *desk) can(cfg client.Config, id string) (access.Permissions, error) {
 	try(access.Sink, err)
 	_, err = c.Site(d.t.Context(), part)
 	try(access.Link, err)
+	_, err = c.Limits(d.t.Context())
+	try(access.Risk, err)
 	_, err = c.Query(d.t.Context(), client.Query{Query: query.Query{Limit: 1}})
 	if err != nil && strings.Contains(err.Error(), "this node keeps no views") {
 		err = nil

@@ -187,7 +187,7 @@ func (r *Replica) readLimits(conn uint64, frame []byte) error {
 			return wire.Decree{Entry: d.Entry, TimeNs: d.TimeNs, Who: []byte(d.Who), Why: []byte(d.Why)}
 		}
 		if text, at := g.Profile(); at.Entry <= r.commit {
-			reply.Profile, reply.Text = decree(&at), text
+			reply.Decree, reply.Text = decree(&at), text
 		}
 		for i := range g.Kills() {
 			if k := &g.Kills()[i]; k.Entry <= r.commit {

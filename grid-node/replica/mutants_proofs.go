@@ -69,7 +69,7 @@ var proofs = [mutants]string{
 	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",
 	mutConnectionsKept:       "^TestScripts$/^old_connection$",
 
-	mutGuardUnasked:       "^TestLimitsWaitForCopies$",
+	mutGuardUnasked:       "^TestScripts$/^limits_versions$",
 	mutFixUnasked:         "^TestScripts$/^fix_versions$",
 	mutFixOpenUncommitted: "^TestScripts$/^fix_open$",
 	mutFixFenceIgnored:    "^TestScripts$/^fix_take$",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -38,6 +39,13 @@ func (s *script) fix(d *datadriven.TestData) bool {
 	case "fixhere":
 		k := s.fixes[client]
 		frame = wire.AppendFixHere(nil, partition, &wire.FixHere{Slot: k.slot, Attempt: k.attempt, Here: !d.HasArg("gone")})
+	case "kill", "unkill":
+		s.reqID++
+		m := wire.Kill{ReqID: s.reqID, Op: wire.KillOn, Scope: uint8(order.GuardAll), Who: []byte("ann"), Why: []byte("drill")}
+		if d.Cmd == "unkill" {
+			m.Op = wire.KillOff
+		}
+		frame = wire.AppendKill(nil, partition, &m)
 	case "clientgone":
 		n := s.w.node(on)
 		n.step(replica.Event{Kind: replica.EventClientGone, Conn: client})

@@ -298,7 +298,7 @@ func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 		frame[5] |= wire.FlagReachesArbiter
 	}
 	if wire.FrameType(frame) == wire.TypePrepareAck && from.pod == w.older {
-		frame[5] &^= wire.FlagFix | wire.FlagFunctions | wire.FlagOtherFunctions
+		frame[5] &^= wire.FlagFix | wire.FlagGuard | wire.FlagFunctions | wire.FlagOtherFunctions
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

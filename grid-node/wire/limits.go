@@ -16,7 +16,7 @@ var limitFrames = []Frame{
 	{Type: TypeReadLimits, Name: "ReadLimits", From: FromClient, ToReplica: true, Needs: MayRisk, codec: codecOn(DecodeReadLimits, AppendReadLimits),
 		Example: &ReadLimits{ReqID: 14}},
 	{Type: TypeLimitsAre, Name: "LimitsAre", From: FromNode, codec: codecOn(DecodeLimitsAre, AppendLimitsAre),
-		Example: &LimitsAre{ReqID: 14, CommitSeq: 20, Profile: Decree{Entry: 5, TimeNs: 1795435380000000000, Who: []byte("g-s0-0/00000000000000a1")}, Text: []byte("{}"),
+		Example: &LimitsAre{ReqID: 14, CommitSeq: 20, Decree: Decree{Entry: 5, TimeNs: 1795435380000000000, Who: []byte("g-s0-0/00000000000000a1")}, Text: []byte("{}"),
 			Kills: []ActiveKill{{Decree: Decree{Entry: 17, TimeNs: 1795435380000000000, Who: []byte("bob"), Why: []byte("runaway algorithm")}, Scope: 1, Name: []byte("ann")}}}},
 }
 
@@ -153,7 +153,7 @@ type ActiveKill struct {
 type LimitsAre struct {
 	ReqID     uint64
 	CommitSeq uint64
-	Profile   Decree // Entry 0: no limits
+	Decree           // of the profile; Entry 0: no limits
 	Text      []byte // of the profile
 	Kills     []ActiveKill
 }
@@ -162,7 +162,7 @@ const limitsAreFixed = HeaderSize + 24
 
 // AppendLimitsAre appends a LimitsAre frame.
 func AppendLimitsAre(dst []byte, p PartitionID, m *LimitsAre) []byte {
-	size := limitsAreFixed + decreeSize(&m.Profile) + 4 + len(m.Text)
+	size := limitsAreFixed + decreeSize(&m.Decree) + 4 + len(m.Text)
 	for i := range m.Kills {
 		size += decreeSize(&m.Kills[i].Decree) + 4 + len(m.Kills[i].Name)
 	}
@@ -170,7 +170,7 @@ func AppendLimitsAre(dst []byte, p PartitionID, m *LimitsAre) []byte {
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint64(f[16:], m.CommitSeq)
 	le.PutUint64(f[24:], uint64(len(m.Kills)))
-	b := putDecree(f[limitsAreFixed:], &m.Profile)
+	b := putDecree(f[limitsAreFixed:], &m.Decree)
 	le.PutUint32(b, uint32(len(m.Text)))
 	b = b[4+copy(b[4:], m.Text):]
 	for i := range m.Kills {
@@ -203,7 +203,9 @@ func cutDecree(b []byte, d *Decree) ([]byte, bool) {
 	if b = b[20:]; who+why > len(b) {
 		return nil, false
 	}
-	d.Who, d.Why = b[:who:who], b[who:][:why:why]
+	if d.Who = b[:who:who]; why > 0 {
+		d.Why = b[who:][:why:why]
+	}
 	return b[who+why:], true
 }
 
@@ -217,7 +219,7 @@ func DecodeLimitsAre(f []byte, m *LimitsAre) error {
 	}
 	*m = LimitsAre{ReqID: le.Uint64(f[8:]), CommitSeq: le.Uint64(f[16:])}
 	n := le.Uint64(f[24:])
-	b, ok := cutDecree(f[limitsAreFixed:], &m.Profile)
+	b, ok := cutDecree(f[limitsAreFixed:], &m.Decree)
 	if !ok || len(b) < 4 || uint64(le.Uint32(b)) > uint64(len(b)-4) {
 		return bad("profileLen", n)
 	}

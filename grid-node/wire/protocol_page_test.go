@@ -51,7 +51,7 @@ func frameTable() string {
 	b.WriteString("| type | frame | sent by | takes |\n|---|---|---|---|\n")
 	takes := map[uint16]string{
 		0: "", MaySubmit: "Submit", MayRead: "Read", MayAdmin: "Admin", MayWatch: "Watch", MaySink: "Sink",
-		MayLink: "Link", MayQuery: "Query", MayGateway: "Gateway", MayWrite: "Write",
+		MayLink: "Link", MayQuery: "Query", MayGateway: "Gateway", MayRisk: "Risk", MayWrite: "Write",
 	}
 	for _, f := range Frames {
 		fmt.Fprintf(&b, "| 0x%02x | %s | %s | %s |\n", uint8(f.Type), f.Name, f.From, takes[f.Needs])

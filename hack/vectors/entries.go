@@ -184,7 +184,7 @@ func hostileEntries() (out []frame) {
 	add("padding cut", orderEntry())
 	add("padding not zero", set(len(good)-1, 1))
 	add("kind 0", set(4, 0))
-	add("kind 11", set(4, 11))
+	add("kind 250", set(4, 250))
 	add("seq 0", set(8, 0))
 	add("unknown flag in byte 55", set(55, 2))
 	add("noop with the flag of a FIX session", with(noop, func(b []byte) { b[55] = 1 }))

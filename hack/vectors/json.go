@@ -103,6 +103,10 @@ func fieldsOf(message any) object {
 	var out object
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Anonymous {
+			out = append(out, fieldsOf(v.Field(i).Addr().Interface())...)
+			continue
+		}
 		name, value := lowerCamel(f.Name), v.Field(i).Interface()
 		switch value := value.(type) {
 		case []byte:

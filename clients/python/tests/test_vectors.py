@@ -21,6 +21,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "ReadRecords", "RecordsRead",
     "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
+    "Kill", "KillDone", "ReadLimits", "LimitsAre",
 }  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {

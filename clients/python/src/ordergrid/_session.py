@@ -26,7 +26,7 @@ from .wire import ACK, REJECT
 
 _submit = struct.Struct("<IBBHQIIQ").pack
 _ack = struct.Struct("<8xQQQIBBxxQI").unpack_from
-_DECIDES = {1, 2, 3, 4, 9, 10, 23}
+_DECIDES = {1, 2, 3, 4, 9, 10, 23, 24}
 """Codes that a primary gives after it has looked at the session: no copy of the order was applied."""
 _TICK = 0.02
 _MAX_FILL = 1 << 16

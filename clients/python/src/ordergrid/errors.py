@@ -9,7 +9,7 @@ CODES = {
     1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown", 6: "SessionWindow",
     7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved",
     13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted", 17: "ReaderUnknown", 18: "Diverged",
-    19: "ReaderAhead", 23: "FunctionRefused",
+    19: "ReaderAhead", 23: "FunctionRefused", 24: "LimitRefused",
 }  # fmt: skip
 """Names of the reject codes, as in docs/protocol.md."""
 

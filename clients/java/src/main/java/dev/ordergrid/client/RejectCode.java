@@ -41,7 +41,9 @@ public enum RejectCode {
     /** The reader holds an entry that is not committed here yet. */
     READER_AHEAD(19, "ask again later"),
     /** A function of the grid refuses the order; detail: OrdRejReason (103), the text is the function's. */
-    FUNCTION_REFUSED(23, "");
+    FUNCTION_REFUSED(23, ""),
+    /** A limit of the grid refuses the order. */
+    LIMIT_REFUSED(24, "");
 
     final int wire;
     final String hint;
@@ -70,7 +72,7 @@ public enum RejectCode {
      */
     boolean decides() {
         return switch (this) {
-            case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE, FUNCTION_REFUSED -> true;
+            case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE, FUNCTION_REFUSED, LIMIT_REFUSED -> true;
             default -> false;
         };
     }
