@@ -243,7 +243,7 @@ func TestRights(t *testing.T) {
 // TestCRDs: the chart installs the generated CRDs, kept on uninstall.
 func TestCRDs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 7 {
 		t.Fatalf("%d CRDs, error %v", len(files), err)
 	}
 	objects, gone := render(t), render(t, "crds.keep=false")
