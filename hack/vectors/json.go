@@ -95,7 +95,7 @@ func writeValue(b *bytes.Buffer, v any) error {
 }
 
 // raw are the fields of messages that are bytes and no text; their names in the vectors end with Hex.
-var raw = map[string]bool{"Payload": true, "Entry": true, "Entries": true, "Bytes": true, "Token": true, "Question": true, "Values": true, "Body": true}
+var raw = map[string]bool{"Payload": true, "Entry": true, "Entries": true, "Bytes": true, "Token": true, "Question": true, "Rows": true, "Values": true, "Body": true}
 
 // fieldsOf lists the fields of a message by their names on the protocol page.
 func fieldsOf(message any) object {
@@ -103,6 +103,10 @@ func fieldsOf(message any) object {
 	var out object
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Anonymous {
+			out = append(out, fieldsOf(v.Field(i).Addr().Interface())...)
+			continue
+		}
 		name, value := lowerCamel(f.Name), v.Field(i).Interface()
 		switch value := value.(type) {
 		case []byte:

@@ -19,6 +19,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
     "Query", "QueryRows", "QueryEnd", "QueryCancel",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
+    "RegionApply", "RegionApplied", "RegionGet", "RegionGot", "RegionScan", "RegionPage", "RegionList", "RegionListed",
 }  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {

@@ -91,7 +91,7 @@ public final class LogEntry {
         int kind = b[at + 4] & 0xFF;
         int payload = size - Wire.ENTRY_HEADER;
         if (kind < 1 || kind > Kind.ALL.length) {
-            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue");
+            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 14 region");
         }
         int want = switch (kind()) {
             case NOOP, SESSION -> 16;
