@@ -156,8 +156,9 @@ func (d *desk) withToken(token func() (string, error)) client.Config {
 
 func fixed(token string) func() (string, error) { return func() (string, error) { return token, nil } }
 
-// tried are the permissions that can finds out: it has no FIX session.
-const tried = access.All &^ access.Gateway
+// tried are the permissions that can finds out: it has no FIX session and
+// no region.
+const tried = access.All &^ access.Gateway &^ access.Write
 
 // can tries every request of a client and returns what was permitted; a rejection must be
 // for lack of a permission.

@@ -17,7 +17,7 @@ import (
 // It uses its own random source, begun so that no seed in testdata/seeds.txt became another
 // world.
 func regions(p *profile, seed uint64) {
-	if rng := rand.New(rand.NewPCG(seed, 0x726567696f6e)); rng.IntN(6) == 0 && !p.mayLose && !p.rewinds && p.restores == nil && !p.standby {
+	if rng := rand.New(rand.NewPCG(seed, 0x726567696f6efc26)); rng.IntN(6) == 0 && !p.mayLose && !p.rewinds && p.restores == nil && !p.standby {
 		p.regions = rng
 		p.limits.Sessions += 2 * regionClients
 	}

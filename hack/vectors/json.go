@@ -95,7 +95,7 @@ func writeValue(b *bytes.Buffer, v any) error {
 }
 
 // raw are the fields of messages that are bytes and no text; their names in the vectors end with Hex.
-var raw = map[string]bool{"Payload": true, "Entry": true, "Entries": true, "Bytes": true, "Token": true, "Question": true, "Values": true, "Body": true}
+var raw = map[string]bool{"Payload": true, "Entry": true, "Entries": true, "Bytes": true, "Token": true, "Question": true, "Rows": true, "Values": true, "Body": true}
 
 // fieldsOf lists the fields of a message by their names on the protocol page.
 func fieldsOf(message any) object {
