@@ -156,6 +156,7 @@ type Snapshot struct {
 	TLSExpires  time.Time // of the certificate in use; zero without TLS
 	Access      *Access   // nil: clients are not authenticated
 	Functions   []Function
+	Journal     *Journal // nil: none is kept
 }
 
 // Questions are those that clients asked about orders.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/journal"
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/histogram"
@@ -58,6 +59,23 @@ func (s *journalStats) observe(d time.Duration) {
 	s.mu.Lock()
 	s.sync.Observe(int64(d))
 	s.mu.Unlock()
+}
+
+// journalSnapshot is for metrics; nil: there are no journals.
+func (ps *partitions) journalSnapshot() *metrics.Journal {
+	if ps.cfg.Journal == nil {
+		return nil
+	}
+	s := &ps.journals
+	m := &metrics.Journal{Bytes: s.bytes.Load(), Limit: ps.cfg.Journal.MaxBytes, Failures: s.failures.Load(), Aside: s.aside.Load(), Full: s.full.Load()}
+	for _, p := range ps.list {
+		last, _ := p.store.Last()
+		m.Lag += last - min(last, p.inc.journal.durable.Load())
+	}
+	s.mu.Lock()
+	m.Sync = s.sync
+	s.mu.Unlock()
+	return m
 }
 
 // partJournal is the journal of an incarnation. The loop adds to the next batch, and a
