@@ -191,8 +191,15 @@ func (d *partJournal) run(ctx context.Context) {
 	defer close(d.ended)
 	spare := &journal.Batch{}
 	for ending := false; ; {
+		var again <-chan time.Time
+		if d.now.Full { // other partitions, or an administrator, may have made room
+			again = time.After(journalRetry)
+		}
 		select {
 		case <-d.wake:
+		case <-again:
+			d.measure()
+			d.report()
 		case <-ctx.Done():
 			ending = true
 		}
@@ -255,12 +262,17 @@ func (d *partJournal) commit(ctx context.Context, b *journal.Batch, parts []repl
 	d.stats.observe(time.Since(began))
 	d.count()
 	d.now.Seq, d.now.Configs = max(d.now.Seq, b.Seq()), max(d.now.Configs, b.Configs())
-	d.now.Full = d.max > 0 && d.stats.bytes.Load() > d.max-d.max/journalReserve
+	d.measure()
 	d.now.Wants = d.j.Frees(base)
-	d.stats.full.Store(d.now.Full)
 	d.durable.Store(max(d.durable.Load(), d.now.Seq))
 	d.report()
 	return nil
+}
+
+// measure notes whether only the reserve is left.
+func (d *partJournal) measure() {
+	d.now.Full = d.max > 0 && d.stats.bytes.Load() > d.max-d.max/journalReserve
+	d.stats.full.Store(d.now.Full)
 }
 
 // count updates the bytes of the files.
