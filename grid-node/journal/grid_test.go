@@ -28,10 +28,10 @@ func TestGridKilled(t *testing.T) {
 	orders := map[wire.OrderID]string{}
 	for round := range 2 {
 		load := downstream.StartLoadOf(t, c, 4, fmt.Sprintf("ROUND%d", round))
-		downstream.WaitFor(t, "1000 orders", func() bool { return load.Count() > 1000 })
+		downstream.WaitFor(t, "500 orders", func() bool { return load.Count() > 500 })
 		killAll(t, g)
 		before := load.Count()
-		downstream.WaitFor(t, "orders after the kill", func() bool { return load.Count() > before+500 })
+		downstream.WaitFor(t, "orders after the kill", func() bool { return load.Count() > before+200 })
 		for id, clOrdID := range load.Stop() {
 			orders[id] = clOrdID
 		}

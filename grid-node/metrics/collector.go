@@ -153,6 +153,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range allDescs {
 		ch <- d
 	}
+	for _, d := range journalDescs {
+		ch <- d
+	}
 	for _, d := range functionDescs {
 		ch <- d
 	}
@@ -209,6 +212,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	e.peerLinks(s)
 	e.functions(s.Functions)
 	e.postFunctions(s.PostFunctions)
+	e.journal(s.Journal)
 }
 
 func (e emitter) partitionCounters(p *Partition) {

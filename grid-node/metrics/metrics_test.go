@@ -20,6 +20,7 @@ func full() *Snapshot {
 	s.PeerLinks = []PeerLink{{Pod: "g-s0-1", RTT: 4e6, RTTVar: 9_000, ReceivedAgo: 4e6, Retransmits: 2, Unacked: 1, BytesAcked: 10, BytesReceived: 20}}
 	s.ArbiterAgo = 5e9
 	s.Access = &Access{}
+	s.Journal = &Journal{Bytes: 1 << 20, Lag: 2, Aside: 1}
 	s.Functions = []Function{{Name: "fat-finger", SHA256: "ab12", OnError: "Reject"}}
 	s.PostFunctions = []PostFunction{{Name: "audit", SHA256: "cd34", Partitions: 1}}
 	s.Node.Alarm("ReplicationGap")

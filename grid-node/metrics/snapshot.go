@@ -157,6 +157,7 @@ type Snapshot struct {
 	Access        *Access   // nil: clients are not authenticated
 	Functions     []Function
 	PostFunctions []PostFunction
+	Journal       *Journal // nil: none is kept
 }
 
 // Questions are those that clients asked about orders.

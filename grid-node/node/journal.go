@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/journal"
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/histogram"
@@ -58,6 +59,23 @@ func (s *journalStats) observe(d time.Duration) {
 	s.mu.Lock()
 	s.sync.Observe(int64(d))
 	s.mu.Unlock()
+}
+
+// journalSnapshot is for metrics; nil: there are no journals.
+func (ps *partitions) journalSnapshot() *metrics.Journal {
+	if ps.cfg.Journal == nil {
+		return nil
+	}
+	s := &ps.journals
+	m := &metrics.Journal{Bytes: s.bytes.Load(), Limit: ps.cfg.Journal.MaxBytes, Failures: s.failures.Load(), Aside: s.aside.Load(), Full: s.full.Load()}
+	for _, p := range ps.list {
+		last, _ := p.store.Last()
+		m.Lag += last - min(last, p.inc.journal.durable.Load())
+	}
+	s.mu.Lock()
+	m.Sync = s.sync
+	s.mu.Unlock()
+	return m
 }
 
 // partJournal is the journal of an incarnation. The loop adds to the next batch, and a
@@ -173,8 +191,15 @@ func (d *partJournal) run(ctx context.Context) {
 	defer close(d.ended)
 	spare := &journal.Batch{}
 	for ending := false; ; {
+		var again <-chan time.Time
+		if d.now.Full { // other partitions, or an administrator, may have made room
+			again = time.After(journalRetry)
+		}
 		select {
 		case <-d.wake:
+		case <-again:
+			d.measure()
+			d.report()
 		case <-ctx.Done():
 			ending = true
 		}
@@ -237,12 +262,17 @@ func (d *partJournal) commit(ctx context.Context, b *journal.Batch, parts []repl
 	d.stats.observe(time.Since(began))
 	d.count()
 	d.now.Seq, d.now.Configs = max(d.now.Seq, b.Seq()), max(d.now.Configs, b.Configs())
-	d.now.Full = d.max > 0 && d.stats.bytes.Load() > d.max-d.max/journalReserve
+	d.measure()
 	d.now.Wants = d.j.Frees(base)
-	d.stats.full.Store(d.now.Full)
 	d.durable.Store(max(d.durable.Load(), d.now.Seq))
 	d.report()
 	return nil
+}
+
+// measure notes whether only the reserve is left.
+func (d *partJournal) measure() {
+	d.now.Full = d.max > 0 && d.stats.bytes.Load() > d.max-d.max/journalReserve
+	d.stats.full.Store(d.now.Full)
 }
 
 // count updates the bytes of the files.

@@ -96,7 +96,7 @@ func (r *Replica) tickHeir() {
 		return
 	}
 	// Its predecessor may have granted a lease in its last moment.
-	if r.now.Mono-max(h.since, h.heardAt) < int64(r.journal.opt.Lease) && !mutant(mutHeirHasty) || !r.goesFirst() {
+	if r.now.Mono-max(h.since, h.heardAt) < int64(r.journal.opt.Lease) || !r.goesFirst() {
 		return
 	}
 	last, _ := r.store.Last()

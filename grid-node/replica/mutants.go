@@ -80,7 +80,6 @@ const (
 	mutCommitBeforeSync
 	mutConfigUnsynced
 	mutHeirContinues
-	mutHeirHasty
 	mutShorterWins
 	mutStateBare
 	mutAttemptEqual
