@@ -78,7 +78,7 @@ func token(account string, lives time.Duration) string {
 const deskRules = `{"rules": [
 	{"subjects": [{"kind": "User", "name": "gateway"}, {"kind": "ServiceAccount", "namespace": "trading", "name": "gateway"}], "permissions": ["Submit", "Read"]},
 	{"subjects": [{"kind": "Group", "name": "surveillance"}, {"kind": "ServiceAccount", "namespace": "trading", "name": "reader"}], "permissions": ["Read"]},
-	{"subjects": [{"kind": "User", "name": "operations"}], "permissions": ["Submit", "Read", "Admin", "Watch", "Sink", "Link", "Query"]},
+	{"subjects": [{"kind": "User", "name": "operations"}], "permissions": ["Submit", "Read", "Admin", "Watch", "Sink", "Link", "Query", "Risk"]},
 	{"subjects": [{"kind": "User", "name": "watcher"}], "permissions": ["Watch"]}, {"subjects": [{"kind": "User", "name": "writer"}], "permissions": ["Sink"]}]}`
 
 func newDesk(t *testing.T, nodes int, limits access.Limits, change ...func(*Config)) *desk {
