@@ -76,7 +76,7 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		msg, e.Fields = d.Message, d.Fields
 	}
 	if r.live.Guard != nil {
-		if why := r.limited(&machine.Offer{Session: m.Slot, Fix: true, Message: msg, Fields: &e.Fields}); why != limits.None {
+		if why := r.limited(&machine.Offer{Session: m.Slot, Fix: true, Message: msg, Fields: r.limits.hold(&e.Fields)}); why != limits.None {
 			reason, text := r.limitText(why)
 			r.refuseFix(conn, m, seat, wire.CodeLimitRefused, 0, reason, text)
 			return

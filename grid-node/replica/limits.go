@@ -17,6 +17,13 @@ type guardState struct {
 	profile []byte // to be in force; nil: what the log has
 	refused []byte // a profile that the log cannot have, not tried again
 	why     string
+	fields  order.Fields // of the order that is being checked
+}
+
+// hold copies f, so that the entry that f is of stays on the stack.
+func (g *guardState) hold(f *order.Fields) *order.Fields {
+	g.fields = *f
+	return &g.fields
 }
 
 // SetProfile changes the limits that this replica puts in force as a primary, as

@@ -195,7 +195,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 		msg, e.Fields = d.Message, d.Fields
 	}
 	if r.live.Guard != nil {
-		if why := r.limited(&machine.Offer{Session: m.Slot, Message: msg, Fields: &e.Fields}); why != limits.None {
+		if why := r.limited(&machine.Offer{Session: m.Slot, Message: msg, Fields: r.limits.hold(&e.Fields)}); why != limits.None {
 			r.rejectLimit(conn, m, why)
 			return
 		}

@@ -109,7 +109,7 @@ func newServer(s *shape) (target, error) {
 		return nil, err
 	}
 	srv, err := server.New(server.Config{
-		Hub:   fanout.Config{Partitions: 1, RingBytes: 16 << 20},
+		Hub: fanout.Config{Partitions: 1, RingBytes: 16 << 20},
 		Admit: func(*http.Request, *x509.Certificate) (*server.Grant, error) {
 			return &server.Grant{Topics: []topics.Pattern{all}}, nil
 		},

@@ -285,7 +285,9 @@ func metrics(t *testing.T, g *testgrid.Grid) {
 	d := serve(t, g, nil, "A")
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(d)
-	metricsdoc.Check(t, "../../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, "ordergrid_gateway_") && !strings.HasPrefix(name, "ordergrid_gateway_sql_") })
+	metricsdoc.Check(t, "../../../docs/metrics.md", reg, func(name string) bool {
+		return strings.HasPrefix(name, "ordergrid_gateway_") && !strings.HasPrefix(name, "ordergrid_gateway_sql_")
+	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
