@@ -6,8 +6,8 @@ import (
 
 // InstrumentSetSpec is what is traded.
 type InstrumentSetSpec struct {
-	// instruments, 1 to 1024. More can be added at any time; one that is there never changes, because the books of the grids
-	// that trade it were made for it.
+	// instruments are what is traded, 1 to 1024. More can be added at any time; one that is there never changes, because
+	// the books of the grids that trade it were made for it.
 	// +required
 	// +listType=map
 	// +listMapKey=symbol

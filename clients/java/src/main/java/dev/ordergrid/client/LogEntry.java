@@ -35,9 +35,21 @@ public final class LogEntry {
         /** What is pending in the books goes on. */
         CONTINUE,
         /** A change of limits. */
-        GUARD;
+        GUARD,
+        /** A step of a change of the functions that every copy calls. */
+        FUNCTIONS,
+        /** A change of a region. */
+        REGION;
 
-        private static final Kind[] ALL = values();
+        /** By number, from 1. */
+        private static final Kind[] ALL = {
+            NOOP, ORDER, SESSION, CURSOR, TRUNCATE, READER, FIX, EXECUTE, MARKET, CONTINUE, GUARD, FUNCTIONS, null, REGION
+        };
+
+        /** The number of the kind in an entry. */
+        public int number() {
+            return this == REGION ? 14 : ordinal() + 1;
+        }
     }
 
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -92,8 +104,8 @@ public final class LogEntry {
     private void check() throws FrameException {
         int kind = b[at + 4] & 0xFF;
         int payload = size - Wire.ENTRY_HEADER;
-        if (kind < 1 || kind > Kind.ALL.length) {
-            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard");
+        if (kind < 1 || kind > Kind.ALL.length || Kind.ALL[kind - 1] == null) {
+            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region");
         }
         int want = switch (kind()) {
             case NOOP, SESSION -> 16;
