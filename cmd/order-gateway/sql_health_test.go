@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +16,29 @@ import (
 )
 
 // answering is a grid whose answers a test sets.
-type answering struct{ err error }
+type answering struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (a *answering) answer(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = err
+}
+
+func (a *answering) failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
 
 func (a *answering) Query(context.Context, client.Query) (*client.Answer, error) {
-	return &client.Answer{}, a.err
+	return &client.Answer{}, a.failure()
 }
 func (a *answering) Explain(context.Context, wire.PartitionID, client.Query) (string, error) {
-	return "", a.err
+	return "", a.failure()
 }
 func (a *answering) Table() []client.PartitionInfo { return nil }
 
@@ -44,7 +61,7 @@ func TestSQLIsNotReadyWithoutAnswers(t *testing.T) {
 			{nil, sqlAskSoon, ""},
 			{fmt.Errorf("query: %w", client.ErrNotPermitted), 5 * sqlAskEvery, ""},
 		} {
-			g.err = c.err
+			g.answer(c.err)
 			time.Sleep(c.wait)
 			synctest.Wait()
 			if got := strings.Join(l.NotReady(), " "); c.lacks == "" && got != "" || !strings.Contains(got, c.lacks) {

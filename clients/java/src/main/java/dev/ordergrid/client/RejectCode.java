@@ -53,7 +53,7 @@ public enum RejectCode {
         this.hint = hint;
     }
 
-    private static final RejectCode[] BY_NUMBER = new RejectCode[24];
+    private static final RejectCode[] BY_NUMBER = new RejectCode[32];
 
     static {
         for (RejectCode c : values()) {
