@@ -54,18 +54,19 @@ type AuthorizationRule struct {
 	// permissions are Submit (open sessions and submit orders), Read (read an order by its id or ClOrdID), Admin (read the
 	// whole log and the sink's files), Watch (follow the log as it grows), Sink (be a sink of type External: report the
 	// position it holds; requires Watch as well), Link (send a standby the log of another site, in the name of all that
-	// site's clients, and fence a site that was replaced), Query (ask questions about all orders) and Gateway (speak for
-	// every FIX session). None of them includes another.
+	// site's clients, and fence a site that was replaced), Query (ask questions about all orders), Gateway (speak for
+	// every FIX session), Risk (read the limits, and use the kill switch) and Write (change the regions of the grid; a session
+	// requires Submit as well). None of them includes another.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:MaxItems=10
 	Permissions []AuthorizationPermission `json:"permissions"`
 }
 
 // AuthorizationPermission is what a client may do.
 //
-// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query;Gateway;Risk
+// +kubebuilder:validation:Enum=Submit;Read;Admin;Watch;Sink;Link;Query;Gateway;Risk;Write
 type AuthorizationPermission string
 
 const (
@@ -87,6 +88,8 @@ const (
 	PermissionGateway AuthorizationPermission = "Gateway"
 	// PermissionRisk is to read the limits, and to use the kill switch.
 	PermissionRisk AuthorizationPermission = "Risk"
+	// PermissionWrite is to change the regions of the grid.
+	PermissionWrite AuthorizationPermission = "Write"
 )
 
 // AuthorizationSubject is one client or a group of clients, as in a RoleBinding.

@@ -33,7 +33,6 @@ func (a *answering) failure() error {
 	return a.err
 }
 
-
 func (a *answering) Query(context.Context, client.Query) (*client.Answer, error) {
 	return &client.Answer{}, a.failure()
 }

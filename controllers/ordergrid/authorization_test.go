@@ -60,7 +60,7 @@ func TestNodesReadTheRules(t *testing.T) {
 		"gateway":      {&access.Identity{User: "system:serviceaccount:trading:gateway", Token: true}, access.Submit | access.Read},
 		"gateway-7":    {&access.Identity{User: "gateway-7"}, access.Submit | access.Read},
 		"surveillance": {&access.Identity{User: "bob", Groups: []string{"surveillance"}}, access.Read | access.Admin},
-		"tools":        {access.OfCertificate(&x509.Certificate{Subject: pkix.Name{CommonName: wanted(grid)[1].leaf.Name}}, true), access.All &^ access.Link &^ access.Query &^ access.Gateway &^ access.Write},
+		"tools":        {access.OfCertificate(&x509.Certificate{Subject: pkix.Name{CommonName: wanted(grid)[1].leaf.Name}}, true), access.All &^ access.Link &^ access.Query &^ access.Gateway &^ access.Risk &^ access.Write},
 		"stranger":     {&access.Identity{User: "stranger"}, 0},
 	} {
 		if got := rules.Of(c.id); got != c.want {
