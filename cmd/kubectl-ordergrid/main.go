@@ -65,6 +65,7 @@ func rootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true // kubectl completes plugins, see completionCommand
 	root.AddCommand(statusCommand(&k), historyCommand(&k), loadCommand(&k), partitionsCommand(&k), topCommand(&k), getCommand(&k), tailCommand(&k), tradesCommand(&k), bookCommand(&k), marketCommand(&k), queryCommand(&k), verifyCommand(&k),
 		limitsCommand(&k), killCommand(&k, true), killCommand(&k, false), handoverCommand(&k), drainCommand(&k), recoverCommand(&k), sitesCommand(&k), demoteCommand(&k), promoteCommand(&k), orphansCommand(&k), rebalanceCommand(&k),
+		regionCommand(&k),
 		drillCommand(&k), probeCommand(&k), archiveCommand(), functionCommand(&k), reportCommand(&k), completionCommand())
 	completions(root, &k)
 	return root

@@ -31,7 +31,7 @@ func TestToolsAreTheOperatorsOnly(t *testing.T) {
 		may  access.Permissions
 		err  error
 	}{
-		{"the operator's", own(pki.Identity{User: access.Tools, Groups: []string{"ordergrid.dev"}}), access.All &^ access.Link &^ access.Query &^ access.Gateway &^ access.Write, nil},
+		{"the operator's", own(pki.Identity{User: access.Tools, Groups: []string{"ordergrid.dev"}}), access.All &^ access.Link &^ access.Query &^ access.Gateway &^ access.Risk &^ access.Write, nil},
 		{"a client of its name", foreign(pki.Identity{User: access.Tools}), 0, client.ErrUnauthenticated},
 		{"a client with its URI", foreign(pki.Identity{User: "mallory", URIs: []string{access.Tools}}), 0, client.ErrNotPermitted},
 		{"a client with its URI and no name", foreign(pki.Identity{URIs: []string{access.Tools}}), 0, client.ErrUnauthenticated},

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+)
+
+// TestRegionsOfARealGrid: what the commands of region print and return, against processes.
+func TestRegionsOfARealGrid(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	g := testgrid.Run(t, "--", "--regions", file("regions.yaml", "memory: 16Mi\nregions:\n- name: positions\n- {name: quotes, life: 1h, maxBytes: 1Mi}\n"))
+	endpoint := "--endpoint=" + strings.Join(g.Endpoints, ",")
+	ask := func(code int, wantErr string, args ...string) string {
+		t.Helper()
+		out, err := run(append(append([]string{"region"}, args...), endpoint)...)
+		var exit exitError
+		switch {
+		case code != 0 && (!errors.As(err, &exit) || int(exit) != code),
+			wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)),
+			code == 0 && wantErr == "" && err != nil:
+			t.Fatalf("%v: %v, want exit code %d, error %q\n%s", args, err, code, wantErr, out)
+		}
+		return out
+	}
+	const key = "ACC-1/IBM"
+	if out := ask(1, "", "get", "dev", "positions", key); !strings.Contains(out, "has no value") {
+		t.Errorf("of a key without a value: %q", out)
+	}
+	ask(0, "", "put", "dev", "positions", key, "100", "--if-version=0")
+	var e entryJSON
+	out := ask(0, "", "get", "dev", "positions", key, "-o=json")
+	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Key != key || e.Value == nil || *e.Value != "100" || e.Version == 0 || e.Expires != nil {
+		t.Fatalf("%v: as JSON: %s", err, out)
+	}
+	if out := ask(1, "", "put", "dev", "positions", key, "150", "--if-version=0"); !strings.Contains(out, fmt.Sprintf("has version %d", e.Version)) {
+		t.Errorf("a put where there is a value: %q", out)
+	}
+	ask(0, "", "put", "dev", "positions", key, "150", fmt.Sprintf("--if-version=%d", e.Version))
+	if out := ask(0, "", "get", "dev", "positions", key); !strings.Contains(out, `value      "150"`) || !strings.Contains(out, "expires    never") {
+		t.Errorf("as text: %s", out)
+	}
+	ask(0, "", "put", "dev", "quotes", "IBM", "--file="+file("quote", "\xff\x00q"))
+	if out := ask(0, "", "get", "dev", "quotes", "IBM", "-o=raw"); out != "\xff\x00q" {
+		t.Errorf("byte for byte: %q", out)
+	}
+	if out := ask(0, "", "get", "dev", "quotes", "IBM", "-o=json"); !strings.Contains(out, `"valueBase64": "/wBx"`) || !strings.Contains(out, `"expires": "2`) {
+		t.Errorf("a value that is no text: %s", out)
+	}
+	ask(0, "", "put", "dev", "quotes", "IBM", "--forever", "x")
+	if out := ask(0, "", "get", "dev", "quotes", "IBM"); !strings.Contains(out, "expires    never") {
+		t.Errorf("for ever: %s", out)
+	}
+	var list []regionJSON
+	if out := ask(0, "", "ls", "dev", "-o=json"); json.Unmarshal([]byte(out), &list) != nil || len(list) != 2 || list[0].Entries != 1 || list[0].Life != "" || list[1].MaxBytes == 0 || list[1].Life != "1h0m0s" {
+		t.Errorf("the list: %s", out)
+	}
+	ask(0, "", "remove", "dev", "positions", key)
+	ask(1, "", "remove", "dev", "positions", key)
+	if out := ask(0, "", "ls", "dev"); !strings.HasPrefix(out, "REGION     ENTRIES  BYTES") || !strings.Contains(out, "\npositions  0        0") || !strings.Contains(out, "\nquotes     1") {
+		t.Errorf("the list after it:\n%s", out)
+	}
+	ask(0, "region", "put", "dev", "nowhere", key, "1")
+	for _, wrong := range [][]string{{"get", "dev", "positions"}, {"put", "dev", "positions", key}, {"put", "dev", "positions", key, "1", "--file=-"}, {"put", "dev", "quotes", key, "1", "--life=-1s"},
+		{"put", "dev", "quotes", key, "1", "--life=1s", "--forever"}, {"get", "dev", "quotes", key, "--mode=x"}, {"get", "dev", "quotes", key, "-o=csv"}, {"ls", "dev", "-o=csv"}, {"ls"}} {
+		if _, err := run(append([]string{"region"}, wrong...)...); !errors.As(err, new(usageError)) {
+			t.Errorf("%v: %v, want wrong usage", wrong, err)
+		}
+	}
+}
