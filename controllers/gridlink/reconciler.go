@@ -92,6 +92,9 @@ func (r *Reconciler) linksOf(ctx context.Context, grid client.Object) (requests 
 	return slices.Compact(requests)
 }
 
+// ofGrids are the problems that a change of a grid's spec ends.
+var ofGrids = []string{reasonGridNotFound, reasonReaderMissing, reasonPartitionsDiffer}
+
 // Reconcile makes the objects of a link, asks its pod, and writes status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	link := &api.GridLink{}
@@ -128,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if applyErr != nil {
 		return ctrl.Result{}, applyErr
 	}
-	if o.problem.reason == reasonGridNotFound && len(o.pods) == 0 {
+	if len(o.pods) == 0 && slices.Contains(ofGrids, o.problem.reason) {
 		return ctrl.Result{}, nil // grids are watched, and no pod is to be asked
 	}
 	if reports.AllGood(link.Status.Conditions) {
