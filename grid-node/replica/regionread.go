@@ -131,8 +131,8 @@ func (r *Replica) readsRegion(conn uint64, t wire.Type, reqID uint64, mode uint8
 			return at, true
 		}
 	}
-	if r.regionsDue() {
-		r.reject(conn, t, reqID, 0, wire.CodeOverloaded, 0, 0, "the regions of the partition are being defined; retry")
+	if r.awaitsRegion(name) {
+		r.reject(conn, t, reqID, 0, wire.CodeOverloaded, 0, 0, regionAwaited)
 	} else {
 		r.reject(conn, t, reqID, 0, wire.CodeRegionUnknown, 0, 0, fmt.Sprintf("region is %.60q, allowed: one of the grid's regions", name))
 	}

@@ -78,6 +78,17 @@ func (r *Replica) regionsDue() bool {
 	return next != 0 && next <= r.now.Wall || s.Busy()
 }
 
+// awaitsRegion reports whether the region is one of the grid's that is not in the log yet. It
+// stays so until every copy was heard and knows entries of regions.
+func (r *Replica) awaitsRegion(name []byte) bool {
+	if s := r.live.Regions; r.opt.Regions == nil || s != nil && len(s.Regions()) == order.MaxRegions {
+		return false
+	}
+	return slices.ContainsFunc(r.opt.Regions.Regions, func(x RegionSpec) bool { return x.Name == string(name) })
+}
+
+const regionAwaited = "the region is not defined in the partition yet, which takes an answer of every copy; retry"
+
 // logRegions appends what the partition does by itself, as a primary: the bounds and the
 // regions of its options, and what has expired.
 func (r *Replica) logRegions() {
@@ -170,8 +181,8 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 		at, known = s.Find(m.Region)
 	}
 	switch {
-	case !known && r.regionsDue():
-		r.rejectSubmit(conn, sub, wire.CodeOverloaded, 0, "the regions of the partition are being defined; retry")
+	case !known && r.awaitsRegion(m.Region):
+		r.rejectSubmit(conn, sub, wire.CodeOverloaded, 0, regionAwaited)
 		return
 	case !known:
 		r.rejectSubmit(conn, sub, wire.CodeRegionUnknown, 0, fmt.Sprintf("region is %.60q, allowed: one of the grid's regions", m.Region))
