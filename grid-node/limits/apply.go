@@ -5,7 +5,7 @@ package limits
 // outcome that is refused (UnknownOrder, Beyond, or a reason of Check for Revised) means
 // that the book is not the one that these limits go with.
 func (l *Limits) Apply(op *Op) Reason {
-	l.now = clock(max(l.now, op.Time))
+	l.tick(op.Time)
 	var v verdict
 	why := BadField
 	switch op.Kind {
@@ -31,14 +31,14 @@ func (l *Limits) Apply(op *Op) Reason {
 	}
 	if v.rated && why != TooManyMessages {
 		s := &l.sessions[l.parties[op.Party].Session]
-		s.level, s.at = v.level, l.now
+		s.level, s.at = v.level, v.at
 	}
 	return why
 }
 
 func (l *Limits) enter(op *Op, v *verdict) {
 	if v.r.DuplicateWindow != 0 {
-		l.remember(op, v.r.DuplicateWindow)
+		l.remember(op)
 	}
 	if op.Unkept {
 		return
@@ -111,7 +111,7 @@ func (l *Limits) repeat(p *Party) Reason {
 		return None
 	}
 	l.note(itemAlgorithm, p.Algorithm)
-	if a.count == 0 || r.RepeatWindow != 0 && l.now >= later(a.start, r.RepeatWindow) {
+	if a.count == 0 || r.RepeatWindow != 0 && over(a.start, l.now, r.RepeatWindow) {
 		a.start, a.count = l.now, 0
 	}
 	if a.count++; a.count < r.Repeats {

@@ -2,7 +2,7 @@ package limits
 
 // Change applies what a person changes and returns why it is refused, or None.
 func (l *Limits) Change(c *Change) Reason {
-	l.now = clock(max(l.now, c.Time))
+	l.tick(c.Time)
 	if c.Who == 0 {
 		return NoWho
 	}

@@ -10,13 +10,14 @@ type verdict struct {
 	charge uint64
 	limit  int64
 	level  uint64 // of the session, after the message
+	at     int64  // when it has that
 	rated  bool
 }
 
 // Check returns what Apply would, and changes nothing.
 func (l *Limits) Check(op *Op) Reason {
 	var v verdict
-	now := max(l.now, op.Time)
+	now := op.Time
 	switch op.Kind {
 	case Enter, Amend:
 		return l.judgeEnter(op, now, &v)
@@ -39,7 +40,8 @@ func (l *Limits) judgeSender(op *Op, now int64, v *verdict) Reason {
 	if r.Rate == 0 {
 		return None
 	}
-	v.level, v.rated = s.refill(&r.Rules, now), true
+	v.level, v.at = s.refill(&r.Rules, now)
+	v.rated = true
 	need := uint64(second)
 	if op.Kind != Cancel {
 		need += uint64(r.Reserve) * second
@@ -51,13 +53,17 @@ func (l *Limits) judgeSender(op *Op, now int64, v *verdict) Reason {
 	return None
 }
 
-// refill returns how many messages a session may send, in 1/second.
-func (s *session) refill(r *Rules, now int64) uint64 {
+// refill returns how many messages a session may send, in 1/second, and the time of that.
+func (s *session) refill(r *Rules, now int64) (level uint64, at int64) {
 	full := uint64(r.Burst) * second
-	if passed := uint64(now) - uint64(s.at); passed < full/uint64(r.Rate)+1 {
-		return min(full, s.level+passed*uint64(r.Rate))
+	switch passed := distance(s.at, now); {
+	case passed >= full/uint64(r.Rate)+1:
+		return full, now
+	case now < s.at: // the clock was set back, or is that of another node: no time has passed
+		return min(full, s.level), s.at
+	default:
+		return min(full, s.level+passed*uint64(r.Rate)), now
 	}
-	return full
 }
 
 // judgePerson checks who sends an order.

@@ -49,7 +49,7 @@ func (o *order) small() uint64 {
 
 // digest covers which one in the ring it is, too: the oldest is forgotten first.
 func (r *recent) digest(number uint64) uint64 {
-	a := mix(uint64(r.until), uint64(r.price)^number*0x9e3779b97f4a7c15, r.small())
+	a := mix(uint64(r.at), uint64(r.price)^number*0x9e3779b97f4a7c15, r.small())
 	return mix(a, uint64(r.trigger), uint64(r.qty)^0x9e3779b97f4a7c15)
 }
 

@@ -59,6 +59,9 @@ func (f *flow) step() (op Op, c Change) {
 	if f.percent(30) {
 		f.time += int64(f.draw(4)) * second / 8
 	}
+	if f.percent(1) { // another primary's clock
+		f.time -= int64(f.draw(4)) * second / 3 * int64(1+f.draw(20))
+	}
 	if len(f.after) > 0 && f.percent(90) {
 		op, f.after = f.after[0], f.after[1:]
 		return op, c

@@ -64,18 +64,21 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTimeDoesNotGoBack: an operation with an earlier time neither fills a bucket nor ends
-// a window.
-func TestTimeDoesNotGoBack(t *testing.T) {
+// TestTimeGoesBack: a clock that was set back delays by at most a window, and makes at most
+// one burst of messages: no limit waits for the time that was.
+func TestTimeGoesBack(t *testing.T) {
 	l := newAs(t, flowConfig)
-	l.Change(&Change{Kind: SetProfile, N: 1, Who: 7, Rules: Rules{Rate: 1, Burst: 2, DuplicateWindow: maxWindow}})
-	l.Change(&Change{Kind: SetSession, N: 1, Profile: 1, Who: 7})
+	l.Change(&Change{Kind: SetProfile, N: 1, Who: 7, Rules: Rules{Rate: 1, Burst: 2, DuplicateWindow: 10 * second}})
+	l.Change(&Change{Kind: SetSession, N: 1, Profile: 1, Who: 7, Time: 100 * second})
 	for i, c := range []struct {
-		time int64
+		ms   int64
 		want Reason
-	}{{100, None}, {math.MinInt64, Duplicate}, {0, TooManyMessages}, {100 + second/2, TooManyMessages}} {
-		if got := l.Apply(&Op{Time: c.time, Kind: Enter, ID: uint64(i + 1), Party: 1, Side: Buy, Price: 100, Qty: 1}); got != c.want {
-			t.Errorf("order %d: %q, want %q", i, got, c.want)
+	}{
+		{100_000, None}, {99_500, Duplicate}, {99_600, TooManyMessages}, {100_500, TooManyMessages}, {101_000, Duplicate},
+		{97_000, Duplicate}, {97_000, Duplicate}, {97_000, TooManyMessages}, {80_000, None}, {80_000, Duplicate}, {80_000, TooManyMessages},
+	} {
+		if got := l.Apply(&Op{Time: c.ms * 1e6, Kind: Enter, ID: uint64(i + 1), Party: 1, Side: Buy, Price: 100, Qty: 1}); got != c.want {
+			t.Errorf("order %d, at %d ms: %q, want %q", i, c.ms, got, c.want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 
 // Op is an operation on an order. Prices and quantities are in the units of the book.
 type Op struct {
-	Time    int64  // of the log entry; the time of Limits never goes back
+	Time    int64  // of the log entry, 0 for that of the operation before; see doc.go
 	ID      uint64 // of the order
 	Orig    uint64 // the order that Replace, Cancel and Revised mean
 	Price   int64  // limit, unless Market; of Filled the price of the trade

@@ -6,7 +6,9 @@ import (
 )
 
 func (x *oracle) change(c Change) Reason {
-	x.now = max(x.now, c.Time)
+	if c.Time != 0 {
+		x.now = c.Time
+	}
 	if c.Who == 0 {
 		return NoWho
 	}

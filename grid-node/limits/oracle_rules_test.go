@@ -150,7 +150,7 @@ func (x *oracle) repeat(p Party) Reason {
 	if r.Repeats == 0 || a.halted != 0 {
 		return None
 	}
-	if r.RepeatWindow != 0 && len(a.orders) > 0 && x.now >= saturated(a.orders[0], r.RepeatWindow) {
+	if r.RepeatWindow != 0 && len(a.orders) > 0 && span(a.orders[0], x.now).Cmp(number(r.RepeatWindow)) >= 0 {
 		a.orders = nil
 	}
 	a.orders = append(a.orders, x.now)

@@ -12,10 +12,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/race"
 )
 
-// TestOracle compares the answers with those of the oracle, for operations of 40 seeds
+// TestOracle compares the answers with those of the oracle, for operations of 60 seeds
 // (ORDERGRID_LIMITS_SEEDS for more), 600 each; of some of them under the race detector.
 func TestOracle(t *testing.T) {
-	seeds := 40
+	seeds := 60
 	if n, err := strconv.Atoi(os.Getenv("ORDERGRID_LIMITS_SEEDS")); err == nil {
 		seeds = n
 	}

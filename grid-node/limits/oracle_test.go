@@ -44,8 +44,8 @@ type oOrder struct {
 }
 
 type oRecent struct {
-	op    Op
-	until int64
+	op Op
+	at int64
 }
 
 type oAlgorithm struct {
@@ -72,7 +72,9 @@ func times(a *big.Int, more ...int64) *big.Int {
 var maxInt64 = number(1<<63 - 1)
 
 func (x *oracle) apply(op Op) Reason {
-	x.now = max(x.now, op.Time)
+	if op.Time != 0 {
+		x.now = op.Time
+	}
 	switch op.Kind {
 	case Filled:
 		return x.fill(op)
@@ -116,7 +118,12 @@ func (x *oracle) message(k Kind, session uint32) bool {
 	}
 	r := x.profiles[s.profile]
 	burst := new(big.Rat).SetInt64(int64(r.Burst))
-	t := new(big.Rat).SetFrac(times(new(big.Int).Sub(number(x.now), number(s.at)), int64(r.Rate)), number(second))
+	at := x.now
+	t := new(big.Rat).SetFrac(times(span(x.now, s.at), int64(r.Rate)), number(second))
+	if x.now < s.at && t.Cmp(burst) <= 0 {
+		t.SetInt64(0) // no time has passed
+		at = s.at
+	}
 	t.Add(t, s.tokens)
 	if t.Cmp(burst) > 0 {
 		t.Set(burst)
@@ -128,7 +135,7 @@ func (x *oracle) message(k Kind, session uint32) bool {
 	if t.Cmp(need) < 0 {
 		return false
 	}
-	s.tokens, s.at = t.Sub(t, new(big.Rat).SetInt64(1)), x.now
+	s.tokens, s.at = t.Sub(t, new(big.Rat).SetInt64(1)), at
 	return true
 }
 
@@ -166,7 +173,7 @@ func (x *oracle) enter(op Op, p Party, profile uint32) Reason {
 	}
 	if r.DuplicateWindow != 0 {
 		for _, q := range x.recent {
-			if x.now < q.until && equal(q.op, op) {
+			if !x.past(q) && equal(q.op, op) {
 				return Duplicate
 			}
 		}
@@ -177,25 +184,28 @@ func (x *oracle) enter(op Op, p Party, profile uint32) Reason {
 	if op.ID == 0 || x.orders[op.ID] != nil {
 		return BadID
 	}
-	if len(x.orders) == x.cfg.Orders || r.DuplicateWindow != 0 && len(x.recent) == x.cfg.Recent && x.now < x.recent[0].until {
+	if len(x.orders) == x.cfg.Orders || r.DuplicateWindow != 0 && len(x.recent) == x.cfg.Recent && !x.past(x.recent[0]) {
 		return Full
 	}
 	if r.DuplicateWindow != 0 {
-		for i := 0; i < 2 && len(x.recent) > 0 && x.recent[0].until <= x.now; i++ {
+		for i := 0; i < 2 && len(x.recent) > 0 && x.past(x.recent[0]); i++ {
 			x.recent = x.recent[1:]
 		}
-		x.recent = append(x.recent, oRecent{op, saturated(x.now, r.DuplicateWindow)})
+		x.recent = append(x.recent, oRecent{op, x.now})
 	}
 	x.orders[op.ID] = &oOrder{op: op, limit: limit, charge: charge, leaves: op.Qty}
 	return None
 }
 
-func saturated(t, d int64) int64 {
-	sum := new(big.Int).Add(number(t), number(d))
-	if sum.Cmp(maxInt64) > 0 {
-		return maxInt64.Int64()
-	}
-	return sum.Int64()
+// past reports whether an order is remembered no longer.
+func (x *oracle) past(q oRecent) bool {
+	window := x.profiles[x.clients[x.parties[q.op.Party].Client]].DuplicateWindow
+	return span(q.at, x.now).Cmp(number(window)) >= 0
+}
+
+func span(a, b int64) *big.Int {
+	d := new(big.Int).Sub(number(a), number(b))
+	return d.Abs(d)
 }
 
 func equal(a, b Op) bool {

@@ -2,7 +2,7 @@ package limits
 
 // recent is an order that was entered, to find duplicates of it until a time.
 type recent struct {
-	until               int64
+	at                  int64
 	price, trigger, qty int64
 	party               uint32
 	symbol              uint16
@@ -52,22 +52,28 @@ func (l *Limits) like(r *recent) (slot uint32, found bool) {
 func (l *Limits) duplicate(op *Op, now int64) bool {
 	r := recentOf(op)
 	slot, found := l.like(&r)
-	return found && now < l.recent[slot].until
+	return found && !l.past(slot, now)
+}
+
+// past reports whether the time of an order is over, by the window that its client has now.
+func (l *Limits) past(slot uint32, now int64) bool {
+	r := &l.recent[slot]
+	return over(r.at, now, l.profiles[l.clients[l.parties[r.party].Client].profile].DuplicateWindow)
 }
 
 // roomy reports whether another order can be remembered at the time now.
 func (l *Limits) roomy(now int64) bool {
-	return int(l.held) < len(l.recent) || l.recent[l.head].until <= now
+	return int(l.held) < len(l.recent) || l.past(l.head, now)
 }
 
 // remember keeps an order, for which there is room. It forgets up to two whose time is
 // over, so the ring is never full of them.
-func (l *Limits) remember(op *Op, window int64) {
-	for n := 0; n < 2 && l.held > 0 && l.recent[l.head].until <= l.now; n++ {
+func (l *Limits) remember(op *Op) {
+	for n := 0; n < 2 && l.held > 0 && l.past(l.head, l.now); n++ {
 		l.forget()
 	}
 	r := recentOf(op)
-	r.until = later(l.now, window)
+	r.at = l.now
 	l.keep(&r)
 }
 
@@ -96,12 +102,4 @@ func (l *Limits) forget() {
 		l.head = 0
 	}
 	l.held--
-}
-
-// later returns t + d, at most the latest time there is.
-func later(t, d int64) int64 {
-	if t > 0 && t+d < 0 {
-		return 1<<63 - 1
-	}
-	return t + d
 }

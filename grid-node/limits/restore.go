@@ -107,7 +107,7 @@ func (l *Limits) restoreNumbered(kind, n int, w *[itemMost]uint64) bool {
 		return l.symbols[n].traded || w[2] == 0
 	case itemSession:
 		l.sessions[n] = session{profile: high(0), level: w[1], at: int64(w[2])}
-		return n != 0 && l.hasProfile(high(0)) && w[1] <= maxBurst*second && int64(w[2]) <= l.now
+		return n != 0 && l.hasProfile(high(0)) && w[1] <= maxBurst*second
 	case itemClient:
 		k := client{profile: high(0), limit: int64(w[1]), here: int64(w[2]), executed: int64(w[3])}
 		l.clients[n] = k
@@ -154,7 +154,7 @@ func (l *Limits) inside(n int) bool {
 func (l *Limits) restoreFree(kind int, w *[itemMost]uint64) bool {
 	switch kind {
 	case itemRecent:
-		r := recent{until: int64(w[0]), price: int64(w[1]), trigger: int64(w[2]), qty: int64(w[3]), party: uint32(w[4] >> 32),
+		r := recent{at: int64(w[0]), price: int64(w[1]), trigger: int64(w[2]), qty: int64(w[3]), party: uint32(w[4] >> 32),
 			symbol: uint16(w[4] >> 16), side: Side(w[4] >> 8), flags: uint8(w[4])}
 		if int(l.held) == len(l.recent) || r.flags > 3 {
 			return false

@@ -200,7 +200,7 @@ func (l *Limits) words(c Cursor, w *[itemMost]uint64) int {
 		}
 	case itemRecent:
 		r := &l.recent[(int(l.head)+c.n)%len(l.recent)]
-		return set(uint64(r.until), uint64(r.price), uint64(r.trigger), uint64(r.qty), r.small())
+		return set(uint64(r.at), uint64(r.price), uint64(r.trigger), uint64(r.qty), r.small())
 	case itemOrder:
 		if o := &l.orders[c.n]; o.id != 0 {
 			return set(o.id, o.charge, uint64(o.limit), uint64(o.leaves), uint64(o.cum), o.small())

@@ -108,8 +108,7 @@ func (o *officer) got(cn *conn, frame []byte, lineage uint64) {
 type limitsModel struct {
 	ops    map[uint64]order.GuardOp // by entry
 	rules  limits.Rules
-	killed uint64 // the entry that did, 0: nobody is
-	now    int64
+	killed uint64           // the entry that did, 0: nobody is
 	level  map[uint32]int64 // of a session slot, in billionths of a message
 	at     map[uint32]int64
 }
@@ -144,7 +143,6 @@ func (w *world) checkLimits(t *timeline, e *order.Entry, msg []byte) {
 			m.killed = 0
 		}
 	case order.KindOrder:
-		m.now = max(m.now, e.TimeNs)
 		if m.killed != 0 && !bytes.Contains(msg, []byte("\x0135=F\x01")) {
 			w.violation("I37", "order %d is committed, and entry %d killed all orders", e.Seq, m.killed)
 		}
@@ -163,11 +161,20 @@ func (w *world) checkRate(m *limitsModel, e *order.Entry) {
 	if !known {
 		level = full
 	}
-	level = min(full, level+min(m.now-m.at[e.Session], 100*one)*int64(m.rules.Rate))
+	// A clock that was set back by longer than the bucket takes to fill has filled it.
+	at, now := m.at[e.Session], e.TimeNs
+	switch passed := min(max(now-at, at-now), 100*one) * int64(m.rules.Rate); {
+	case passed > full:
+		level = full
+	case now < at:
+		level, now = min(full, level), at
+	default:
+		level = min(full, level+passed)
+	}
 	if level < one {
 		w.violation("I36", "order %d of session %d is committed beyond the limit of %d messages a second and %d at once", e.Seq, e.Session, m.rules.Rate, m.rules.Burst)
 	}
-	m.level[e.Session], m.at[e.Session] = level-one, m.now
+	m.level[e.Session], m.at[e.Session] = level-one, now
 }
 
 // checkKillDone: I37, a kill is acknowledged when its entry is committed.
