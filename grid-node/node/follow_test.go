@@ -406,7 +406,12 @@ func TestAnExternalSinkHoldsTheLog(t *testing.T) {
 	if _, err := followOnce(t, c, client.FollowOptions{Replica: g.addrs[1]}); !errors.As(err, &gone) || !errors.Is(err, client.ErrSnapshotRequired) || gone.After.Seq+1 < first || gone.After.Hash == 0 {
 		t.Fatalf("first is %d: %v", first, err)
 	}
-	if b, err := followOnce(t, c, client.FollowOptions{Replica: g.addrs[1], After: gone.After}); err != nil || b.From != gone.After.Seq+1 {
+	b, err := followOnce(t, c, client.FollowOptions{Replica: g.addrs[1], After: gone.After})
+	for before := uint64(0); errors.As(err, &gone) && gone.After.Seq > before; { // more was freed meanwhile, at most what the sink holds
+		before = gone.After.Seq
+		b, err = followOnce(t, c, client.FollowOptions{Replica: g.addrs[1], After: gone.After})
+	}
+	if err != nil || b.From != gone.After.Seq+1 {
 		t.Errorf("from %d behind %d, %v", b.From, gone.After.Seq, err)
 	}
 	// Other histories and names are refused, and positions stay as they are.
