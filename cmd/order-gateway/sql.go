@@ -15,6 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 	"github.com/ordergrid/ordergrid/internal/command"
+	"github.com/ordergrid/ordergrid/internal/reread"
 )
 
 // sqlProtocol is SQL: flags of the listener for PostgreSQL's protocol.
@@ -29,7 +30,7 @@ type sqlProtocol struct {
 	conns   int
 	perUser int
 	timeout time.Duration
-	known   *usersFile // nil: there are none
+	known   *reread.File[sqlUsers] // nil: there are none
 }
 
 func (f *sqlProtocol) add(fl *pflag.FlagSet) {
@@ -81,7 +82,7 @@ func (f *sqlProtocol) config() (cfg server.Config, err error) {
 		if f.known, err = openUsers(f.users); err != nil {
 			return cfg, command.BadUsage(fmt.Errorf("--postgresql-users: %w", err))
 		}
-		cfg.Users = f.known.users
+		cfg.Users = f.known.Value
 	}
 	if tls {
 		f.files.ClientAuth = secure.NoClientCert // tokens and passwords need none; one that is presented must be valid
@@ -94,7 +95,7 @@ func (f *sqlProtocol) config() (cfg server.Config, err error) {
 	return cfg, nil
 }
 
-// rulesEvery is how often the file of rules is read.
+// rulesEvery is how often the files of rules and of users are read.
 const rulesEvery = 10 * time.Second
 
 // open listens.
@@ -103,7 +104,7 @@ func (f *sqlProtocol) open(ctx context.Context, g grid) (listener, error) {
 	cfg.Grid, cfg.Logger = g.Client, g.log
 	served := &sqlListener{grid: g.Client, users: f.known, log: g.log}
 	if f.known != nil {
-		go f.known.watch(ctx, rulesEvery, g.log)
+		go f.known.Watch(ctx, rulesEvery, func() { g.log.Info("users were read again", "error", f.known.Err()) })
 	}
 	if f.rules != "" {
 		file := access.Open(f.rules)

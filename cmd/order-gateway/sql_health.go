@@ -14,14 +14,15 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/internal/reread"
 )
 
 // sqlListener is the listener for PostgreSQL's protocol, with what keeps it from answering.
 type sqlListener struct {
 	*server.Server
 	grid  server.Grid
-	rules *access.File // nil: no client is judged by them
-	users *usersFile   // nil: there are none
+	rules *access.File           // nil: no client is judged by them
+	users *reread.File[sqlUsers] // nil: there are none
 	log   *slog.Logger
 	lacks atomic.Pointer[string]
 }
@@ -98,8 +99,8 @@ func (l *sqlListener) Status() any {
 		FileError string   `json:"fileError,omitempty"`
 		NotReady  []string `json:"notReady,omitempty"`
 	}{Stats: l.Server.Stats(), NotReady: l.NotReady()}
-	if l.users != nil {
-		s.FileError = l.users.failure()
+	if l.users != nil && l.users.Err() != nil {
+		s.FileError = l.users.Err().Error()
 	}
 	if l.rules != nil && l.rules.Err() != nil && s.FileError == "" {
 		s.FileError = l.rules.Err().Error()

@@ -1,87 +1,29 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"os"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/sql/server"
+	"github.com/ordergrid/ordergrid/internal/reread"
 )
 
-// usersFile is a file of users with passwords, which is read again when it changes.
-type usersFile struct {
-	path  string
-	state atomic.Pointer[usersState]
+// mostUsersBytes bounds a file of users.
+const mostUsersBytes = 8 << 20
+
+type sqlUsers = map[string]server.Verifier
+
+// openUsers reads a file of users with passwords, which is read again when it changes.
+// Connections go on: a user that is gone is refused at the next login, and its permission is
+// that of the rules.
+func openUsers(path string) (*reread.File[sqlUsers], error) {
+	f := reread.Open("users file", path, mostUsersBytes, func(content []byte, _ sqlUsers) (sqlUsers, error) { return parseUsers(content) })
+	return f, f.Err()
 }
 
-type usersState struct {
-	raw   []byte
-	users map[string]server.Verifier
-	err   string // why the file as it is now is not in use; no verifier is in it
-}
-
-func openUsers(path string) (*usersFile, error) {
-	f := &usersFile{path: path}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	users, err := sqlUsers(path, raw)
-	if err != nil {
-		return nil, err
-	}
-	f.state.Store(&usersState{raw: raw, users: users})
-	return f, nil
-}
-
-func (f *usersFile) users() map[string]server.Verifier { return f.state.Load().users }
-
-// failure is why the file is not in use as it is now; empty: it is.
-func (f *usersFile) failure() string { return f.state.Load().err }
-
-// watch reads the file again until ctx ends. Connections go on: a user that is gone is refused at the next login, and its
-// permission is that of the rules.
-func (f *usersFile) watch(ctx context.Context, every time.Duration, log *slog.Logger) {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			if f.reload() {
-				log.Info("users were read again", "error", f.failure())
-			}
-		}
-	}
-}
-
-// reload reads the file and reports whether anything changed.
-func (f *usersFile) reload() bool {
-	old := f.state.Load()
-	next := &usersState{raw: old.raw, users: old.users}
-	raw, err := os.ReadFile(f.path)
-	if err == nil && !bytes.Equal(raw, old.raw) {
-		var users map[string]server.Verifier
-		if users, err = sqlUsers(f.path, raw); err == nil {
-			next.raw, next.users = raw, users
-		}
-	}
-	if err != nil {
-		next.err = err.Error()
-	}
-	f.state.Store(next)
-	return next.err != old.err || !bytes.Equal(next.raw, old.raw)
-}
-
-// sqlUsers reads verifiers; no error has one in it.
-func sqlUsers(path string, raw []byte) (map[string]server.Verifier, error) {
+// parseUsers reads verifiers; no error has one in it.
+func parseUsers(raw []byte) (sqlUsers, error) {
 	var doc struct {
 		Users []struct {
 			Name     string `json:"name"`
@@ -89,19 +31,19 @@ func sqlUsers(path string, raw []byte) (map[string]server.Verifier, error) {
 		} `json:"users"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, fmt.Errorf("%s: allowed: {\"users\": [{\"name\", \"verifier\"}]}: %w", path, err)
+		return nil, fmt.Errorf("allowed: {\"users\": [{\"name\", \"verifier\"}]}: %w", err)
 	}
-	users := map[string]server.Verifier{}
+	users := sqlUsers{}
 	for i, u := range doc.Users {
 		v, err := server.ParseVerifier(u.Verifier)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s: users[%d]: %w", path, i, err)
+			return nil, fmt.Errorf("users[%d]: %w", i, err)
 		case u.Name == "" || strings.HasPrefix(u.Name, "system:"):
-			return nil, fmt.Errorf("%s: users[%d].name is %q, allowed: a name that does not begin with system:", path, i, u.Name)
+			return nil, fmt.Errorf("users[%d].name is %q, allowed: a name that does not begin with system:", i, u.Name)
 		}
 		if _, twice := users[u.Name]; twice {
-			return nil, fmt.Errorf("%s: users[%d].name is %q, which is there twice, allowed: once", path, i, u.Name)
+			return nil, fmt.Errorf("users[%d].name is %q, which is there twice, allowed: once", i, u.Name)
 		}
 		users[u.Name] = v
 	}

@@ -25,7 +25,13 @@ func TestUsersAreReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has := func(name string) bool { _, is := f.users()[name]; return is }
+	failure := func() string {
+		if err := f.Err(); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	has := func(name string) bool { _, is := f.Value()[name]; return is }
 	for _, c := range []struct {
 		text, known, failure string
 		changed              bool
@@ -37,17 +43,17 @@ func TestUsersAreReadAgain(t *testing.T) {
 		{user("kim"), "kim", "", true},
 	} {
 		write(c.text)
-		if changed := f.reload(); changed != c.changed || !has(c.known) || len(f.users()) != 1 || !strings.Contains(f.failure(), c.failure) || c.failure == "" && f.failure() != "" {
-			t.Errorf("%s: changed %t, users %d, failure %q", c.text, changed, len(f.users()), f.failure())
+		if changed := f.Reload(); changed != c.changed || !has(c.known) || len(f.Value()) != 1 || !strings.Contains(failure(), c.failure) || c.failure == "" && failure() != "" {
+			t.Errorf("%s: changed %t, users %d, failure %q", c.text, changed, len(f.Value()), failure())
 		}
-		if strings.Contains(f.failure(), "s3cret") {
+		if strings.Contains(failure(), "s3cret") {
 			t.Error("the failure has a verifier in it")
 		}
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if !f.reload() || !has("kim") || f.failure() == "" {
-		t.Errorf("a file that is gone: %q", f.failure())
+	if !f.Reload() || !has("kim") || failure() == "" {
+		t.Errorf("a file that is gone: %q", failure())
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
+
+	"github.com/ordergrid/ordergrid/internal/reread"
 )
 
 // Key is the secret of a grid: 256 random bits.
@@ -79,89 +78,42 @@ func Parse(text string) ([]Key, error) {
 // Keys are the keys of a file. The first is the one this process proves; a proof by any of
 // them is accepted. Safe for concurrent use.
 type Keys struct {
-	path  string
-	state atomic.Pointer[state]
-}
-
-// state is an immutable snapshot.
-type state struct {
-	keys []Key
-	err  error // why the present content is not in use
+	file     *reread.File[[]Key] // nil: they are constant
+	constant []Key
 }
 
 // Of returns constant keys.
-func Of(keys ...Key) *Keys {
-	k := &Keys{}
-	k.state.Store(&state{keys: keys})
-	return k
-}
+func Of(keys ...Key) *Keys { return &Keys{constant: keys} }
 
 // Load reads a file. Watch reads it again.
 func Load(path string) (*Keys, error) {
-	k := &Keys{path: path}
-	keys, err := read(path)
-	k.state.Store(&state{keys: keys})
-	return k, err
+	k := &Keys{file: reread.Open("peer key file", path, maxFile, func(content []byte, _ []Key) ([]Key, error) { return Parse(string(content)) })}
+	return k, k.file.Err()
 }
 
 // Own returns the key to prove.
-func (k *Keys) Own() Key { return k.state.Load().keys[0] }
+func (k *Keys) Own() Key { return k.Accepted()[0] }
 
 // Accepted returns the keys accepted in proofs; they may not be modified.
-func (k *Keys) Accepted() []Key { return k.state.Load().keys }
+func (k *Keys) Accepted() []Key {
+	if k.file == nil {
+		return k.constant
+	}
+	return k.file.Value()
+}
 
 // Err returns why the present content is not in use; nil if it is.
-func (k *Keys) Err() error { return k.state.Load().err }
+func (k *Keys) Err() error {
+	if k.file == nil {
+		return nil
+	}
+	return k.file.Err()
+}
 
 // Watch rereads the file every second until ctx ends. A file that cannot be read changes
 // nothing. changed is called on new keys, and when an error appears or disappears.
 func (k *Keys) Watch(ctx context.Context, changed func()) {
-	if k.path == "" {
-		return
+	if k.file != nil {
+		k.file.Watch(ctx, recheck, changed)
 	}
-	t := time.NewTicker(recheck)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			if k.reload() {
-				changed()
-			}
-		}
-	}
-}
-
-// reload reads the file and reports whether anything changed.
-func (k *Keys) reload() bool {
-	old := k.state.Load()
-	keys, err := read(k.path)
-	next := &state{keys: keys, err: err}
-	if err != nil {
-		next.keys = old.keys
-	}
-	k.state.Store(next)
-	return !slices.Equal(next.keys, old.keys) || (err == nil) != (old.err == nil)
-}
-
-func read(path string) ([]Key, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("peer key file: %w", err)
-	}
-	defer func() { _ = in.Close() }()
-	b, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	if err == nil && len(b) > maxFile {
-		err = errors.New("it is longer than 4 KiB, allowed: " + allowed)
-	}
-	var keys []Key
-	if err == nil {
-		keys, err = Parse(string(b))
-	}
-	clear(b)
-	if err != nil {
-		return nil, fmt.Errorf("peer key file %s: %w", path, err)
-	}
-	return keys, nil
 }

@@ -61,25 +61,25 @@ func TestReload(t *testing.T) {
 	if err != nil || k.Own() != before {
 		t.Fatal(err)
 	}
-	if k.reload() {
+	if k.file.Reload() {
 		t.Error("the same file is a change")
 	}
 	if err := os.WriteFile(path, []byte(now.Text()+before.Text()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !k.reload() || k.Own() != now || len(k.Accepted()) != 2 {
+	if !k.file.Reload() || k.Own() != now || len(k.Accepted()) != 2 {
 		t.Error("the second key is not there")
 	}
 	if err := os.WriteFile(path, []byte(now.Text()[:20]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !k.reload() || k.Err() == nil || k.Own() != now {
+	if !k.file.Reload() || k.Err() == nil || k.Own() != now {
 		t.Errorf("half a file: %v", k.Err())
 	}
 	if err := WriteFile(path, now); err != nil {
 		t.Fatal(err)
 	}
-	if !k.reload() || k.Err() != nil || len(k.Accepted()) != 1 {
+	if !k.file.Reload() || k.Err() != nil || len(k.Accepted()) != 1 {
 		t.Errorf("the file is whole again: %v", k.Err())
 	}
 }
