@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -14,13 +12,12 @@ import (
 // (FixOpen and others of docs/protocol.md), which a gateway makes and reads itself. It takes
 // the permission Gateway. One goroutine may use Write while another one uses Next.
 type FixConn struct {
-	c        *Client
-	k        *conn
-	writing  sync.Mutex // Write, and the pings of Next
-	heardAt  int64      // of Next; nanotime
-	pingedAt int64
-	used     int // of k.in: what Next returned
+	d    *duplex
+	used int // of d.in: what Next returned
 }
+
+// fixSilence is how long a primary may send nothing before it is asked whether it is there.
+const fixSilence = 500 * time.Millisecond
 
 // OpenFix connects to the primary of a partition, once; lost is the address of a node that
 // most likely is not the primary any more, or empty. After a failure the routing table is
@@ -42,7 +39,7 @@ func (c *Client) OpenFix(ctx context.Context, p wire.PartitionID, lost string) (
 		var k *conn
 		if k, _, err = c.dialNode(dial, IONet, addr, nil); err == nil {
 			k.grow(readerBuffer)
-			return &FixConn{c: c, k: k, heardAt: nanotime()}, nil
+			return &FixConn{d: newDuplex(k, max(c.cfg.SuspectAfter, fixSilence), "the connection is made again")}, nil
 		}
 	}
 	if ctx.Err() == nil {
@@ -54,22 +51,20 @@ func (c *Client) OpenFix(ctx context.Context, p wire.PartitionID, lost string) (
 }
 
 // Address of the node.
-func (f *FixConn) Address() string { return f.k.addr }
+func (f *FixConn) Address() string { return f.d.addr }
 
 // Close ends the connection.
-func (f *FixConn) Close() error { return f.k.st.Close() }
+func (f *FixConn) Close() error { return f.d.st.Close() }
 
 // Write sends frames.
 func (f *FixConn) Write(ctx context.Context, frames []byte) error {
-	f.writing.Lock()
-	defer f.writing.Unlock()
-	return f.k.send(ctx, frames, nanotime()+int64(linkPatience)) // Next notices a node that takes nothing in
+	return f.d.write(ctx, frames)
 }
 
 // Next waits for frames and returns all that are there, one behind the other, valid until its
 // next call. A node that is silent is asked whether it is there.
 func (f *FixConn) Next(ctx context.Context) ([]byte, error) {
-	k := f.k
+	k := f.d
 	k.r += f.used
 	f.used = 0
 	for {
@@ -81,20 +76,8 @@ func (f *FixConn) Next(ctx context.Context) ([]byte, error) {
 			f.used = n
 			return k.in[k.r:][:n], nil
 		}
-		now := nanotime()
-		got, err := k.st.Read(k.space(), now+int64(tick))
-		k.w += got
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case got > 0:
-			f.heardAt, f.pingedAt = nanotime(), 0
-		case errors.Is(err, errTick):
-			if err := f.silent(ctx); err != nil {
-				return nil, err
-			}
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, err)
+		if err := k.read(ctx); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -108,21 +91,4 @@ func wholeFrames(b []byte) (n int, err error) {
 		}
 		n = len(b) - len(rest)
 	}
-}
-
-// silent is for a node from which nothing comes.
-func (f *FixConn) silent(ctx context.Context) error {
-	now, patience := nanotime(), int64(max(f.c.cfg.SuspectAfter, 500*time.Millisecond))
-	switch {
-	case f.pingedAt != 0 && now-f.pingedAt > patience:
-		return &silentError{f.k.addr, time.Duration(now - f.heardAt), "the connection is made again"}
-	case f.pingedAt == 0 && now-f.heardAt > patience:
-		f.pingedAt = now
-		if !f.writing.TryLock() { // Write has it, and has to be answered, too
-			return nil
-		}
-		defer f.writing.Unlock()
-		return f.k.send(ctx, wire.AppendRequest(nil, wire.TypePing, &wire.Request{ReqID: linkReqID}), now+patience)
-	}
-	return nil
 }

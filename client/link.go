@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -31,13 +30,10 @@ type LinkState struct {
 // Link is a connection over which a standby partition gets the entries of its source. One
 // goroutine may use Send while another one uses Next.
 type Link struct {
-	c        *Client
-	o        LinkOptions
-	conn     *conn
-	opened   LinkState
-	sending  sync.Mutex // Send, and the pings of Next
-	heardAt  int64      // of Next; nanotime
-	pingedAt int64
+	c      *Client
+	o      LinkOptions
+	conn   *duplex
+	opened LinkState
 }
 
 const linkReqID = 1
@@ -79,7 +75,7 @@ func (c *Client) tryLink(ctx context.Context, o LinkOptions) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{c: c, o: o, conn: k, heardAt: nanotime()}
+	l := &Link{c: c, o: o, conn: newDuplex(k, max(c.cfg.SuspectAfter, linkSilence), "the link is opened again")}
 	frame, err := k.exchange(dial, nil, c.deadline(dial, nanotime()))
 	if err == nil {
 		l.opened, err = l.state(frame)
@@ -132,14 +128,8 @@ func (l *Link) Send(ctx context.Context, entries []byte) error {
 }
 
 func (l *Link) write(ctx context.Context, frame []byte) error {
-	l.sending.Lock()
-	defer l.sending.Unlock()
-	return l.conn.send(ctx, frame, nanotime()+int64(linkPatience))
+	return l.conn.write(ctx, frame)
 }
-
-// linkPatience is for a standby that takes nothing in while it answers: Next notices one that
-// does not answer.
-const linkPatience = time.Hour
 
 // linkSilence is how long a standby may say nothing before it is asked whether it is there.
 const linkSilence = 2 * time.Second
@@ -159,39 +149,10 @@ func (l *Link) Next(ctx context.Context) (LinkState, error) {
 			}
 			return l.state(frame)
 		}
-		now := nanotime()
-		n, err := k.st.Read(k.space(), now+int64(tick))
-		k.w += n
-		switch {
-		case ctx.Err() != nil:
-			return LinkState{}, ctx.Err()
-		case n > 0:
-			l.heardAt, l.pingedAt = nanotime(), 0
-		case errors.Is(err, errTick):
-			if err := l.silent(ctx); err != nil {
-				return LinkState{}, err
-			}
-		case err != nil:
-			return LinkState{}, fmt.Errorf("%s: %w: %w", k.addr, errLost, err)
+		if err := k.read(ctx); err != nil {
+			return LinkState{}, err
 		}
 	}
-}
-
-// silent is for a standby from which nothing comes.
-func (l *Link) silent(ctx context.Context) error {
-	now, patience := nanotime(), int64(max(l.c.cfg.SuspectAfter, linkSilence))
-	switch {
-	case l.pingedAt != 0 && now-l.pingedAt > patience:
-		return &silentError{l.conn.addr, time.Duration(now - l.heardAt), "the link is opened again"}
-	case l.pingedAt == 0 && now-l.heardAt > patience:
-		l.pingedAt = now
-		if !l.sending.TryLock() { // Send has it, and has to be answered, too
-			return nil
-		}
-		defer l.sending.Unlock()
-		return l.conn.send(ctx, wire.AppendRequest(nil, wire.TypePing, &wire.Request{ReqID: linkReqID}), now+patience)
-	}
-	return nil
 }
 
 // state decodes an answer.

@@ -2,8 +2,6 @@ package archive_test
 
 import (
 	"bytes"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,10 +24,10 @@ func TestGridRestored(t *testing.T) {
 	writer := startWriter(t, first, dir)
 	c := downstream.Dial(t, first)
 	load := downstream.StartLoad(t, c, 4)
-	session := openSession(t, c.Table()[0].Primary.Address, 1)
+	session := testgrid.OpenSession(t, c.Table()[0].Primary.Address, 1)
 	var acks []wire.Ack
 	for n := range uint64(5) {
-		acks = append(acks, session.submit(t, n+1))
+		acks = append(acks, session.Submit(n+1))
 	}
 	downstream.WaitFor(t, "3000 orders", func() bool { return load.Count() > 3000 })
 	orders := load.Stop()
@@ -96,14 +94,14 @@ func hasOrders(t *testing.T, c *client.Client, orders map[wire.OrderID]string) {
 // answersAgain: the session has the answers that it was given, and goes on behind the recovery point.
 func answersAgain(t *testing.T, primary string, acks []wire.Ack, point uint64) {
 	t.Helper()
-	s := openSession(t, primary, 2)
+	s := testgrid.OpenSession(t, primary, 2)
 	for i, was := range acks {
-		got := s.submit(t, uint64(i)+1)
+		got := s.Submit(uint64(i) + 1)
 		if got.Seq != was.Seq || got.Epoch != was.Epoch || got.Hash != was.Hash || got.Flags&wire.AckDup == 0 || got.Lineage != was.Lineage+1 {
 			t.Errorf("order %d of the session was answered %+v, and is again %+v", i+1, was, got)
 		}
 	}
-	if got := s.submit(t, uint64(len(acks))+1); got.Flags&wire.AckDup != 0 || got.Seq <= point {
+	if got := s.Submit(uint64(len(acks)) + 1); got.Flags&wire.AckDup != 0 || got.Seq <= point {
 		t.Errorf("a new order of the session is answered %+v; the recovery point is %d or more", got, point)
 	}
 }
@@ -152,71 +150,4 @@ func openArchive(t *testing.T, dir string) *archive.Reader {
 		return err == nil
 	})
 	return r
-}
-
-// rawSession is a session whose id and numbers are the test's: a program that keeps them over a loss of the grid.
-type rawSession struct {
-	conn net.Conn
-	in   []byte
-	open wire.SessionOpened
-}
-
-func openSession(t *testing.T, address string, attempt uint64) *rawSession {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	s := &rawSession{conn: conn}
-	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient, BootID: 77, Grid: []byte("dev"), Member: []byte("test")})
-	s.send(t, wire.AppendOpenSession(hello, 0, &wire.OpenSession{ReqID: 1, IDHi: 4711, IDLo: 17, Attempt: attempt}))
-	if err := wire.DecodeSessionOpened(s.await(t, wire.TypeSessionOpened), &s.open); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func (s *rawSession) send(t *testing.T, frames []byte) {
-	t.Helper()
-	if _, err := s.conn.Write(frames); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// submit submits the order of a number, the same one each time.
-func (s *rawSession) submit(t *testing.T, clientSeq uint64) (m wire.Ack) {
-	t.Helper()
-	s.send(t, wire.AppendSubmit(nil, 0, &wire.Submit{Slot: s.open.Slot, Generation: s.open.Generation, ClientSeq: clientSeq,
-		Payload: testgrid.Order(fmt.Sprintf("SESSION-%d", clientSeq), 305)}))
-	if err := wire.DecodeAck(s.await(t, wire.TypeAck), &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func (s *rawSession) await(t *testing.T, want wire.Type) []byte {
-	t.Helper()
-	for {
-		frame, rest, err := wire.Split(s.in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if frame == nil {
-			b := make([]byte, 4096)
-			n, err := s.conn.Read(b)
-			if err != nil {
-				t.Fatalf("waiting for %s: %v", want, err)
-			}
-			s.in = append(s.in, b[:n]...)
-			continue
-		}
-		s.in = rest
-		switch got := wire.FrameType(frame); got {
-		case want:
-			return frame
-		case wire.TypeReject, wire.TypeNotPrimary, wire.TypeGoaway:
-			t.Fatalf("waiting for %s: got %s: %q", want, got, frame)
-		}
-	}
 }

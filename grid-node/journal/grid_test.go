@@ -3,7 +3,6 @@ package journal_test
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -84,90 +83,15 @@ func askSession(t *testing.T, g *testgrid.Grid, attempt uint64) (acks []wire.Ack
 	downstream.WaitFor(t, "a session at the primary", func() bool {
 		for _, endpoint := range g.Endpoints {
 			attempt++
-			s := openSession(t, endpoint, attempt)
-			for acks = nil; !s.moved && len(acks) < 5; {
-				acks = append(acks, s.submit(t, uint64(len(acks))+1))
+			s := testgrid.OpenSession(t, endpoint, attempt)
+			for acks = nil; !s.Moved && len(acks) < 5; {
+				acks = append(acks, s.Submit(uint64(len(acks))+1))
 			}
-			if !s.moved {
+			if !s.Moved {
 				return true
 			}
 		}
 		return false
 	})
 	return acks
-}
-
-// rawSession is a session whose id and numbers are the test's.
-type rawSession struct {
-	conn  net.Conn
-	in    []byte
-	open  wire.SessionOpened
-	moved bool // it was told that another node is the primary
-}
-
-func openSession(t *testing.T, address string, attempt uint64) *rawSession {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	s := &rawSession{conn: conn}
-	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient, BootID: 77, Grid: []byte("dev"), Member: []byte("test")})
-	s.send(t, wire.AppendOpenSession(hello, 0, &wire.OpenSession{ReqID: 1, IDHi: 4711, IDLo: 17, Attempt: attempt}))
-	if f := s.await(t, wire.TypeSessionOpened); s.moved {
-		return s
-	} else if err := wire.DecodeSessionOpened(f, &s.open); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func (s *rawSession) send(t *testing.T, frames []byte) {
-	t.Helper()
-	if _, err := s.conn.Write(frames); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// submit submits the order of a number, the same one each time.
-func (s *rawSession) submit(t *testing.T, clientSeq uint64) (m wire.Ack) {
-	t.Helper()
-	s.send(t, wire.AppendSubmit(nil, 0, &wire.Submit{Slot: s.open.Slot, Generation: s.open.Generation, ClientSeq: clientSeq,
-		Payload: testgrid.Order(fmt.Sprintf("SESSION-%d", clientSeq), 305)}))
-	if f := s.await(t, wire.TypeAck); s.moved {
-		return m
-	} else if err := wire.DecodeAck(f, &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func (s *rawSession) await(t *testing.T, want wire.Type) []byte {
-	t.Helper()
-	for {
-		frame, rest, err := wire.Split(s.in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if frame == nil {
-			b := make([]byte, 4096)
-			n, err := s.conn.Read(b)
-			if err != nil {
-				t.Fatalf("waiting for %s: %v", want, err)
-			}
-			s.in = append(s.in, b[:n]...)
-			continue
-		}
-		s.in = rest
-		switch got := wire.FrameType(frame); got {
-		case want:
-			return frame
-		case wire.TypeNotPrimary:
-			s.moved = true
-			return nil
-		case wire.TypeReject, wire.TypeGoaway:
-			t.Fatalf("waiting for %s: got %s: %q", want, got, frame)
-		}
-	}
 }
