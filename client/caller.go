@@ -186,31 +186,30 @@ func (k *caller) refusal(frame []byte) error {
 // onFrame finds the request that a frame answers: every answer has the request
 // id first.
 func (k *caller) onFrame(c *conn, frame []byte) error {
-	switch t := wire.FrameType(frame); t {
-	case wire.TypeTable, wire.TypeGetReply, wire.TypeLogChunk, wire.TypePong, wire.TypeNotPrimary, wire.TypeReject, wire.TypeSinkFiles, wire.TypeSinkChunk, wire.TypeAdvanced, wire.TypeQueryRows, wire.TypeQueryEnd,
-		wire.TypeExecutionsRead, wire.TypeRecordsRead, wire.TypeRegionGot, wire.TypeRegionPage, wire.TypeRegionListed, wire.TypeKillDone, wire.TypeLimitsAre, wire.TypeBookLevels, wire.TypeMarketDone:
-		if len(frame) < wire.HeaderSize+8 {
-			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("a %s frame of %d bytes", t, len(frame))}
-		}
-		id := binary.LittleEndian.Uint64(frame[wire.HeaderSize:])
-		if id == 0 || id > k.next {
-			return &ProtocolError{Address: c.addr, What: fmt.Sprintf("%s has reqID %d, allowed: 1..%d", t, id, k.next)}
-		}
-		if q := k.calls[id]; q != nil && !q.done {
-			if t == wire.TypeQueryRows {
-				q.parts = append(q.parts, append([]byte(nil), frame...))
-				return nil
-			}
-			q.frame, q.done = append([]byte(nil), frame...), true
-			q.w.signal()
-		}
-		return nil // no request waits for it any more
-	case wire.TypeGoaway:
+	t := wire.FrameType(frame)
+	switch {
+	case t == wire.TypeGoaway:
 		_, err := c.checkGoaway(frame)
 		return err
-	default:
+	case !wire.Row(t).Answers():
 		return &ProtocolError{Address: c.addr, What: fmt.Sprintf("frame type %s was not asked for", t)}
+	case len(frame) < wire.HeaderSize+8:
+		return &ProtocolError{Address: c.addr, What: fmt.Sprintf("a %s frame of %d bytes", t, len(frame))}
 	}
+	id := binary.LittleEndian.Uint64(frame[wire.HeaderSize:])
+	if id == 0 || id > k.next {
+		return &ProtocolError{Address: c.addr, What: fmt.Sprintf("%s has reqID %d, allowed: 1..%d", t, id, k.next)}
+	}
+	q := k.calls[id]
+	switch {
+	case q == nil || q.done: // no request waits for it any more
+	case t == wire.TypeQueryRows:
+		q.parts = append(q.parts, append([]byte(nil), frame...))
+	default:
+		q.frame, q.done = append([]byte(nil), frame...), true
+		q.w.signal()
+	}
+	return nil
 }
 
 func (k *caller) onBroken(_ *conn, cause error) {

@@ -26,13 +26,16 @@ const HeirRefused = "the journal is not of the last in-sync set"
 // reason, may begin with the log of its journal: a primary compares it. The reason is the
 // text of ActionRestart.
 func KeepsLog(reason string) bool {
-	for _, r := range []string{HeirRefused, removedReason, releasedReason} {
-		if strings.Contains(reason, ": "+r) {
-			return true
-		}
-	}
-	return false
+	return restartedFor(reason, HeirRefused) || Removed(reason) || restartedFor(reason, releasedReason)
 }
+
+// Removed reports whether a replica restarted because a configuration dropped it. The
+// reason is the text of ActionRestart.
+func Removed(reason string) bool { return restartedFor(reason, removedReason) }
+
+// restartedFor reports whether the text of an ActionRestart, which names the partition
+// first, gives that reason.
+func restartedFor(text, reason string) bool { return strings.Contains(text, ": "+reason) }
 
 const (
 	removedReason  = "removed from inSync"

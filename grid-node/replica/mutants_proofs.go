@@ -16,7 +16,6 @@ var proofs = [mutants]string{
 	mutOlderLineageShown:     "^TestScripts$/^accept_loss_other_learner$",
 	mutClimbTakesLearners:    "^TestScripts$/^reassert_learner$",
 	mutHandOverUnproved:      "^TestScripts$/^handover_cut_off$",
-	mutClimbShrinks:          "^TestScripts$/^reassert_unheard$",
 	mutFollowUnchecked:       "^TestScripts$/^follow$",
 	mutFollowLearner:         "^TestScripts$/^follow$",
 	mutAdvanceUnchecked:      "^TestScripts$/^advance$",

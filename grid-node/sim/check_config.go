@@ -207,7 +207,7 @@ func (w *world) checkDiscard(p *process, why string) {
 	if w.isMember(p) && w.api.rec.Epoch >= p.status.Config.Epoch && !w.forgedOut(p, why) {
 		w.violation("I10", "%s is in sync (%s) and discards its log: %s", p.name, w.configText(&w.api.rec), why)
 	}
-	if a := &w.api; a.climbing() && a.lost.Has(p.self.Boot) && strings.HasPrefix(why, "removed from inSync") {
+	if a := &w.api; a.climbing() && a.lost.Has(p.self.Boot) && replica.Removed(why) {
 		w.violation("I10", "%s was in sync before the record was rolled back (%s), and discards its log while that is restored (%s): %s", p.name, w.configText(&a.lost), w.configText(&a.rec), why)
 	}
 }

@@ -90,9 +90,10 @@ func (w *world) makeRewind() {
 }
 
 // climbing reports whether the primary named by an administrator is restoring its
-// configuration.
+// configuration. The last step of that is the epoch behind the lost one: all who knew that
+// follow there.
 func (a *apiServer) climbing() bool {
-	return a.regressed && a.rec.ReassertChangeID == a.lost.ChangeID && a.rec.Epoch <= a.lost.Epoch && a.rec.Primary.Boot == a.lost.Primary.Boot
+	return a.regressed && a.rec.ReassertChangeID == a.lost.ChangeID && a.rec.Epoch <= a.lost.Epoch+1 && a.rec.Primary.Boot == a.lost.Primary.Boot
 }
 
 // allKnow reports whether every live process has seen this epoch. One that knows its own

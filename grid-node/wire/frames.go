@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,12 @@ type Frame struct {
 	Needs     uint16   // the permission that a client needs, a May* bit; 0 for none
 	Example   any      // a message, a pointer to its struct
 	codec
+	answers bool
 }
+
+// Answers reports whether a node sends the frame to a client as the answer to the request
+// that its first field names: ReqID, or RequestID of the answers that any request may get.
+func (f *Frame) Answers() bool { return f.answers }
 
 // Speakers is a set of senders.
 type Speakers uint8
@@ -61,9 +67,18 @@ func init() {
 		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames, recordFrames, regionFrames,
 		limitFrames, marketFrames)
 	slices.SortFunc(Frames, func(a, b Frame) int { return int(a.Type) - int(b.Type) })
-	for _, f := range Frames {
-		byType[f.Type] = f
+	for i := range Frames {
+		f := &Frames[i]
+		f.answers = f.From&FromNode != 0 && namesRequest(f.Example)
+		byType[f.Type] = *f
 	}
+}
+
+// namesRequest reports whether a message begins with the id of a request. The first field
+// of a message is the first one of its frame: a test holds that against the codecs.
+func namesRequest(message any) bool {
+	first := reflect.TypeOf(message).Elem().Field(0).Name
+	return first == "ReqID" || first == "RequestID"
 }
 
 // Row returns the row of a type; for unknown types one without a name and speakers.

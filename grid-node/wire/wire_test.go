@@ -30,6 +30,35 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestAnswersNameTheirRequest: what Answers tells of a frame by the name of a field is true
+// of its bytes, and no frame to a client has the id of a request elsewhere.
+func TestAnswersNameTheirRequest(t *testing.T) {
+	answers := 0
+	for _, c := range Frames {
+		m := reflect.ValueOf(c.Example).Elem()
+		id := m.FieldByName("ReqID")
+		if !id.IsValid() {
+			id = m.FieldByName("RequestID")
+		}
+		if want := id.IsValid() && c.From&FromNode != 0; c.Answers() != want || Row(c.Type).Answers() != want {
+			t.Errorf("%s is an answer to a request: %v, want %v", c.Type, c.Answers(), want)
+		}
+		if !c.Answers() {
+			continue
+		}
+		answers++
+		if got := le.Uint64(c.Encode(c.Example)[HeaderSize:]); got != id.Uint() || got == 0 {
+			t.Errorf("%s begins with %d, and the request is %d", c.Type, got, id.Uint())
+		}
+	}
+	if answers < 20 {
+		t.Errorf("%d of %d frames are answers", answers, len(Frames))
+	}
+	if Row(0xff).Answers() {
+		t.Error("an unknown frame is an answer")
+	}
+}
+
 // TestEveryCut cuts every frame at every byte, with and without an adjusted length: an
 // error each time, never a panic, and never success for a frame whose tail is counted.
 func TestEveryCut(t *testing.T) {
