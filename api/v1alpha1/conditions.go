@@ -28,7 +28,8 @@ const (
 	// ConditionSinksReady is True while the pods that the operator runs for sinks of type Kafka and PostgreSQL are ready; absent
 	// without such sinks.
 	ConditionSinksReady = "SinksReady"
-	// ConditionFunctionsLoaded is True while every pod runs with the functions of spec.callbacks; absent without them.
+	// ConditionFunctionsLoaded is True while every pod runs with the functions of spec.callbacks, and every log has those of
+	// kind Post in force; absent without them.
 	ConditionFunctionsLoaded = "FunctionsLoaded"
 	// ConditionViewsComplete is True while questions about every order are answered by the copies that spec.views names; absent
 	// without it.
@@ -70,6 +71,14 @@ const (
 	ConditionSessionsRefused = "SessionsRefused"
 	// ConditionClientsLoaded is True while every pod knows the clients of streams and SQL as the files have them.
 	ConditionClientsLoaded = "ClientsLoaded"
+)
+
+// Conditions of a GridFunction. docs/spec/gridfunction.md has the remedy for each.
+const (
+	// ConditionValid is True while the module that spec names was read, has its digest, and can be loaded by a grid node.
+	ConditionValid = "Valid"
+	// ConditionInUse is True while an OrderGrid names the function, or its pods are given it.
+	ConditionInUse = "InUse"
 )
 
 // Conditions of an OrderProbe; a FailoverDrill has them too.

@@ -156,6 +156,13 @@ func RecorderName(drill string) string { return drill + "-recorder" }
 // InstrumentsConfigMap names the ConfigMap with the instruments that the nodes of a grid trade.
 func InstrumentsConfigMap(grid string) string { return grid + ".instruments" }
 
+// FunctionsConfigMap names the ConfigMap with the functions that the pods of a grid are given. No grid has a dot in its name.
+func FunctionsConfigMap(grid string) string { return grid + ".functions" }
+
+// FunctionConfigMap names the ConfigMap with a copy of the module and the configuration of a function of a grid. files is a
+// digest of both.
+func FunctionConfigMap(grid, files string) string { return grid + ".function." + files }
+
 // CertificateName names the ConfigMap with the certificate of a FailoverDrill.
 func CertificateName(drill string) string { return drill + "-certificate" }
 

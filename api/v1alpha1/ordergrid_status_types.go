@@ -93,6 +93,15 @@ type OrderGridStatus struct {
 	// +kubebuilder:validation:items:MaxLength=32
 	RemovedSinks []string `json:"removedSinks,omitempty"`
 
+	// functions that the pods are given: those of kind Pre first, each kind in the order in which they are called. They are what
+	// GridFunctions were when they were Valid last; condition FunctionsLoaded has what differs.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Functions []GridFunctionUse `json:"functions,omitempty"`
+
 	// restore is how far the grid is restored, where spec.restoreFrom is or was set.
 	// +optional
 	Restore *RestoreStatus `json:"restore,omitempty"`
@@ -230,4 +239,30 @@ type PartitionSummary struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Problem string `json:"problem,omitempty"`
+
+	// functionsEntry is the entry of the partition's log with which the functions of kind Post changed last: every copy calls
+	// them from the next one on. Absent where the primary did not see that entry, and while another change is on the way.
+	// +optional
+	FunctionsEntry int64 `json:"functionsEntry,omitempty"`
+}
+
+// GridFunctionUse is a function that the pods of a grid are given.
+type GridFunctionUse struct {
+	// kind of the GridFunction.
+	// +required
+	Kind FunctionKind `json:"kind"`
+
+	// name of the GridFunction.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// sha256 of its module.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	SHA256 string `json:"sha256"`
+
+	// partitions whose log has a function of kind Post in force, as far as their primaries have answered.
+	// +optional
+	Partitions *int32 `json:"partitions,omitempty"`
 }

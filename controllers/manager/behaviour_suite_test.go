@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/ordergateway"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
 	"github.com/ordergrid/ordergrid/controllers/orderprobe"
+	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -61,13 +63,14 @@ func (b *bench) operator() (stop func()) {
 }
 
 // world is a grid that serves, a probe that has failed, a drill that was aborted, a link and a gateway that wait for
-// grids: all steady.
+// grids, and a function that is valid: all steady.
 type world struct {
 	grid  *api.OrderGrid
 	probe *api.OrderProbe
 	drill *api.FailoverDrill
 	link  *api.GridLink
 	door  *api.OrderGateway
+	code  *api.GridFunction
 }
 
 // steady has the running operators reconcile a world, and waits until they are quiet.
@@ -85,7 +88,11 @@ func (b *bench) steady() *world {
 			GridRef:      api.GridReference{Name: "not-there"},
 			Listeners:    []api.GatewayListener{{Name: "fix", Protocol: api.GatewayFIX, Port: 7440, Insecure: api.InsecureAccept}},
 			SessionsFrom: &api.GatewaySessions{Secret: &api.GatewayFile{Name: "sessions", Key: "fix.json"}}}},
+		code: &api.GridFunction{ObjectMeta: b.meta("audit"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost,
+			Module: api.FunctionFile{ConfigMap: api.ConfigMapFile{Name: "modules", Key: "audit.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
 	}
+	b.create(&corev1.ConfigMap{ObjectMeta: b.meta("modules"), BinaryData: map[string][]byte{"audit.wasm": examples.AuditTrail}})
+	b.create(w.code)
 	b.create(w.grid)
 	b.until(w.grid, "the grid has its objects", func() bool { return w.grid.Status.Shards == 2 })
 	envtest.Serve(b.t, b.client, w.grid)
@@ -105,6 +112,7 @@ func (b *bench) steady() *world {
 	b.patch(w.drill, `{"spec":{"state":"Abort"}}`)
 	b.until(w.drill, "the drill is over", func() bool { return is(w.drill.Status.Conditions, api.ConditionFailed) })
 	b.until(w.link, "the link has conditions", func() bool { return len(w.link.Status.Conditions) > 0 })
+	b.until(w.code, "the function is valid", func() bool { return is(w.code.Status.Conditions, api.ConditionValid) })
 	b.until(w.door, "the gateway has conditions", func() bool { return len(w.door.Status.Conditions) > 0 })
 	b.quiet()
 	return w
@@ -213,7 +221,7 @@ func (b *bench) versions() string {
 	b.t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{
-		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &api.OrderGatewayList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
+		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &api.OrderGatewayList{}, &api.GridFunctionList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
 		&corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
 		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 	} {

@@ -20,7 +20,7 @@ var noOps = []struct {
 	wake       func(b *bench, w *world, n int)
 	want       []string
 }{
-	// Annotations of a grid trigger no reconcile; its pods do. Those of links and gateways trigger none either.
+	// Annotations of a grid trigger no reconcile; its pods do. Those of links, gateways and functions trigger none either.
 	{"ordergrid", func(b *bench, w *world, n int) { b.touch(&corev1.Pod{ObjectMeta: b.meta("rtd-s1-0")}, n) }, nil},
 	{"orderprobe", func(b *bench, w *world, n int) { b.touch(w.probe, n) }, nil},
 	{"failoverdrill", func(b *bench, w *world, n int) { b.touch(w.drill, n) }, []string{"GET /apis/ordergrid.dev/v1alpha1/namespaces/NS/failoverdrills/move"}},

@@ -29,6 +29,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
+	"github.com/ordergrid/ordergrid/controllers/gridfunction"
 	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
 	"github.com/ordergrid/ordergrid/controllers/messages"
@@ -174,6 +175,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")),
 		Clock: clock.RealClock{}, Pods: ordergrid.NewNodeClient(), Defaults: o.Gateway,
 	}
+	functions := &gridfunction.Reconciler{
+		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},
+	}
 	page, err := newMetricsServer(context.Background(), cfg, o)
 	if err != nil {
 		return nil, err
@@ -193,6 +197,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		probes.SetupWithManager(mgr, o.Workers),
 		links.SetupWithManager(mgr, o.Workers),
 		gateways.SetupWithManager(mgr, o.Workers),
+		functions.SetupWithManager(mgr),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 	)
@@ -207,7 +212,7 @@ func cacheOptions(namespaces []string) cache.Options {
 			&appsv1.Deployment{}:            ours,
 			&appsv1.StatefulSet{}:           ours,
 			&batchv1.Job{}:                  ours,
-			&corev1.ConfigMap{}:             ours,
+			&corev1.ConfigMap{}:             {Label: ours.Label, Transform: ordergrid.StripConfigMap},
 			&corev1.Node{}:                  {Transform: ordergrid.StripNode},
 			&corev1.Pod{}:                   {Label: ours.Label, Transform: ordergrid.StripPod},
 			&corev1.Service{}:               ours,

@@ -6,10 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
 const (
@@ -20,113 +18,126 @@ const (
 	flagStamp       = "--function-stamp"
 	pageKiB         = 64
 
-	reasonLoaded    = "Loaded"
-	reasonNotLoaded = "NotLoaded"
+	// Keys of the ConfigMap with the copy of a function's files.
+	keyModule = "module.wasm"
+	keyConfig = "config"
 )
 
-// callbackArgs name the functions of spec.callbacks with their digests: a node refuses to start with others, so a pod
-// that runs with these arguments has loaded these functions.
-func callbackArgs(grid *api.OrderGrid) (args []string) {
-	c := grid.Spec.Callbacks
-	if c == nil {
-		return nil
+// given is what the pods of a grid are given of spec.callbacks. It is kept in a ConfigMap of the grid, so that a pod is
+// not started without a function because its GridFunction was changed to something invalid, or deleted.
+type given struct {
+	Functions []givenFunction `json:"functions"` // kind Pre first, each kind in the order of its calls
+	Stamp     int32           `json:"stamp,omitempty"`
+}
+
+// givenFunction is a GridFunction as it was when it was Valid.
+type givenFunction struct {
+	Kind         api.FunctionKind `json:"kind"`
+	Name         string           `json:"name"`
+	Files        string           `json:"files"` // names the ConfigMap with the copy of its files
+	SHA256       string           `json:"sha256"`
+	ConfigSHA256 string           `json:"configSHA256,omitempty"`
+	Fuel         int32            `json:"fuel"`
+	MemoryPages  int32            `json:"memoryPages"`
+	Tags         []int32          `json:"tags,omitempty"`
+	OnError      string           `json:"onError,omitempty"`
+}
+
+func (g *given) find(kind api.FunctionKind, name string) *givenFunction {
+	for i := range g.Functions {
+		if f := &g.Functions[i]; f.Kind == kind && f.Name == name {
+			return f
+		}
 	}
-	for i := range c.Pre {
-		f := &c.Pre[i]
-		text := fmt.Sprintf("%s=%s/%s.wasm:sha256=%s,fuel=%d,memory=%dKi,onError=%s", f.Name, functionsDir, f.Name, f.Module.SHA256, f.Fuel, f.MemoryPages*pageKiB, f.OnError)
+	return nil
+}
+
+// path of its module without the extension. A function of the other kind may have the same name, and none has a point
+// in it.
+func (f *givenFunction) path() string {
+	if f.Kind == api.FunctionPost {
+		return f.Name + ".post"
+	}
+	return f.Name
+}
+
+// args name the functions with their digests: a node refuses to start with others, so a pod that runs with these
+// arguments has loaded these functions.
+func (g *given) args() (args []string) {
+	for i := range g.Functions {
+		f := &g.Functions[i]
+		flag, text := flagFunction, fmt.Sprintf("%s=%s/%s.wasm:sha256=%s,fuel=%d,memory=%dKi", f.Name, functionsDir, f.path(), f.SHA256, f.Fuel, f.MemoryPages*pageKiB)
+		if f.Kind == api.FunctionPost {
+			flag = flagPost
+		} else {
+			text += ",onError=" + f.OnError
+		}
 		if len(f.Tags) > 0 {
 			text += ",tags=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.Tags), " ", "+"), "[]")
 		}
-		if f.Config != nil {
-			text += fmt.Sprintf(",config=%s/%s.conf,configSHA256=%s", functionsDir, f.Name, f.Config.SHA256)
+		if f.ConfigSHA256 != "" {
+			text += fmt.Sprintf(",config=%s/%s.conf,configSHA256=%s", functionsDir, f.path(), f.ConfigSHA256)
 		}
-		args = append(args, flagFunction, text)
+		args = append(args, flag, text)
 	}
-	for i := range c.Post {
-		f := &c.Post[i]
-		text := fmt.Sprintf("%s=%s/%s.wasm:sha256=%s,fuel=%d,memory=%dKi", f.Name, functionsDir, postFile(f), f.Module.SHA256, f.Fuel, f.MemoryPages*pageKiB)
-		if f.Config != nil {
-			text += fmt.Sprintf(",config=%s/%s.conf,configSHA256=%s", functionsDir, postFile(f), f.Config.SHA256)
-		}
-		args = append(args, flagPost, text)
-	}
-	if c.StampTag != 0 {
-		args = append(args, flagStamp, fmt.Sprint(c.StampTag))
+	if g.Stamp != 0 {
+		args = append(args, flagStamp, fmt.Sprint(g.Stamp))
 	}
 	return args
 }
 
-// postFile is how the files of a function are called: a function of pre may have the same name, and none has a point in
-// it.
-func postFile(f *api.PostCallback) string { return f.Name + ".post" }
-
-// functionVolume has the modules and configurations as NAME.wasm and NAME.conf, or NAME.post.wasm and NAME.post.conf.
-func functionVolume(c *api.CallbacksSpec) corev1.Volume {
+// volume has the modules and configurations as NAME.wasm and NAME.conf, or NAME.post.wasm and NAME.post.conf.
+func (g *given) volume(grid string) corev1.Volume {
 	var sources []corev1.VolumeProjection
-	add := func(f *api.PinnedFile, path string) {
+	for i := range g.Functions {
+		f := &g.Functions[i]
+		items := []corev1.KeyToPath{{Key: keyModule, Path: f.path() + ".wasm"}}
+		if f.ConfigSHA256 != "" {
+			items = append(items, corev1.KeyToPath{Key: keyConfig, Path: f.path() + ".conf"})
+		}
 		sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: f.ConfigMapName}, Items: []corev1.KeyToPath{{Key: f.Key, Path: path}},
+			LocalObjectReference: corev1.LocalObjectReference{Name: api.FunctionConfigMap(grid, f.Files)}, Items: items,
 		}})
-	}
-	for i := range c.Pre {
-		add(&c.Pre[i].Module, c.Pre[i].Name+".wasm")
-		if c.Pre[i].Config != nil {
-			add(c.Pre[i].Config, c.Pre[i].Name+".conf")
-		}
-	}
-	for i := range c.Post {
-		f := &c.Post[i]
-		add(&f.Module, postFile(f)+".wasm")
-		if f.Config != nil {
-			add(f.Config, postFile(f)+".conf")
-		}
 	}
 	return corev1.Volume{Name: functionsVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}}
 }
 
-// judgeFunctions: every pod runs with the functions of spec.callbacks.
-func judgeFunctions(o *observation) judgement {
-	want := callbackArgs(o.grid)
-	if want == nil {
-		return judgement{}
+// addTo gives the functions to the pod of a shard.
+func (g *given) addTo(grid string, template *corev1.PodTemplateSpec) {
+	if g == nil || len(g.Functions) == 0 {
+		return
 	}
-	var names, lacking []string
-	for i := range o.grid.Spec.Callbacks.Pre {
-		names = append(names, o.grid.Spec.Callbacks.Pre[i].Name)
-	}
-	for i := range o.grid.Spec.Callbacks.Post {
-		names = append(names, o.grid.Spec.Callbacks.Post[i].Name)
-	}
-	for i := range o.pods {
-		if p := &o.pods[i]; !runsWith(p, want) {
-			lacking = append(lacking, p.Name)
-		}
-	}
-	if n := len(lacking) + max(0, o.wantPods()-len(o.pods)); n > 0 {
-		return judgement{metav1.ConditionFalse, reasonNotLoaded, fmt.Sprintf("%d of %d pods do not run with the functions of spec.callbacks%s%s",
-			n, max(o.wantPods(), len(o.pods)), some(lacking), messages.First(o.pods, messages.PodTrouble))}
-	}
-	return judgement{metav1.ConditionTrue, reasonLoaded, all(len(o.pods), "pod runs", "pods run") + " with the functions " + strings.Join(names, ", ")}
+	c := &template.Spec.Containers[0]
+	c.Args = append(c.Args, g.args()...)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: functionsVolume, MountPath: functionsDir, ReadOnly: true})
+	template.Spec.Volumes = append(template.Spec.Volumes, g.volume(grid))
 }
 
-// runsWith reports whether the node of a pod has started, with these arguments among its own.
+// runsWith reports whether the node of a pod has started, with these arguments among its own and no others of functions.
 func runsWith(p *corev1.Pod, want []string) bool {
 	started := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name == containerName && c.Started != nil && *c.Started && c.State.Running != nil
 	})
-	at := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == containerName })
-	if !started || at < 0 {
-		return false
-	}
-	args := p.Spec.Containers[at].Args
-	from := slices.IndexFunc(args, isFunctionFlag)
-	if from < 0 || len(args) < from+len(want) || !slices.Equal(args[from:from+len(want)], want) {
-		return false
-	}
-	rest := args[from+len(want):]
-	return !slices.ContainsFunc(rest, isFunctionFlag)
+	return started && hasArgs(p, want)
 }
 
-func isFunctionFlag(arg string) bool {
-	return arg == flagFunction || arg == flagPost || arg == flagStamp
+// hasArgs reports whether these are the arguments of a pod that are about functions.
+func hasArgs(p *corev1.Pod, want []string) bool {
+	return slices.Equal(functionArgsOf(&p.Spec), want)
+}
+
+// functionArgsOf are the arguments of a grid node that are about functions: each flag with its value.
+func functionArgsOf(spec *corev1.PodSpec) (found []string) {
+	at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == containerName })
+	if at < 0 {
+		return nil
+	}
+	args := spec.Containers[at].Args
+	for i := 0; i+1 < len(args); i++ {
+		if arg := args[i]; arg == flagFunction || arg == flagPost || arg == flagStamp {
+			found = append(found, arg, args[i+1])
+			i++
+		}
+	}
+	return found
 }

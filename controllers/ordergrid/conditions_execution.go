@@ -35,8 +35,11 @@ func executionsOf(answers []*nodestatus.Memory) map[string]nodestatus.Execution 
 	return all
 }
 
-// unsettled reports whether a node has something to say of its executions that will change.
+// unsettled reports whether a node has something to tell of its executions or functions that will change.
 func (a *room) unsettled() bool {
+	if len(a.posts.Waiting) > 0 {
+		return true
+	}
 	for _, x := range a.executions {
 		if x.Error != "" || x.Missing > 0 || len(x.Diverged) > 0 {
 			return true

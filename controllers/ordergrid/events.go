@@ -63,6 +63,10 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
 		case needsOutside(c.Type) && was[c.Type] == metav1.ConditionFalse, c.Type == api.ConditionAcceptingOrders && c.Reason == reasonAccepting && reasons[c.Type] == reasonFull:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionFunctionsLoaded && c.Status == metav1.ConditionFalse && c.Reason != reasonNotLoaded && c.Reason != reasonFunctionsOnTheWay && c.Reason != reasonFunctionUnchecked:
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionFunctionsLoaded && c.Status == metav1.ConditionTrue:
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: "Functions" + c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionProgressing && c.Reason == reasonObjectiveMissed:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Update", note: c.Message})
 		case c.Type == api.ConditionRedundant && c.Reason == reasonCopiesMissing && planned:

@@ -15,7 +15,12 @@ import (
 func TestGoldenObjects(t *testing.T) {
 	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid(), "restored": restoredGrid(), "standby": standbyGrid(), "callbacks": callbackGrid(), "matching": matchingGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
-		template, err := overlay(grid, pod(grid, shard, testDefaults))
+		base := pod(grid, shard, testDefaults)
+		if grid.Spec.Callbacks != nil {
+			g := callbacksGiven()
+			g.addTo(grid.Name, &base)
+		}
+		template, err := overlay(grid, base)
 		if err != nil {
 			t.Fatal(err)
 		}

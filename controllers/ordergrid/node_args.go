@@ -53,7 +53,6 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	args = append(args, viewArgs(grid)...)
 	args = append(args, sinkArgs(grid)...)
 	args = append(args, restoreArgs(grid)...)
-	args = append(args, callbackArgs(grid)...)
 	args = append(args, executionArgs(grid)...)
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))

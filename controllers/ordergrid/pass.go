@@ -67,16 +67,19 @@ const (
 	stepShards    = "shards"
 	stepSinks     = "sinks"
 	stepTraded    = "instruments"
+	stepFunctions = "functions"
 )
 
 // plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
 //
 // - Nothing of a new grid is created before its pod template is valid. A running grid keeps its template.
+// - A pod template has all functions of spec.callbacks, or those that the pods were given before.
 func (r *run) plan() []step {
 	return []step{
 		{stepInquiry, r.inquire, nil},
 		{stepStage, r.planTLS, nil},
-		{stepTemplate, r.buildPods, []string{stepStage}},
+		{stepFunctions, r.planCallbacks, nil},
+		{stepTemplate, r.buildPods, []string{stepStage, stepFunctions}},
 		{stepNodes, r.readNodes, nil},
 		{stepPlaces, r.checkPlaces, []string{stepTemplate, stepNodes}},
 		{stepCopies, r.planCopies, []string{stepInquiry, stepNodes}},
@@ -95,6 +98,7 @@ func (r *run) plan() []step {
 		{"removal", r.removeShards, []string{stepInquiry, stepPartition}},
 		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},
 		{"update", r.rollPods, []string{stepPlaces, stepPartition, stepShards}},
+		{"copies of functions", r.removeFiles, []string{stepFunctions, stepShards}},
 	}
 }
 
@@ -220,6 +224,9 @@ func (f *failure) classify() (reason string, again retry) {
 	}
 	if _, is := errors.AsType[*OverlayError](err); is {
 		return reasonPodTemplateInvalid, retryNever
+	}
+	if _, is := errors.AsType[*functionsMissingError](err); is {
+		return "", retryNever // GridFunctions are watched; condition FunctionsLoaded has the reason
 	}
 	if _, is := errors.AsType[*LimitError](err); is {
 		return reasonPodTemplateNotAllowed, retryNever

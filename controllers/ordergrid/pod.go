@@ -83,9 +83,6 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		_, mount := restoreVolumes(from, true)
 		c.VolumeMounts = append(c.VolumeMounts, mount)
 	}
-	if grid.Spec.Callbacks != nil {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: functionsVolume, MountPath: functionsDir, ReadOnly: true})
-	}
 	if grid.Spec.Matches() {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: instrumentsVolume, MountPath: instrumentsDir, ReadOnly: true})
 	}
@@ -142,9 +139,6 @@ func volumes(grid *api.OrderGrid) []corev1.Volume {
 	if from := grid.Spec.RestoreFrom; from != nil {
 		v, _ := restoreVolumes(from, true)
 		list = append(list, v)
-	}
-	if c := grid.Spec.Callbacks; c != nil {
-		list = append(list, functionVolume(c))
 	}
 	if grid.Spec.Matches() {
 		list = append(list, instrumentsVolumeOf(grid))

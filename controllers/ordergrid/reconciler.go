@@ -100,6 +100,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return setup(mgr, workers, hurried{queue.Limiter(), &r.memory}, r, func(b *builder.Builder) {
 		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
 		b.Watches(&api.InstrumentSet{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfInstruments), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		b.Watches(&api.GridFunction{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfFunction)) // their status, too
 		if r.KubeNodes != nil {
 			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfNode), builder.WithPredicates(nodeMatters))
 		}
@@ -257,7 +258,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	if o.roomAsked {
 		status.Memory = o.room.status()
 	}
+	status.Functions = o.functionStatus(before.Status.Functions)
 	status.Partitions = o.summaries(before.Status.Partitions)
+	o.tellFunctions(status.Partitions)
 	remembered := r.memory.of(client.ObjectKeyFromObject(o.grid))
 	decided := slices.Clone(remembered.trail)
 	status.History = history(before.Status.History, append(decided, lineages(before.Status.Partitions, status.Partitions)...), metav1.NewTime(r.Clock.Now()))

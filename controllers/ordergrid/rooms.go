@@ -50,6 +50,7 @@ type room struct {
 	fullIn      *time.Duration // nil: no growth, or more than a day
 
 	executions map[string]nodestatus.Execution // by pod
+	posts      nodestatus.Posts                // of all partitions, as their primaries report
 	views      map[string]map[string]viewState // by pod and partition
 	sinks      []api.SinkStatus                // as reported, by name
 	readers    []string                        // sinks with a position in a log, by name
@@ -57,7 +58,7 @@ type room struct {
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions) &&
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.posts) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.posts) &&
 		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
@@ -230,6 +231,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	a.sinks, a.readers = sinksOf(answers)
 	a.views = viewsOf(answers)
 	a.executions = executionsOf(answers)
+	a.posts = postsOf(answers)
 	return a
 }
 

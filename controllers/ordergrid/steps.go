@@ -21,6 +21,7 @@ func (r *run) buildPods(context.Context) error {
 	for shard := range r.grid.Spec.Shards {
 		base := pod(grid, shard, r.Defaults)
 		base.Spec.Containers[0].Args = append(base.Spec.Containers[0].Args, transitionArgs(r.stage.stage)...)
+		r.functions.given.addTo(grid.Name, &base)
 		template, err := overlay(r.grid, base)
 		if err != nil {
 			return r.keepTemplates(err)

@@ -81,8 +81,8 @@ func StripNode(object any) (any, error) {
 	}, nil
 }
 
-// StripPod keeps of a cached pod what the operator uses: of spec, the node it is on, its stage of TLS, and its external
-// address. The rest, volumes and containers above all, would be a good part of the operator's memory with thousands of
+// StripPod keeps of a cached pod what the operator uses: of spec, the node it is on, its stage of TLS, its external
+// address, and its functions. The rest, volumes and containers above all, would be a good part of the operator's memory with thousands of
 // pods; what is kept is shared by all pods.
 func StripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
@@ -98,6 +98,14 @@ func StripPod(object any) (any, error) {
 			args = append(args, c.Args...)
 		}
 		stripped.Spec.Containers = []corev1.Container{{Name: containerName, Args: args, Ports: []corev1.ContainerPort{{Name: portExternal, HostPort: port}}}}
+	}
+	if functions := functionArgsOf(&pod.Spec); len(functions) > 0 {
+		kept := corev1.Container{Name: containerName}
+		if len(stripped.Spec.Containers) > 0 {
+			kept = stripped.Spec.Containers[0]
+		}
+		kept.Args = slices.Concat(kept.Args, functions)
+		stripped.Spec.Containers = []corev1.Container{kept}
 	}
 	stripped.ManagedFields = nil
 	return stripped, nil

@@ -87,7 +87,7 @@ func TestManifestsInTheDocs(t *testing.T) {
 func TestSpecPagesAreComplete(t *testing.T) {
 	for kind, sources := range map[string]string{
 		"ordergrid": "../../controllers/ordergrid/*.go", "gridpartition": "../../grid-node/replica/action.go", "orderprobe": "../../controllers/orderprobe/*.go",
-		"failoverdrill": "../../controllers/failoverdrill/*.go", "ordergateway": "../../controllers/ordergateway/*.go",
+		"failoverdrill": "../../controllers/failoverdrill/*.go", "ordergateway": "../../controllers/ordergateway/*.go", "gridfunction": "../../controllers/gridfunction/*.go",
 	} {
 		page, err := os.ReadFile("../spec/" + kind + ".md")
 		if err != nil {
@@ -155,7 +155,15 @@ func reasons(t *testing.T, pattern string) (names []string) {
 	return names
 }
 
+// accept applies the documents of a manifest, in order.
 func accept(t *testing.T, cl client.Client, manifest []byte) {
+	t.Helper()
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		acceptOne(t, cl, []byte(document))
+	}
+}
+
+func acceptOne(t *testing.T, cl client.Client, manifest []byte) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	if err := yaml.UnmarshalStrict(manifest, object); err != nil {

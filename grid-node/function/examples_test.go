@@ -180,18 +180,21 @@ func TestAmendRefusesTheEnvelope(t *testing.T) {
 	}
 }
 
-// TestExampleManifestHasTheDigests: what docs/examples/functions deploys is what is there.
-func TestExampleManifestHasTheDigests(t *testing.T) {
-	b, err := os.ReadFile("../../docs/examples/functions/functions.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{
-		"fat-finger.wasm": examples.FatFinger, "enrich-client.wasm": examples.EnrichClient,
-		"limits.txt": []byte("quantity=1000000\nvalue=50000000\n"), "desks.txt": []byte("ACCT-0042=DESK-7\n"),
+// TestExampleManifestsHaveTheDigests: what docs/examples/functions deploys is what is there.
+func TestExampleManifestsHaveTheDigests(t *testing.T) {
+	for manifest, files := range map[string]map[string][]byte{
+		"functions.yaml": {"fat-finger.wasm": examples.FatFinger, "enrich-client.wasm": examples.EnrichClient,
+			"limits.txt": []byte("quantity=1000000\nvalue=50000000\n"), "desks.txt": []byte("ACCT-0042=DESK-7\n")},
+		"audit.yaml": {"audit-trail.wasm": examples.AuditTrail, "count-accounts.wasm": examples.CountAccounts},
 	} {
-		if want := fmt.Sprintf("key: %s, sha256: \"%x\"", name, sha256.Sum256(content)); !strings.Contains(string(b), want) {
-			t.Errorf("the manifest has not %s", want)
+		b, err := os.ReadFile("../../docs/examples/functions/" + manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range files {
+			if want := fmt.Sprintf("key: %s}, sha256: \"%x\"", name, sha256.Sum256(content)); !strings.Contains(string(b), want) {
+				t.Errorf("%s has not %s", manifest, want)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -115,6 +116,10 @@ func (m *Module) Digest() [sha256.Size]byte { return m.digest }
 
 // Kind is what the module was loaded for.
 func (m *Module) Kind() Kind { return m.kind }
+
+// Asks is what the module asks for beside the fields that every function gets: the message,
+// or tags.
+func (m *Module) Asks() (message bool, tags []uint32) { return m.payload, slices.Clone(m.tags) }
 
 // Close frees the code. No instance may be used after it.
 func (m *Module) Close(ctx context.Context) error { return m.runtime.Close(ctx) }

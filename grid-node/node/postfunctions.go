@@ -130,3 +130,32 @@ func (ps *partitions) postStatus() (list []nodestatus.PostFunction) {
 	}
 	return list
 }
+
+// postPage is for the page of the memory: what the logs of the partitions that this node
+// leads have in force. It is nil where neither they nor the node have functions.
+func (ps *partitions) postPage() *nodestatus.Posts {
+	page := &nodestatus.Posts{}
+	for _, p := range ps.list {
+		if p.status.Role != replica.RolePrimary {
+			continue
+		}
+		list, at := p.replica.FunctionsInForce()
+		for _, f := range list {
+			in := nodestatus.PostInForce{Name: f.Name, SHA256: fmt.Sprintf("%x", f.SHA256), Fuel: f.Fuel, Pages: f.Pages, Partitions: 1}
+			if f.Config != "" {
+				in.ConfigSHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(f.Config)))
+			}
+			page.Add(in)
+		}
+		switch {
+		case !slices.Equal(list, ps.posts.want):
+			page.Waiting = append(page.Waiting, p.id.String())
+		case at > 0:
+			page.Since = append(page.Since, nodestatus.PostsSince{Partition: p.id.String(), Entry: at})
+		}
+	}
+	if len(page.InForce)+len(page.Waiting)+len(page.Since)+len(ps.posts.want) == 0 {
+		return nil
+	}
+	return page
+}

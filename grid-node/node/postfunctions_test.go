@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -26,6 +27,12 @@ func (g *grid) inForce(i int) string {
 		}
 	})
 	return strings.Join(names, " ")
+}
+
+// page is what a node tells of the functions of p0 where it leads.
+func (g *grid) page(i int) (p *nodestatus.Posts) {
+	g.onLoop(i, func() { p = g.nodes[i].data.parts.postPage() })
+	return p
 }
 
 // TestPostFunctions: every copy calls them; what they remember outlives the primary, and a
@@ -71,6 +78,9 @@ func TestPostFunctions(t *testing.T) {
 	g.until(func() bool { return g.inForce(0) == "count" }, "the node that is back does not call what the log has in force")
 	submit(t, c, "third", 5)
 	counted(35)
+	if p := g.page(1); p == nil || len(p.InForce) != 1 || p.InForce[0].Name != "count" || len(p.Waiting) != 0 || len(p.Since) != 1 || p.Since[0].Entry == 0 {
+		t.Errorf("the primary, which has the functions of before, tells %+v", p)
+	}
 	g.kill(1) // the last one that wants the former functions
 	g.start(1)
 	g.ready()

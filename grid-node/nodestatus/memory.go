@@ -39,6 +39,51 @@ type Memory struct {
 	Views []PartitionView `json:"views,omitempty"`
 	// Execution is the state of matching; absent in a node that stores orders.
 	Execution *Execution `json:"execution,omitempty"`
+	// Posts are the functions of kind Post; absent where neither this node nor a log that it
+	// leads has any.
+	Posts *Posts `json:"posts,omitempty"`
+}
+
+// Posts are the functions of kind Post of the partitions that a node is primary of.
+type Posts struct {
+	InForce []PostInForce `json:"inForce,omitempty"`
+	// Waiting are the partitions whose log has not changed to the functions of this node.
+	Waiting []string `json:"waiting,omitempty"`
+	// Since is the entry with which the others changed, where this process has it.
+	Since []PostsSince `json:"since,omitempty"`
+}
+
+// PostInForce is a function that logs have in force, and what it is granted there.
+type PostInForce struct {
+	Name         string `json:"name"`
+	SHA256       string `json:"sha256"` // of its module
+	Fuel         uint32 `json:"fuel"`
+	Pages        uint32 `json:"pages"`
+	ConfigSHA256 string `json:"configSHA256,omitempty"` // absent without a configuration
+	Partitions   int    `json:"partitions"`
+}
+
+// PostsSince is from where on a partition calls its functions.
+type PostsSince struct {
+	Partition string `json:"partition"` // "p1"
+	Entry     uint64 `json:"entry"`
+}
+
+// Add counts further partitions that have a function in force.
+func (p *Posts) Add(f PostInForce) {
+	for i := range p.InForce {
+		if same := &p.InForce[i]; f.Is(same) {
+			same.Partitions += f.Partitions
+			return
+		}
+	}
+	p.InForce = append(p.InForce, f)
+}
+
+// Is reports whether both are the same function with the same grants.
+func (f PostInForce) Is(o *PostInForce) bool {
+	f.Partitions = o.Partitions
+	return f == *o
 }
 
 // Execution is the state of a node that matches.

@@ -53,10 +53,10 @@ collector, except below and for pods of an older template, which it evicts. It r
   resources: [ordergrids, orderprobes, failoverdrills, gridlinks, ordergateways]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [instrumentsets]
+  resources: [instrumentsets, gridfunctions]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status, ordergateways/status]
+  resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status, ordergateways/status, gridfunctions/status]
   verbs: [patch]
 # For OwnerReferencesPermissionEnforcement: owner references with blockOwnerDeletion.
 - apiGroups: [ordergrid.dev]
@@ -117,6 +117,10 @@ collector, except below and for pods of an older template, which it evicts. It r
 # deleted grid are garbage collected.
 - apiGroups: [""]
   resources: [services, serviceaccounts]
+  verbs: [delete]
+# The grid's own copies of modules that none of its pods is given any more.
+- apiGroups: [""]
+  resources: [configmaps]
   verbs: [delete]
 - apiGroups: [apps]
   resources: [statefulsets, deployments]
