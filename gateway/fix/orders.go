@@ -138,6 +138,7 @@ type ExecutionReport struct {
 	ReportedOrder
 	ExecID                   []byte // 17
 	ExecType, OrdStatus      byte   // 150, 39
+	Status                   bool   // it tells a state that was reported before: 150=I, in FIX 4.2 20=3
 	OrderQty, Price          []byte // 38, 44
 	LeavesQty, CumQty, AvgPx []byte // 151, 14, 6; nil: 0
 	LastQty, LastPx          []byte // 32, 31
@@ -165,13 +166,20 @@ func (s *Session) Report(now Now, r *ExecutionReport) {
 
 // Report appends the fields of an ExecutionReport.
 func (b *Body) Report(v Version, r *ExecutionReport) {
+	execType, execTrans := r.ExecType, byte('0') // New
+	if r.Status {
+		execTrans = '3'
+		if v != FIX42 {
+			execType = 'I'
+		}
+	}
 	b.Bytes(1, r.Account)
 	b.Bytes(6, orZero(r.AvgPx))
 	b.Bytes(11, r.ClOrdID)
 	b.Bytes(14, orZero(r.CumQty))
 	b.Bytes(17, r.ExecID)
 	if v == FIX42 {
-		b.Byte(20, '0') // ExecTransType: New
+		b.Byte(20, execTrans) // ExecTransType
 	}
 	b.Bytes(31, r.LastPx)
 	b.Bytes(32, r.LastQty)
@@ -187,7 +195,7 @@ func (b *Body) Report(v Version, r *ExecutionReport) {
 	b.Byte(59, r.TimeInForce)
 	b.time(60, r.TransactNs)
 	b.String(103, r.RejectCode)
-	b.Byte(150, r.ExecType)
+	b.Byte(150, execType)
 	b.Bytes(151, orZero(r.LeavesQty))
 }
 

@@ -1,6 +1,7 @@
 package frametext
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -51,7 +52,11 @@ func fixReply(frame []byte) string {
 		var m wire.FixAck
 		_ = wire.DecodeFixAck(frame, &m)
 		if m.Code != 0 {
-			return fmt.Sprintf("FixAck %d: refused (%s) as entry %d, report %d, body of %d bytes", m.Seq, m.Code, m.Entry, m.Number, len(m.Body))
+			known := ""
+			if len(m.Body) >= 16 && binary.LittleEndian.Uint16(m.Body) == 3 { // refused because it was taken before
+				known = fmt.Sprintf(" of the order at %d@%d", binary.LittleEndian.Uint64(m.Body[8:]), binary.LittleEndian.Uint32(m.Body[4:]))
+			}
+			return fmt.Sprintf("FixAck %d: refused (%s) as entry %d, report %d, body of %d bytes%s", m.Seq, m.Code, m.Entry, m.Number, len(m.Body), known)
 		}
 		return fmt.Sprintf("FixAck %d: entry %d, report %d", m.Seq, m.Entry, m.Number)
 	case wire.TypeFixProbe:

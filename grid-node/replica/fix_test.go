@@ -9,9 +9,12 @@ import (
 
 // fixOrder is a valid FIX 4.4 order with this ClOrdID, padded to size bytes by its Text
 // when size is larger.
-func fixOrder(clOrdID string, size int) []byte {
+func fixOrder(clOrdID string, size int) []byte { return fixOrderWith("", clOrdID, size) }
+
+// fixOrderWith has further fields of the header.
+func fixOrderWith(header, clOrdID string, size int) []byte {
 	body := func(text string) string {
-		s := "35=D|49=P|56=G|34=1|52=20071115-14:30:00.123|11=" + clOrdID + "|55=IBM|54=1|60=20071115-14:30:00.123|38=100|40=2|44=104.25|"
+		s := "35=D|49=P|56=G|34=1|52=20071115-14:30:00.123|" + header + "11=" + clOrdID + "|55=IBM|54=1|60=20071115-14:30:00.123|38=100|40=2|44=104.25|"
 		if text != "" {
 			s += "58=" + text + "|"
 		}

@@ -59,7 +59,7 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		hint = r.store.HintFix(id, m.Slot, order.FlagFix)
 	}
 	if at, dup := r.store.FindHinted(hint, id); dup {
-		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, order.Seq(r.store.At(at)), "an order of the session has this ClOrdID on this day")
+		r.refuseFixTwice(conn, m, seat, r.store.At(at))
 		return
 	}
 	kind := pendingFixSubmit
@@ -108,7 +108,34 @@ func (r *Replica) refuseFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, code 
 	b := le.AppendUint16(le.AppendUint16(r.text[:0], 1), uint16(code))
 	b = le.AppendUint16(le.AppendUint64(le.AppendUint32(b, tag), detail), uint16(len(text)))
 	b = append(b, text...)
-	b = append(b, m.Payload[:min(len(m.Payload), order.MaxFixBody-len(b))]...)
+	r.logFixRefusal(conn, m, seat, code, append(b, m.Payload[:min(len(m.Payload), order.MaxFixBody-len(b))]...))
+}
+
+// fixKnown is the first form of reports of which a generation's gateways know that an order
+// was taken before: u16 3, u16 code, u32 epoch, u64 entry of the order, then the beginning of
+// the order as the log has it.
+const fixKnown = 2
+
+// refuseFixTwice refuses an order whose ClOrdID the session has. A counterparty that says
+// that it may have sent it before (PossResend) is told the state of that order in its place.
+func (r *Replica) refuseFixTwice(conn uint64, m *wire.FixSubmit, seat *fixSeat, before []byte) {
+	const code = wire.CodeDuplicateClOrdID
+	again := string(order.TagValue(m.Payload, 97)) == "Y" && r.live.Fix.At(m.Slot).Form >= fixKnown
+	if !again || mutant(mutFixAgainRefused) {
+		r.refuseFix(conn, m, seat, code, 11, order.Seq(before), "an order of the session has this ClOrdID on this day")
+		return
+	}
+	b := le.AppendUint32(le.AppendUint16(le.AppendUint16(r.text[:0], 3), uint16(code)), order.EpochOf(before))
+	b = le.AppendUint64(b, order.Seq(before))
+	payload := order.Payload(before)
+	if mutant(mutFixAgainAsSent) {
+		payload = m.Payload
+	}
+	r.logFixRefusal(conn, m, seat, code, append(b, payload[:min(len(payload), order.MaxFixBody-len(b))]...))
+}
+
+// logFixRefusal appends the entry of a refusal; b is in r.text.
+func (r *Replica) logFixRefusal(conn uint64, m *wire.FixSubmit, seat *fixSeat, code wire.Code, b []byte) {
 	r.text = b
 	s := r.live.Fix.At(m.Slot)
 	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &order.FixRecord{

@@ -144,6 +144,8 @@ const (
 	mutFixIndexClOrdID
 	mutFixIndexDayless
 	mutFixGoneUnasked
+	mutFixAgainRefused
+	mutFixAgainAsSent
 	mutGuardUnasked
 	mutGuardUnchecked
 	mutGuardLocalClock

@@ -152,6 +152,8 @@ var mutantList = [mutants]Mutant{
 	mutFixBoundTwice:       {"fix-bound-twice", "a FIX session is bound to its connection again, amid entries that are not committed"},
 	mutFixIndexClOrdID:     {"fix-index-clordid", "the ClOrdID of a FIX session is looked up among those of all sessions"},
 	mutFixIndexDayless:     {"fix-index-dayless", "a ClOrdID of a FIX session is refused that another day had"},
+	mutFixAgainRefused:     {"fix-again-refused", "an order that a FIX session sends again as such is refused as a duplicate"},
+	mutFixAgainAsSent:      {"fix-again-as-sent", "an order that a FIX session sends again is reported as it was sent the second time"},
 	mutGuardUnasked:        {"guard-unasked", "limits come into force while a copy does not know them"},
 	mutGuardUnchecked:      {"guard-unchecked", "a primary that took over does not check limits"},
 	mutGuardLocalClock:     {"guard-local-clock", "limits count by the clock of each copy"},

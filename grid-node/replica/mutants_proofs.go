@@ -83,6 +83,8 @@ var proofs = [mutants]string{
 	mutFixIndexClOrdID:     "^TestScripts$/^fix_refusals$",
 	mutFixIndexDayless:     "^TestScripts$/^fix_refusals$",
 	mutFixGoneUnasked:      "^TestScripts$/^fix_probe$",
+	mutFixAgainRefused:     "^TestScripts$/^fix_again$",
+	mutFixAgainAsSent:      "^TestScripts$/^fix_again$",
 
 	mutFunctionsUnasked: "^TestScripts$/^functions_versions$",
 

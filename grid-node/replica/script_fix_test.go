@@ -95,6 +95,9 @@ func (s *script) fixSubmit(d *datadriven.TestData, client uint64) []byte {
 	if more := size - len(payload); more > 0 {
 		payload = append(payload, make([]byte, more)...)
 	}
+	if d.HasArg("again") {
+		payload = fixOrderWith("97=Y|", id, size)
+	}
 	if d.HasArg("bad") {
 		payload[len(payload)-2] ^= 1
 	}

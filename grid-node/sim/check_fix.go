@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -23,7 +24,7 @@ type fixModel struct {
 	first    map[fixEntry]uint64              // the first number that an entry gave a session
 	days     map[fixEntry]uint32              // of the session, when it got the report of an entry
 	opens    map[fixNumber]machine.FixSession // by attempt: as the opening left it
-	orders   map[string]uint64                // session, day and ClOrdID -> entry
+	orders   map[string]fixOrderTaken         // by session, day and ClOrdID
 	entries  []keptEntry
 }
 
@@ -38,6 +39,13 @@ type fixEntry struct {
 	slot uint32
 }
 
+// fixOrderTaken is an order as the log has it.
+type fixOrderTaken struct {
+	seq     uint64
+	epoch   uint32
+	payload []byte
+}
+
 type keptEntry struct {
 	e       order.Entry
 	payload []byte
@@ -46,7 +54,7 @@ type keptEntry struct {
 func (m *fixModel) begin() {
 	if m.slots == nil {
 		m.slots, m.reports, m.answers, m.first = map[[2]uint64]uint32{}, map[fixNumber]uint64{}, map[fixNumber]uint64{}, map[fixEntry]uint64{}
-		m.days, m.opens, m.orders = map[fixEntry]uint32{}, map[fixNumber]machine.FixSession{}, map[string]uint64{}
+		m.days, m.opens, m.orders = map[fixEntry]uint32{}, map[fixNumber]machine.FixSession{}, map[string]fixOrderTaken{}
 	}
 }
 
@@ -121,9 +129,9 @@ func (m *fixModel) order(e *order.Entry, payload []byte) string {
 	}
 	key := fixKey(s, string(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]))
 	if before, twice := m.orders[key]; twice {
-		return fmt.Sprintf("order %s is applied at %d and again", key, before)
+		return fmt.Sprintf("order %s is applied at %d and again", key, before.seq)
 	}
-	m.orders[key] = e.Seq
+	m.orders[key] = fixOrderTaken{e.Seq, e.Epoch, payload}
 	s.In = e.ClientSeq + 1
 	m.report(s, e.Session, e.Seq, e.ClientSeq)
 	return ""
@@ -244,7 +252,8 @@ func (w *world) checkFixOpened(p *process, m *fixModel, frame []byte) {
 	}
 }
 
-// checkFixRefusal: an order is a duplicate only of one in its session and day.
+// checkFixRefusal: an order is a duplicate only of one in its session and day, and one that is
+// sent again as such gets that one's place and content.
 func (w *world) checkFixRefusal(p *process, m *fixModel, a *wire.FixAck, c *conn) {
 	g, ok := c.user.(*fixGateway)
 	if a.Code != wire.CodeDuplicateClOrdID || !ok {
@@ -265,10 +274,23 @@ func (w *world) checkFixRefusal(p *process, m *fixModel, a *wire.FixAck, c *conn
 		of := *m.of(a.Slot)
 		of.Day = m.days[fixEntry{a.Entry, a.Slot}] // another may have begun with a later entry
 		key := fixKey(&of, string(i.payload[o.ClOrdIDOff:][:o.ClOrdIDLen]))
-		if _, there := m.orders[key]; !there {
+		before, there := m.orders[key]
+		if !there {
 			w.violation("FIX", "%s refuses order %s as a duplicate; there is none", p.name, key)
+			return
+		}
+		if known := knownRecord(&before); bytes.Contains(i.payload, []byte(possResend)) && !bytes.Equal(a.Body, known) {
+			w.violation("FIX", "%s answers order %s, sent again, with %q; the log has %q", p.name, key, a.Body, known)
 		}
 	}
+}
+
+// knownRecord is the record of docs/protocol.md for an order that was taken before.
+func knownRecord(o *fixOrderTaken) []byte {
+	b := binary.LittleEndian.AppendUint16(nil, 3)
+	b = binary.LittleEndian.AppendUint16(b, uint16(wire.CodeDuplicateClOrdID))
+	b = binary.LittleEndian.AppendUint32(b, o.epoch)
+	return append(binary.LittleEndian.AppendUint64(b, o.seq), o.payload...)
 }
 
 // checkFixResent: every report is there whose entry is not freed, with its own number.

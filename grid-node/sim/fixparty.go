@@ -127,6 +127,9 @@ func (p *fixParty) startOver() {
 	p.begin()
 }
 
+// possResend tells that an order may have been sent under another number.
+const possResend = "\x0197=Y\x01"
+
 // order sends an order; ClOrdIDs are those of other parties too.
 func (p *fixParty) order() {
 	m := fixMsg{kind: 'D'}
@@ -134,6 +137,9 @@ func (p *fixParty) order() {
 	case n == 0 && len(p.accepted) > 0 && !p.w.profile.retention.FreeDownstream:
 		m.key = p.accepted[p.rng.IntN(len(p.accepted))] // refused: the day has it
 		m.payload = fixOrder(m.key, "")
+		if p.rng.IntN(2) == 0 {
+			m.payload = fixOrder(m.key, possResend[1:])
+		}
 	case n == 1:
 		m.key = "bad"
 		m.payload = []byte("8=FIX.4.4\x019=5\x0135=D\x0110=000\x01")

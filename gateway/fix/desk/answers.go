@@ -114,8 +114,8 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 	x.slot, x.generation, x.attempt, x.day = m.Slot, m.Generation, m.Attempt, m.Day
 	x.l.doors[x.slot] = x
 	x.l.mark(x)
-	if m.Form != form {
-		x.lost(fmt.Errorf("its reports are of form %d, this gateway makes form %d; allowed: a gateway of the newer release", m.Form, form))
+	if m.Form > form {
+		x.lost(fmt.Errorf("its reports are of form %d, this gateway makes forms up to %d; allowed: a gateway of the newer release", m.Form, form))
 		return nil
 	}
 	if again {

@@ -13,14 +13,17 @@ var le = binary.LittleEndian
 
 // form is the number of the functions in this file. A generation of a session keeps the one
 // it began with: what was sent in it is made again byte by byte. A change of what they make
-// is a new form beside this one.
-const form = 1
+// of a record is a new form beside this one. Form 2 has refusedAsKnown, which generations of
+// form 1 have no record of.
+const form = 2
 
 // Refusals are records of the log. Their first two bytes say who made them.
 const (
 	refusedByGrid    = 1  // u16 1, u16 code, u32 tag, u64 detail, u16 length of the text, the text, the begin of the message
 	refusedByGateway = 2  // u16 2, u16 length of MsgType, MsgType, the fields of the report
+	refusedAsKnown   = 3  // u16 3, u16 code, u32 epoch, u64 entry of the order that was taken before, the begin of it
 	gridRefusalHead  = 18 // bytes before the text
+	knownHead        = 16 // bytes before the order
 )
 
 // place is an entry of the log.
@@ -42,6 +45,12 @@ type former struct {
 // order makes the report of an order that is in the log: of one as New, of a cancel or
 // replace as pending, since it is not executed here. Its fields are valid until the next call.
 func (x *former) order(v fix.Version, at place, payload []byte) fix.Sent {
+	return x.state(v, at, at, payload, false)
+}
+
+// state makes a report of the order that is in the log at of, by the entry at; status: it was
+// reported before.
+func (x *former) state(v fix.Version, at, of place, payload []byte, status bool) fix.Sent {
 	x.m.Parse(payload, v)
 	r, _ := x.read(at)
 	state := byte('0')
@@ -51,9 +60,10 @@ func (x *former) order(v fix.Version, at place, payload []byte) fix.Sent {
 	case 'G':
 		state = 'E'
 	}
-	r.OrderID = strconv.AppendUint(append(x.id, '@'), uint64(at.epoch), 10)
+	x.id = strconv.AppendUint(append(of.partition.AppendText(x.id[:0]), '/'), of.seq, 10)
+	r.OrderID = strconv.AppendUint(append(x.id, '@'), uint64(of.epoch), 10)
 	x.id = r.OrderID[:0]
-	r.ExecType, r.OrdStatus, r.LeavesQty = state, state, r.OrderQty
+	r.ExecType, r.OrdStatus, r.LeavesQty, r.Status = state, state, r.OrderQty, status
 	x.body.Reset()
 	x.body.Report(v, &r)
 	return fix.Sent{TimeNs: at.timeNs, Type: "8", Body: x.body.Fields(), Kept: true}
@@ -87,6 +97,9 @@ func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
 	case len(record) >= gridRefusalHead && le.Uint16(record) == refusedByGrid && gridRefusalHead+int(le.Uint16(record[16:])) <= len(record):
 		n := gridRefusalHead + int(le.Uint16(record[16:]))
 		return x.refused(v, at, wire.Code(le.Uint16(record[2:])), le.Uint64(record[8:]), string(record[gridRefusalHead:n]), record[n:])
+	case len(record) >= knownHead && le.Uint16(record) == refusedAsKnown:
+		of := place{partition: at.partition, seq: le.Uint64(record[8:]), epoch: le.Uint32(record[4:])}
+		return x.state(v, at, of, record[knownHead:], true)
 	}
 	return x.refused(v, at, 0, 0, "", nil) // of a release that knows more kinds; there is none
 }

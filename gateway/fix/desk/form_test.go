@@ -50,6 +50,12 @@ func TestReportsOfEntries(t *testing.T) {
 	check("function, 4.2", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 99, "no", sealed("D", fields))), "|103=99|", "|103=0|150=8|")
 	check("function, cancel", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "no", cancel)), "", "9|11=c1|37=NONE|39=8|41=o1|58=no|", "|102=2|434=1|")
 	check("duplicate", x.refusal(fix.FIX44, there, grid(wire.CodeDuplicateClOrdID, 5, "there is one", sealed("D", fields))), "", "|58=there is one|", "|103=6|150=8|")
+	known := func(message []byte) []byte {
+		return append([]byte{3, 0, 2, 0, 9, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0}, message...)
+	}
+	check("sent again", x.refusal(fix.FIX44, there, known(sealed("D", fields))), "|103=", "8|1=ACCT|", "|17=p1/17.1|37=p1/12@9|38=500|39=0|", "|150=I|151=500|")
+	check("sent again, 4.2", x.refusal(fix.FIX42, there, known(sealed("D", fields))), "|150=I|", "|20=3|", "|37=p1/12@9|38=500|39=0|", "|150=0|")
+	check("cancel sent again", x.refusal(fix.FIX44, there, known(cancel)), "|103=", "|11=c1|", "|37=p1/12@9|39=6|41=o1|", "|150=I|")
 	long := grid(wire.CodeTooLarge, 5, "too long", sealed("D", fields+"58="+strings.Repeat("x", 8000)))
 	if len(long) != order.MaxFixBody {
 		t.Errorf("the record of a long order has %d bytes, want %d", len(long), order.MaxFixBody)

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ func continued(t *testing.T, g *testgrid.Grid) {
 		{"D", "11=c-1|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|"},
 		{"D", "11=c-2|55=INTC|54=z|60=NOW|38=500|40=2|44=21.35|59=0|"}, // refused by the session layer
 		{"D", "11=c-1|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|"},
+		{"D", "97=Y|11=c-1|1=ACCT|55=INTC|54=1|60=NOW|38=700|40=2|44=21.35|59=0|"}, // it may have been sent before
 		{"F", "11=c-3|41=c-1|55=INTC|54=1|60=NOW|38=500|"},
 		{"H", "11=c-1|55=INTC|54=1|"}, // not taken
 		{"F", "11=c-3|41=c-1|55=INTC|54=1|60=NOW|38=500|"},
@@ -41,13 +43,13 @@ func continued(t *testing.T, g *testgrid.Grid) {
 		a.send(m[0], m[1])
 	}
 	var first []string
-	for _, want := range []string{"|35=8|34=2|", "|35=3|34=3|", "|35=8|34=4|", "|35=8|34=5|", "|35=j|34=6|", "|35=9|34=7|"} {
+	for _, want := range []string{"|35=8|34=2|", "|35=3|34=3|", "|35=8|34=4|", "|35=8|34=5|", "|35=8|34=6|", "|35=j|34=7|", "|35=9|34=8|"} {
 		first = append(first, a.receive())
 		if got := first[len(first)-1]; !strings.Contains(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
-	for i, want := range []string{"|39=0|", "|371=54|372=D|373=5|", "|39=8|", "|39=6|", "|380=3|", "|434=1|"} {
+	for i, want := range []string{"|39=0|", "|371=54|372=D|373=5|", "|39=8|", "|150=I|", "|39=6|", "|380=3|", "|434=1|"} {
 		if !strings.Contains(first[i], want) {
 			t.Errorf("got %q, want %q", first[i], want)
 		}
@@ -55,11 +57,14 @@ func continued(t *testing.T, g *testgrid.Grid) {
 	if !strings.Contains(first[2], "|103=6|") {
 		t.Errorf("got %q, want the reason of a duplicate", first[2])
 	}
+	if id := regexp.MustCompile(`\|37=p\d/[^|]*\|38=500\|39=0\|`); id.FindString(first[0]) == "" || id.FindString(first[3]) != id.FindString(first[0]) {
+		t.Errorf("got %q for what was sent again, want OrderID, OrderQty and OrdStatus of %q", first[3], first[0])
+	}
 	seq := a.seq
 	_ = a.c.Close() // without a Logout
 	b := e.dial("G")
 	b.seq = seq
-	if got := b.on(); !strings.Contains(got, "|35=A|34=8|") {
+	if got := b.on(); !strings.Contains(got, "|35=A|34=9|") {
 		t.Fatalf("the Logon at the other service: %q", got)
 	}
 	b.send("2", "7=1|16=0|")
@@ -69,14 +74,14 @@ func continued(t *testing.T, g *testgrid.Grid) {
 			t.Errorf("resent as\n%q, was\n%q", got, want)
 		}
 	}
-	b.want("|35=4|34=8|43=Y|")
+	b.want("|35=4|34=9|43=Y|")
 	b.order("c-4")
-	b.want("|35=8|34=9|")
+	b.want("|35=8|34=10|")
 	b.send("D", "43=Y|122=20260101-00:00:00|11=c-old|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|")
-	b.want("|35=j|34=10|") // an order of another day
+	b.want("|35=j|34=11|") // an order of another day
 	_ = b.c.Close()
 	low := d.dial("G")
-	if got := low.on(); !strings.Contains(got, "|35=5|34=11|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 12 but received 1|") {
+	if got := low.on(); !strings.Contains(got, "|35=5|34=12|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 13 but received 1|") {
 		t.Errorf("a Logon with number 1: %q", got)
 	}
 	again := e.dial("G")
