@@ -12,6 +12,7 @@ SUITE    ?= all
 SEEDS    ?= 200
 FROM     ?=
 SEED     ?=
+WORLD    ?=
 MODEL    ?=
 PKG      ?= ./...
 FUZZTIME ?= 60s
@@ -113,8 +114,8 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: sim
-sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n: half of them new each time; SEEDS=n FROM=s|new: that range; SEED=s: one, with its trace)
-	@hack/sim.sh "$(SEEDS)" "$(FROM)" "$(SEED)"
+sim: ## Whole partitions in simulated worlds where everything fails, every invariant checked after every step (SEEDS=n: half of them new each time; SEEDS=n FROM=s|new: that range; SEED=s: one, with its trace; WORLD=w: of that kind of world)
+	@hack/sim.sh "$(SEEDS)" "$(FROM)" "$(SEED)" "$(WORLD)"
 
 .PHONY: sim-mutants
 sim-mutants: ## The proof that the simulator sees: deliberately broken variants of the protocol, each of which it has to catch

@@ -98,8 +98,7 @@ func (r *Replica) tickHeir() {
 		r.readConfigEvery(int64(r.opt.Timing.Retry))
 		return
 	}
-	// Its predecessor may have granted a lease in its last moment.
-	if r.now.Mono-max(h.since, h.heardAt) < int64(r.journal.opt.Lease) || !r.goesFirst() {
+	if !r.goesFirst() {
 		return
 	}
 	last, _ := r.store.Last()
@@ -124,9 +123,12 @@ func (r *Replica) offer() {
 }
 
 // goesFirst reports whether this heir is the one to take over, by what it knows of the
-// others. It waits for those that have more, or have not been heard, for so long.
+// others. It waits for those that have more, or have not been heard, for so long: one that
+// has not been heard may be a primary that lives, cannot reach this heir, and has a lease
+// that the predecessor granted in its last moment. One that is an heir of this epoch has
+// none; of an earlier one it may be a primary by now.
 func (r *Replica) goesFirst() bool {
-	waited := r.now.Mono - r.heir.since
+	waited := r.now.Mono - max(r.heir.since, r.heir.heardAt)
 	wait := int64(r.journal.opt.HeirWait)
 	for i := range r.cfg.InSync {
 		m := &r.cfg.InSync[i]
@@ -135,7 +137,7 @@ func (r *Replica) goesFirst() bool {
 		}
 		o := r.offerOf(m.Boot)
 		switch {
-		case o == nil:
+		case o == nil || o.epoch < r.epoch:
 			if waited < wait {
 				return false
 			}

@@ -10,7 +10,8 @@ import "time"
 // Journal of Options.
 type Journal struct {
 	// HeirWait is how long the heir of a member waits for those of the others, which may
-	// have more of the log; 10 s. Each has everything that was acknowledged.
+	// have more of the log; 10 s, and Lease at least. Each has everything that was
+	// acknowledged.
 	HeirWait time.Duration
 	// Lease is the longest that the former process may have granted; the grace at least.
 	Lease time.Duration
@@ -53,7 +54,9 @@ func newJournaling(o *Options) *journaling {
 	}
 	j := &journaling{opt: *o.Journal}
 	j.opt.HeirWait = or(j.opt.HeirWait, 10*time.Second)
-	j.opt.Lease = max(j.opt.Lease, o.Timing.Grace)
+	if !mutant(mutHeirHasty) {
+		j.opt.HeirWait = max(j.opt.HeirWait, j.opt.Lease, o.Timing.Grace)
+	}
 	return j
 }
 

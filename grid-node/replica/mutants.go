@@ -80,6 +80,7 @@ const (
 	mutCommitBeforeSync
 	mutConfigUnsynced
 	mutHeirContinues
+	mutHeirHasty
 	mutShorterWins
 	mutStateBare
 	mutAttemptEqual

@@ -190,6 +190,7 @@ var mutantList = [mutants]Mutant{
 	mutCommitBeforeSync:      {"commit-before-sync", "a primary commits entries that its own journal has not synced"},
 	mutConfigUnsynced:        {"config-unsynced", "a copy acts in a configuration that its journal has not synced"},
 	mutHeirContinues:         {"heir-continues", "the heir of a member acts in an epoch in which its predecessor did"},
+	mutHeirHasty:             {"heir-hasty", "the heir of a member takes over while a lease may last that its predecessor granted"},
 	mutShorterWins:           {"shorter-wins", "of the heirs of all members the one with the shorter log goes first"},
 	mutStateBare:             {"state-bare", "of a journal with a state the entries behind that are not read"},
 

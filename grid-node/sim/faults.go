@@ -62,6 +62,7 @@ const (
 	faultFixReset
 	faultPowerCut
 	faultSpoiled
+	faultHeirUnheard
 	faultKinds
 )
 
@@ -78,7 +79,7 @@ var faultNames = [faultKinds]string{
 	faultForged: "frames of a stranger", faultForgedWord: "frames forged in a primary's name", faultSurge: "pairs rolled with a third copy", faultMove: "partitions sent to other pods", faultShards: "shards added or removed", faultPlanRefused: "planned moves refused, the record had changed", faultSiteLost: "sites lost and restored from an archive", faultOutlived: "processes of before a restore that came back", faultWrongModule: "processes given another module than the one deployed",
 	faultEpochForgotten: "restores to an epoch before the last", faultFencedBefore: "restores of an archive that was fenced before",
 	faultGatewayLost: "FIX gateways crashed", faultFixHalfOpen: "FIX connections left half-open", faultFixReset: "FIX connections reset",
-	faultPowerCut: "power cuts of everything", faultSpoiled: "journals spoiled in their last batch",
+	faultPowerCut: "power cuts of everything", faultSpoiled: "journals spoiled in their last batch", faultHeirUnheard: "backups restarted behind a primary that is cut off",
 }
 
 func (k faultKind) String() string { return faultNames[k] }
@@ -95,7 +96,7 @@ var makers = [faultKinds]func(*world){
 	faultOutage: (*world).makeOutage, faultCommitTimeout: (*world).makeCommitTimeouts, faultLatePut: (*world).makeLatePuts,
 	faultSlowAPI: (*world).makeSlowAPI, faultWatchSilent: (*world).makeSilentWatch, faultTouch: (*world).makeTouch, faultRewind: (*world).makeRewind,
 	faultSinkCrash: (*world).makeSinkCrash, faultClientLost: (*world).makeClientLost, faultClientStalled: (*world).makeClientStall,
-	faultDrain: (*world).makeDrain, faultStop: (*world).makeStop, faultPrefer: (*world).makePreference, faultLossAccepted: (*world).acceptLoss,
+	faultDrain: (*world).makeDrain, faultStop: (*world).makeStop, faultPrefer: (*world).makePreference, faultLossAccepted: (*world).acceptLoss, faultHeirUnheard: (*world).makeUnheardHeir,
 }
 
 // scheduleFault draws the next fault and its time.

@@ -12,27 +12,32 @@ func (w *world) makeCut() {
 func (w *world) makeIsolation() {
 	p := w.somePod()
 	w.faults.hit(faultIsolate)
-	set := func(cut bool) {
-		for _, o := range w.pods {
-			if o != p {
-				w.net.cutOff(w.net.link(p, o), cut)
-				w.net.cutOff(w.net.link(o, p), cut)
-			}
-		}
-	}
-	set(true)
+	w.isolate(p, true)
 	if w.rng.IntN(2) == 0 { // from everything
 		w.faults.hit(faultNodeLost)
 		w.api.cut[p] = true
 		w.logf("api: does not reach pod %s", p.name)
 	}
-	w.until(50*millisecond, 1500*millisecond, func() {
-		set(false)
-		w.api.cut[p] = false
-		if p.proc != nil {
-			w.api.watch(p.proc, 0)
+	w.until(50*millisecond, 1500*millisecond, func() { w.rejoin(p) })
+}
+
+// isolate cuts a pod off from all others.
+func (w *world) isolate(p *pod, cut bool) {
+	for _, o := range w.pods {
+		if o != p {
+			w.net.cutOff(w.net.link(p, o), cut)
+			w.net.cutOff(w.net.link(o, p), cut)
 		}
-	})
+	}
+}
+
+// rejoin ends the isolation of a pod.
+func (w *world) rejoin(p *pod) {
+	w.isolate(p, false)
+	w.api.cut[p] = false
+	if p.proc != nil {
+		w.api.watch(p.proc, 0)
+	}
 }
 
 // makeSuspicion lets a backup win the race against a live primary: for a little longer

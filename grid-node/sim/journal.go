@@ -28,7 +28,8 @@ func RunJournal(seed uint64, trace io.Writer) Result {
 }
 
 // journalProfile is that of a seed: one partition that stays where it is, whose record is
-// not lost, and which loses nothing.
+// not lost, and which loses nothing. A third of these worlds have FIX sessions, and in
+// another third the partition matches.
 func journalProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
 	p.name = "journal: " + p.name
@@ -36,9 +37,16 @@ func journalProfile(seed uint64, rng *rand.Rand) *profile {
 	p.heirWait = []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond}[seed%3]
 	p.resizes, p.forbids, p.withdraws, p.floods, p.moves, p.plans, p.surges, p.digests, p.forges = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	p.restores, p.views, p.fixes = nil, nil, nil
+	switch seed / 3 % 3 {
+	case 1:
+		p.fixes, p.guards = rand.New(rand.NewPCG(seed, fixBegin)), nil // limits are of worlds without sessions
+	case 2:
+		trades(p, seed)
+	}
 	p.mayLose, p.rewinds, p.placed = false, false, false
 	p.weights[faultRewind], p.weights[faultLossAccepted] = 0, 0
 	p.weights[faultCrash] += 10
+	p.weights[faultHeirUnheard] = 8
 	p.pods = p.replicas
 	return p
 }
@@ -133,6 +141,7 @@ func (p *process) resumeFrom(f *foundJournal) {
 	}
 	for seq := p.status.FreedSeq + 1; seq <= p.status.LastSeq; seq++ {
 		entry := p.st.Get(seq)
+		w.checkExecution(p, seq, order.Hash(entry))
 		p.log.hashes = append(p.log.hashes, order.Hash(entry))
 		p.log.epochs = append(p.log.epochs, epochOf(entry))
 	}
@@ -265,6 +274,33 @@ func (w *world) powerCut(within int64) {
 	}
 	for _, pod := range w.pods {
 		w.after(5*millisecond+rng.Int64N(within), func() { w.restart(pod) })
+	}
+}
+
+// makeUnheardHeir cuts the primary off from all but its clients, and restarts a backup at
+// once: the primary has a lease that the backup granted in its last moment, and hears
+// nothing of its heir, nor that their connection ended.
+func (w *world) makeUnheardHeir() {
+	primary := w.podAt(w.api.rec.Primary.Address)
+	if primary == nil || primary.proc == nil || w.api.cut[primary] {
+		return
+	}
+	for _, pod := range w.pods {
+		if pod == primary || pod.proc == nil || !w.isMember(pod.proc) {
+			continue
+		}
+		w.faults.hit(faultHeirUnheard)
+		w.logf("pod %s is CUT OFF from all but its clients", primary.name)
+		w.isolate(primary, true)
+		w.api.cut[primary] = true
+		w.net.breakLink(w.net.link(primary, pod))
+		pod.proc.crash(false)
+		w.until(5*millisecond, 40*millisecond, func() { w.restart(pod) })
+		w.until(300*millisecond, 800*millisecond, func() {
+			w.net.tell(primary, pod, replica.Event{Kind: replica.EventPeerDown})
+			w.rejoin(primary)
+		})
+		return
 	}
 }
 

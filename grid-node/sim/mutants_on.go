@@ -50,7 +50,7 @@ var ofMatch = []string{"execute-undecided", "release-at-execution", "book-uncomm
 func OfMatch(name string) bool { return slices.Contains(ofMatch, name) }
 
 // ofJournal are those that only the world journal can show.
-var ofJournal = []string{"ack-before-sync", "commit-before-sync", "config-unsynced", "heir-continues", "shorter-wins", "state-bare"}
+var ofJournal = []string{"ack-before-sync", "commit-before-sync", "config-unsynced", "heir-continues", "heir-hasty", "shorter-wins", "state-bare"}
 
 // OfJournal reports whether only the world journal can show what a mutant breaks.
 func OfJournal(name string) bool { return slices.Contains(ofJournal, name) }

@@ -73,8 +73,11 @@ kind of fault. docs/simulation.md tells how to read a trace.`,
 	}
 }
 
-// one replays a seed.
+// one replays a seed. Those of a world that all seeds have describe themselves in the trace.
 func one(o *options) error {
+	if err := o.checkWorld(); err != nil {
+		return err
+	}
 	if err := selectMutant(o.mutant); err != nil {
 		return err
 	}
@@ -83,7 +86,9 @@ func one(o *options) error {
 	if !o.quiet {
 		trace = out
 	}
-	fmt.Fprintln(out, sim.Describe(o.seed))
+	if !o.pairs && o.world != sim.WorldMatch && o.world != sim.WorldJournal {
+		fmt.Fprintln(out, sim.Describe(o.seed))
+	}
 	r := run(o, trace)
 	if err := out.Flush(); err != nil {
 		return err
@@ -113,13 +118,20 @@ func run(o *options, trace *bufio.Writer) sim.Result {
 	return do(o.seed, trace)
 }
 
+func (o *options) checkWorld() error {
+	if o.world != "" && !slices.Contains(worlds, o.world) {
+		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(worlds, ", "))
+	}
+	return nil
+}
+
 // many runs a range of seeds.
 func many(o *options) error {
 	if err := selectMutant(o.mutant); err != nil {
 		return err
 	}
-	if o.world != "" && !slices.Contains(worlds, o.world) {
-		return fmt.Errorf("--world is %q, allowed: %s", o.world, strings.Join(worlds, ", "))
+	if err := o.checkWorld(); err != nil {
+		return err
 	}
 	m := sim.Many{Seeds: o.seeds, Fresh: o.fresh, World: o.world, Pairs: o.pairs, Workers: o.workers, StopAfter: o.stopAfter, Progress: os.Stderr}
 	if err := ranges(o, &m); err != nil {
@@ -142,9 +154,13 @@ func many(o *options) error {
 
 // ranges sets the first seeds, and prints them where they differ each time.
 func ranges(o *options, m *sim.Many) error {
+	ofWorld := ""
+	if o.world != "" {
+		ofWorld = " WORLD=" + o.world
+	}
 	if o.from == "new" {
 		m.From = sim.NewFrom()
-		fmt.Printf("new seeds, replay with: %s\n", sim.ReplayRange(m.From, m.Seeds))
+		fmt.Printf("new seeds, replay with: %s\n", sim.ReplayRange(m.From, m.Seeds)+ofWorld)
 	} else {
 		from, err := strconv.ParseUint(o.from, 10, 64)
 		if err != nil {
@@ -154,7 +170,7 @@ func ranges(o *options, m *sim.Many) error {
 	}
 	if m.Fresh > 0 {
 		m.FreshFrom = sim.NewFrom()
-		fmt.Printf("of these %d new seeds, replay with: %s\n", m.Fresh, sim.ReplayRange(m.FreshFrom, m.Fresh))
+		fmt.Printf("of these %d new seeds, replay with: %s\n", m.Fresh, sim.ReplayRange(m.FreshFrom, m.Fresh)+ofWorld)
 	}
 	return nil
 }
@@ -166,6 +182,8 @@ func report(r *sim.Result, o *options) {
 		replay = sim.ReplayPair(r.Seed)
 	} else if o.world == sim.WorldMatch {
 		replay = sim.ReplayMatch(r.Seed)
+	} else if o.world == sim.WorldJournal {
+		replay = sim.ReplayJournal(r.Seed)
 	}
 	fmt.Printf("\nFAILED seed %d (%s): %v\nreplay: %s\n", r.Seed, r.Profile, r.Violation, replay)
 	if len(r.History) == 0 || o.html == "" {
