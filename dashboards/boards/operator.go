@@ -61,7 +61,7 @@ func gridsSeen() []*panel {
 		lamp(4, "Errors of reconciling", "In the time shown. Each is retried.").
 			ask("errors", "sum(increase("+own("controller_runtime_reconcile_errors_total")+"[$__range]))").
 			decimals(0).goal("green", at(1, "orange")).empty(noOperator).docs("Operator", "metrics.md#operator"),
-		states(16, 8, "Conditions", "Available, AcceptingOrders, Redundant, Schedulable, Secure, and where they apply FabricReady, TLSReady and ExternalAccessReady should hold: green, else orange. The others should not: gray, else in the colour of their severity.").
+		states(16, 8, "Conditions", "Available, AcceptingOrders, Redundant, Schedulable, Secure, and where they apply FabricReady, TLSReady, ExternalAccessReady and FunctionsLoaded should hold: green, else orange. The others should not: gray, else in the colour of their severity.").
 			ask("{{namespace}}/{{grid}} {{condition}}", maxBy("namespace, grid, condition", expr)).
 			words(words...).empty("no OrderGrid").docs("Conditions", "spec/ordergrid.md#conditions"),
 		lines(8, 8, "Partitions", "Of each grid: with a primary (claimed), and with every copy in sync.").
@@ -72,7 +72,7 @@ func gridsSeen() []*panel {
 
 // conditionWords number conditions by meaning: those that should hold are 1 or -1, the others 0 or their own number.
 var conditionWords = []struct{ conditions, number, value, text, colour string }{
-	{"Available|AcceptingOrders|Redundant|Schedulable|FabricReady|TLSReady|Secure|ExternalAccessReady", " * 2 - 1", "1", "well", "green"},
+	{"Available|AcceptingOrders|Redundant|Schedulable|FabricReady|TLSReady|Secure|ExternalAccessReady|FunctionsLoaded", " * 2 - 1", "1", "well", "green"},
 	{"Progressing", " * 2", "2", "on its way", "blue"},
 	{"Stalled", " * 3", "3", "action required", "orange"},
 	{"DataLossSuspected|ConfigurationRegressed", " * 4", "4", "data in doubt", "red"},

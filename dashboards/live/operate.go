@@ -22,6 +22,9 @@ import (
 // Namespace is where the grid is.
 const Namespace = namespace
 
+// Grid is the name of the grid of the run.
+const Grid = gridName
+
 // Kube is the administrator's access to the API server.
 func (r *Run) Kube() kube.Client { return r.kube }
 

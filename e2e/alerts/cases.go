@@ -99,6 +99,10 @@ func cases() []oneCase {
 			grid:  starvedFunction,
 			cause: func(context.Context, *world) error { return nil }, // it fails from the first order on
 			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
+		{alerts: []alert{named("FunctionFailing", "function", "audit-trail")}, how: "a function of kind Post has too little fuel for any order",
+			grid:  starvedPost,
+			cause: func(context.Context, *world) error { return nil }, // it fails from the first order on
+			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
 		{alerts: []alert{named("SinkFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
 			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
@@ -138,6 +142,15 @@ func starvedFunction(dir string) (gridOptions, error) {
 		return gridOptions{}, err
 	}
 	return gridOptions{args: []string{"--", "--function-pre", fmt.Sprintf("restricted-list=%s:sha256=%x,fuel=50,onError=Pass", path, sha256.Sum256(examples.RestrictedList))}}, nil
+}
+
+// starvedPost gives a grid a function of kind Post that runs out of fuel in each call.
+func starvedPost(dir string) (gridOptions, error) {
+	path := filepath.Join(dir, "audit-trail.wasm")
+	if err := os.WriteFile(path, examples.AuditTrail, 0o600); err != nil {
+		return gridOptions{}, err
+	}
+	return gridOptions{args: []string{"--", "--function-post", fmt.Sprintf("audit-trail=%s:sha256=%x,fuel=500", path, sha256.Sum256(examples.AuditTrail))}}, nil
 }
 
 // sinkInTheWay gives a grid a sink that cannot make its directories in dir.

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/dashboards/live"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -63,6 +65,22 @@ func operated() []operatedCase {
 		{alerts: []alert{named("GridInsecure", "grid", "open")}, how: "a grid with spec.security.insecure: Accept",
 			cause: func(ctx context.Context, r *live.Run) error { return r.Kube().Create(ctx, open()) },
 			undo:  func(ctx context.Context, r *live.Run) error { return r.Kube().Delete(ctx, open()) }},
+		{alerts: []alert{named("FunctionsNotLoaded", "grid", live.Grid)}, how: "a grid is to call a function whose ConfigMap has another module than the GridFunction names", limit: 2 * time.Minute,
+			cause: func(ctx context.Context, r *live.Run) error {
+				for _, o := range otherModule() {
+					if err := r.Kube().Create(ctx, o); err != nil {
+						return err
+					}
+				}
+				return callbacks(ctx, r, `{"post":[{"name":"counts"}]}`)
+			},
+			undo: func(ctx context.Context, r *live.Run) error {
+				all := []error{callbacks(ctx, r, "null")}
+				for _, o := range otherModule() {
+					all = append(all, r.Kube().Delete(ctx, o))
+				}
+				return errors.Join(all...)
+			}},
 		{alerts: []alert{named("PartitionsImbalanced")}, how: "a grid of one shard gets a second one, whose pods are not created", limit: 3 * time.Minute,
 			prepare: lopsided,
 			cause: func(ctx context.Context, r *live.Run) error {
@@ -117,6 +135,20 @@ func uncertified() kube.Object {
 // open is a grid without authentication of clients.
 func open() kube.Object {
 	return &api.OrderGrid{ObjectMeta: object("open"), Spec: api.OrderGridSpec{Replicas: 2, Partitions: 2, Memory: resource.MustParse("128Mi"), Security: api.SecuritySpec{Insecure: api.InsecureAccept}}}
+}
+
+// otherModule are a GridFunction and a ConfigMap with a module that it does not name.
+func otherModule() []kube.Object {
+	return []kube.Object{
+		&corev1.ConfigMap{ObjectMeta: object("modules"), BinaryData: map[string][]byte{"counts.wasm": examples.CountAccounts}},
+		&api.GridFunction{ObjectMeta: object("counts"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost, Module: api.FunctionFile{
+			ConfigMap: api.ConfigMapFile{Name: "modules", Key: "counts.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
+	}
+}
+
+// callbacks sets spec.callbacks of the grid of the run.
+func callbacks(ctx context.Context, r *live.Run, json string) error {
+	return r.Kube().Patch(ctx, &api.OrderGrid{ObjectMeta: object(live.Grid)}, kube.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"callbacks":%s}}`, json)))
 }
 
 // oneSided is a grid with all its partitions on one shard.
