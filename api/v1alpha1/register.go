@@ -28,6 +28,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&OrderGateway{}, &OrderGatewayList{},
 		&InstrumentSet{}, &InstrumentSetList{},
 		&GridFunction{}, &GridFunctionList{},
+		&RiskProfile{}, &RiskProfileList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

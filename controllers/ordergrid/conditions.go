@@ -34,6 +34,7 @@ const (
 	reasonPodTemplateNotAllowed = "PodTemplateNotAllowed"
 	reasonNameTaken             = "NameTaken"
 	reasonApplyRefused          = "ApplyRefused"
+	reasonUnguarded             = "Unguarded"
 	reasonRecordLost            = "PartitionRecordLost"
 	reasonStepFailed            = "StepFailed"
 	reasonMovingPartitions      = "MovingPartitions"
@@ -73,6 +74,7 @@ var gridConditions = []struct {
 	{api.ConditionViewsComplete, judgeViews},
 	{api.ConditionInstrumentsLoaded, judgeInstruments},
 	{api.ConditionExecutionsAgree, judgeExecutions},
+	{api.ConditionLimitsLoaded, judgeLimits},
 	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},

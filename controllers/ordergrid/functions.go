@@ -96,12 +96,12 @@ func givenOf(g *api.GridFunction) givenFunction {
 	return f
 }
 
-// functionsMissingError is that a new grid has no pods, because they would take orders without a function that decides
-// on them.
-type functionsMissingError struct{ troubles []string }
+// unguardedError is that pods are neither made nor replaced, because they would take orders without the functions or the
+// limits that decide on them.
+type unguardedError struct{ trouble string }
 
-func (e *functionsMissingError) Error() string {
-	return "the pods wait for the functions of spec.callbacks: " + strings.Join(e.troubles, ". ")
+func (e *unguardedError) Error() string {
+	return e.trouble + ". Pods are neither made nor replaced meanwhile: none takes orders without what decides on them"
 }
 
 // planCallbacks decides what the pods are given, and keeps it with a copy of the files.
@@ -133,7 +133,7 @@ func (r *run) planCallbacks(ctx context.Context) error {
 	plan := planFunctions(before, r.grid.Spec.Callbacks, usable, wrong)
 	r.functions = &plan
 	if len(plan.troubles) > 0 && len(plan.given.Functions) == 0 && len(r.statefulSets) == 0 {
-		return &functionsMissingError{plan.troubles}
+		return &unguardedError{strings.Join(plan.troubles, ". ")}
 	}
 	text, err := json.MarshalIndent(plan.given, "", "  ")
 	if err != nil {

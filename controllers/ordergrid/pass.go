@@ -68,12 +68,14 @@ const (
 	stepSinks     = "sinks"
 	stepTraded    = "instruments"
 	stepFunctions = "functions"
+	stepLimits    = "limits"
 )
 
 // plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
 //
 // - Nothing of a new grid is created before its pod template is valid. A running grid keeps its template.
 // - A pod template has all functions of spec.callbacks, or those that the pods were given before.
+// - No pod is made to wait for limits that cannot be given to it.
 func (r *run) plan() []step {
 	return []step{
 		{stepInquiry, r.inquire, nil},
@@ -90,10 +92,11 @@ func (r *run) plan() []step {
 		{stepRules, r.applyAuthorization, []string{stepTemplate}},
 		{stepGuard, r.applyNetworkPolicy, []string{stepTemplate}},
 		{stepTraded, r.applyInstruments, []string{stepTemplate}},
+		{stepLimits, r.applyLimits, []string{stepTemplate}},
 		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
 		{stepRestore, r.planRestore, []string{stepTemplate}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},
-		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules}},
+		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules, stepLimits}},
 		{stepSinks, r.applySinks, []string{stepTemplate, stepRules}},
 		{"removal", r.removeShards, []string{stepInquiry, stepPartition}},
 		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},
@@ -182,7 +185,7 @@ const (
 type stall struct{ reason, message string }
 
 // gravest orders the reasons of a stall: the first is the condition's reason, all of them are in its message.
-var gravest = []string{reasonRecordLost, reasonPodTemplateInvalid, reasonPodTemplateNotAllowed, reasonNameTaken, reasonApplyRefused, reasonStepFailed}
+var gravest = []string{reasonRecordLost, reasonPodTemplateInvalid, reasonPodTemplateNotAllowed, reasonNameTaken, reasonUnguarded, reasonApplyRefused, reasonStepFailed}
 
 // classify maps the failures of a pass to a stall and to the time of the retry.
 func classify(failed []error, held []string) (*stall, retry) {
@@ -225,8 +228,8 @@ func (f *failure) classify() (reason string, again retry) {
 	if _, is := errors.AsType[*OverlayError](err); is {
 		return reasonPodTemplateInvalid, retryNever
 	}
-	if _, is := errors.AsType[*functionsMissingError](err); is {
-		return "", retryNever // GridFunctions are watched; condition FunctionsLoaded has the reason
+	if _, is := errors.AsType[*unguardedError](err); is {
+		return reasonUnguarded, retryNever // GridFunctions and RiskProfiles are watched
 	}
 	if _, is := errors.AsType[*LimitError](err); is {
 		return reasonPodTemplateNotAllowed, retryNever

@@ -132,6 +132,7 @@ func (r *room) memory() nodestatus.Memory {
 	m.Views = r.parts.viewsKept()
 	m.Execution = r.parts.executions()
 	m.Posts = r.parts.postPage()
+	m.Limits = r.parts.limitsInForce()
 	left := m.RefuseBytes - m.UsedBytes
 	if r.cfg.Retention == RetentionFreeDownstream {
 		left = m.RefuseBytes - stays

@@ -46,6 +46,7 @@ var examples = []struct{ file, kind string }{
 	{"order-gateway/order-gateway.yaml", "OrderGateway"},
 	{"exchange/exchange.yaml", "InstrumentSet"},
 	{"functions/functions.yaml", "GridFunction"},
+	{"limits/limits.yaml", "RiskProfile"},
 }
 
 func readChart(root, helm string) (*chart, error) {

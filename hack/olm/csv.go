@@ -98,6 +98,7 @@ var made = map[string][]v1alpha1.APIResourceReference{
 	"GridPartition": {},
 	"InstrumentSet": {},
 	"GridFunction":  {},
+	"RiskProfile":   {},
 	"GridLink":      {{Kind: "Deployment", Version: "apps/v1"}},
 	"OrderGateway":  {{Kind: "Deployment", Version: "apps/v1"}, {Kind: "Service", Version: "v1"}},
 }
