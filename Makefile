@@ -219,6 +219,7 @@ e2e: ## Run all suites against the real cluster, or one: SUITE=smoke, or a drill
 .PHONY: sinks-check
 sinks-check: ## Kill 50 primaries under load, and every third time the sink, or cut the link to another site: each order is downstream once (minutes)
 	@ORDERGRID_REQUIRE_KAFKA=1 ORDERGRID_REQUIRE_POSTGRES=1 ORDERGRID_SINK_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v -run GridKilled ./gateway/...
+	@ORDERGRID_BENCH_SINKS=1 $(GO) test -count 1 -v -run TestSinks ./hack/bench
 
 .PHONY: far-drills
 far-drills: ## Drills of what is outside a grid, as processes: sink-outage, site-change, site-loss and site-restore, with certificates that read the far side itself, below out/far-drills (two minutes)

@@ -196,5 +196,8 @@ func (k *Kafka) Stop() {
 	k.ports.Release()
 }
 
+// PID is that of the broker's process.
+func (k *Kafka) PID() int { return k.p.cmd.Process.Pid }
+
 // Log is the end of what the broker printed.
 func (k *Kafka) Log() string { return k.p.said.String() }

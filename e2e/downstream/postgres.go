@@ -249,18 +249,31 @@ func (p *Postgres) Stop() error {
 	}
 }
 
-// Kill kills all processes of the server with SIGKILL, as a power failure would end them.
-func (p *Postgres) Kill() error {
+// PIDs are those of the server, and of the processes that it has at the moment, such as one for each connection.
+func (p *Postgres) PIDs() ([]int, error) {
 	pid := p.cmd.Process.Pid
+	pids := []int{pid}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, field := range bytes.Fields(children) {
+		if child, err := strconv.Atoi(string(field)); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids, nil
+}
+
+// Kill kills all processes of the server with SIGKILL, as a power failure would end them.
+func (p *Postgres) Kill() error {
+	pids, err := p.PIDs()
+	if err != nil {
 		return err
 	}
 	killed := p.cmd.Process.Kill()
-	for _, field := range bytes.Fields(children) {
-		if child, err := strconv.Atoi(string(field)); err == nil {
-			_ = syscall.Kill(child, syscall.SIGKILL) // it may have ended
-		}
+	for _, child := range pids[1:] {
+		_ = syscall.Kill(child, syscall.SIGKILL) // it may have ended
 	}
 	<-p.ended
 	if errors.Is(killed, os.ErrProcessDone) {

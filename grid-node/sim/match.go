@@ -39,16 +39,10 @@ func RunMatch(seed uint64, trace io.Writer) Result {
 func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
 	p.name = "match: " + p.name
-	trades(p, seed)
-	p.forges, p.digests = nil, nil
-	return p
-}
-
-// trades lets the partition match. FIX sessions and regions are not served by one that does.
-func trades(p *profile, seed uint64) {
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
-	p.fixes, p.regions = nil, nil
+	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil // FIX sessions are not served by a partition that matches
 	p.pace = 5 * millisecond
+	return p
 }
 
 // execution is what a copy did with an entry.

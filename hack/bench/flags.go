@@ -38,11 +38,11 @@ A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is 
 network namespace per process behind one bridge (root); repl is acknowledged when a
 second process has the order, single is without replication. growth/... are the cases
 that vary one thing, tls/... those that show what TLS costs, views/... what views of the
-orders cost; they run only when CASES names them.
+orders cost, journal/... and sinks/... what a journal and sinks cost; they run only when CASES names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better
 counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-tls, in views/...
-grid-views and grid-views-backup; with --peers
+grid-views and grid-views-backup, in journal/... grid-journal, in sinks/... grid-sinks; with --peers
 also hazelcast, coherence, geode, ignite (writes on loopback only). Every round starts every system
 afresh; a round on a busy machine does not count and is repeated.
 

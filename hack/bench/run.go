@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/redis"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
+	"github.com/ordergrid/ordergrid/hack/bench/sinks"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
@@ -38,6 +40,7 @@ type bench struct {
 	stat   bytes.Buffer
 	rows   []results.Row
 	run    results.Run
+	sinks  *sinks.Sinks
 }
 
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
@@ -94,11 +97,13 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	for _, p := range asked {
 		all = append(all, p)
 	}
+	b.sinks = &sinks.Sinks{Dir: b.dir}
 	flags := strings.Fields(b.nodeFlags)
 	viewFlags := []string{"--views", "1Gi", "--view-rows", "8388608"}
 	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
 		&grid.Grid{Label: cases.GridViews, Args: append(viewFlags, flags...), Dir: b.dir}, &grid.Grid{Label: cases.GridViewsBackup, Args: append([]string{"--view-copies", "backup"}, append(viewFlags, flags...)...), Dir: b.dir},
-		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir})
+		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir}, &grid.Grid{Label: cases.GridJournal, Args: flags, Journal: true, Dir: b.dir},
+		&grid.Grid{Label: cases.GridSinks, Args: flags, Sinks: b.sinks, Dir: b.dir})
 	var use []system.System
 	for _, s := range all {
 		switch {
@@ -125,7 +130,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		if g, ok := s.(*grid.Grid); ok {
 			if program == "" {
 				b.say("building grid-node as a release is built")
-				if program, err = grid.Build(ctx, b.dir); err != nil {
+				if program, err = grid.Build(ctx, b.dir, "grid-node"); err != nil {
 					return err
 				}
 			}
@@ -136,7 +141,25 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
+// farSide builds grid-sink and starts what sinks write to, if a case has sinks.
+func (b *bench) farSide(ctx context.Context, chosen []cases.Case) (err error) {
+	used := func(s system.System) bool {
+		return s.Name() == cases.GridSinks && slices.ContainsFunc(chosen, func(c cases.Case) bool { return c.Uses(s.Name()) })
+	}
+	if !slices.ContainsFunc(b.runner.Systems, used) {
+		return nil
+	}
+	b.say("building grid-sink, and starting Kafka and PostgreSQL for it")
+	if b.sinks.Program, err = grid.Build(ctx, b.dir, "grid-sink"); err != nil {
+		return err
+	}
+	return b.sinks.Start(ctx)
+}
+
 func (b *bench) measure(ctx context.Context, chosen []cases.Case) error {
+	if err := b.farSide(ctx, chosen); err != nil {
+		return err
+	}
 	usual := b.estimate(chosen)
 	limit := 2*usual + spare
 	b.say("%d cases, %d systems, %d rounds of %v after %v: about %v when the machine is quiet, no case begins after %v", len(chosen), len(b.runner.Systems),
@@ -306,6 +329,9 @@ func (b *bench) close() error {
 	var errs []error
 	for _, p := range b.places {
 		errs = append(errs, p.Close())
+	}
+	if b.sinks != nil {
+		b.sinks.Stop()
 	}
 	if b.dir != "" {
 		errs = append(errs, os.RemoveAll(b.dir))

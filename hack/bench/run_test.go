@@ -29,6 +29,9 @@ const answered = "500ms"
 func tiny(t *testing.T, more ...string) (rows []results.Row, text string) {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // the user of PostgreSQL has to enter it
+		t.Fatal(err)
+	}
 	t.Setenv("TMPDIR", dir)
 	args := append([]string{"--rounds", "1", "--warmup", "20ms", "--duration", answered, "--gate", "off", "--out", filepath.Join(dir, "out")}, more...)
 	var out bytes.Buffer
@@ -97,7 +100,7 @@ func TestGrid(t *testing.T) {
 	} else {
 		t.Log(m)
 	}
-	rows, text := tiny(t, "--cases", "^("+networks+"/repl/(pingpong|pipe-64x4|get-leased)|tls/pingpong)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
+	rows, text := tiny(t, "--cases", "^("+networks+"/repl/(pingpong|pipe-64x4|get-leased)|(tls|journal)/pingpong)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
 		"--node-flags", "--lease 20s --grace 30s") // a machine on which nothing moves for a while is no failure either
 	grid := 0
 	for _, r := range rows {
@@ -105,7 +108,7 @@ func TestGrid(t *testing.T) {
 			grid++
 		}
 	}
-	if want := 1 + 3*(1+strings.Count(networks, "|")); grid != want {
+	if want := 2 + 3*(1+strings.Count(networks, "|")); grid != want {
 		t.Fatalf("%d rows of the grid, want %d\n%s", grid, want, text)
 	}
 	if !slices.ContainsFunc(rows, func(r results.Row) bool { // of the case that shows what TLS costs
@@ -113,8 +116,29 @@ func TestGrid(t *testing.T) {
 	}) {
 		t.Errorf("no figure of TLS\n%s", text)
 	}
-	if !strings.Contains(text, "p99 : floor") {
-		t.Errorf("no table in\n%s", text)
+	if !slices.ContainsFunc(rows, func(r results.Row) bool { return r.System == "grid-journal" && r.Samples > 0 && r.PrimaryCPU > 0 }) {
+		t.Errorf("no figure of a journal\n%s", text)
+	}
+	for _, of := range []string{"floor", "grid"} {
+		if !strings.Contains(text, "p99 : "+of) {
+			t.Errorf("no table with ratios to %s in\n%s", of, text)
+		}
+	}
+}
+
+// Sinks of every kind write while orders are measured: a round in which one wrote none fails.
+func TestSinks(t *testing.T) {
+	if os.Getenv("ORDERGRID_BENCH_SINKS") == "" {
+		t.Skip("set ORDERGRID_BENCH_SINKS=1 to start Kafka and PostgreSQL; make sinks-check does")
+	}
+	rows, text := tiny(t, "--cases", "^sinks/", "--systems", "^grid")
+	if len(rows) != 2 || rows[0].System != "grid" || rows[1].System != "grid-sinks" {
+		t.Fatalf("%d rows\n%s", len(rows), text)
+	}
+	for _, r := range rows {
+		if r.Samples == 0 || r.PrimaryCPU <= 0 {
+			t.Errorf("%s: %+v\n%s", r.System, r, text)
+		}
 	}
 }
 

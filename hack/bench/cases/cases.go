@@ -151,7 +151,9 @@ func Standard() []Case {
 }
 
 // All are the standard cases and those measured on request only.
-func All() []Case { return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers()) }
+func All() []Case {
+	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks())
+}
 
 // Names of systems that are measured where a case asks for them only.
 const (
@@ -164,7 +166,14 @@ const (
 	GridViewsBackup = "grid-views-backup"
 	// GridInsecure is without the peer key, so that nothing between nodes is sealed.
 	GridInsecure = "grid-insecure"
+	// GridJournal acknowledges what is on the disk of every copy.
+	GridJournal = "grid-journal"
+	// GridSinks has a sink of each kind outside, which follows it.
+	GridSinks = "grid-sinks"
 )
+
+// variants are measured where a case names them.
+var variants = []string{GridTLS, GridScraped, GridViews, GridViewsBackup, GridInsecure, GridJournal, GridSinks}
 
 // Names of peers that speak Java. They are measured with submits on loopback.
 const (
@@ -187,7 +196,7 @@ func (c *Case) Uses(system string) bool {
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid
 	}
-	return system != GridTLS && system != GridScraped && system != GridViews && system != GridViewsBackup && system != GridInsecure
+	return !slices.Contains(variants, system)
 }
 
 // TLS are the cases that show what TLS costs. On request only: CASES=tls.
@@ -204,6 +213,16 @@ func Views() []Case { return besides("views", Grid, GridViews, GridViewsBackup) 
 // Peers are the cases that show what it costs that nodes prove themselves and seal what they say. On request only:
 // CASES=peers.
 func Peers() []Case { return besides("peers", Grid, GridInsecure) }
+
+// Journal are the cases that show what a journal costs: every order is on the disks of both copies when it is
+// acknowledged. On request only: CASES=journal.
+func Journal() []Case { return besides("journal", Grid, GridJournal) }
+
+// Sinks is the case that shows what orders pay while sinks write them to Kafka, PostgreSQL and an archive: p99 at 6,000
+// orders/s. On request only: CASES=sinks.
+func Sinks() []Case {
+	return slices.DeleteFunc(besides("sinks", Grid, GridSinks), func(c Case) bool { return c.Shape.Rate == 0 })
+}
 
 // besides are cases that compare variants of the grid, as a group of their own.
 func besides(group string, systems ...string) (all []Case) {

@@ -23,7 +23,7 @@ func TestNamesStayTheSame(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	for expr, want := range map[string]int{"": 36, ".": 36, "^lo/repl/pingpong$": 1, "rate-6000": 4, "growth": 45, "growth/held": 15, "growth/connections": 7, "growth/partitions": 5, "growth/copies": 6, "growth/payload": 12, "tls": 4} {
+	for expr, want := range map[string]int{"": 36, ".": 36, "^lo/repl/pingpong$": 1, "rate-6000": 4, "growth": 45, "growth/held": 15, "growth/connections": 7, "growth/partitions": 5, "growth/copies": 6, "growth/payload": 12, "tls": 4, "journal": 4, "sinks": 1} {
 		got, err := Select(expr)
 		if err != nil || len(got) != want {
 			t.Errorf("%q: %d cases, %v, want %d", expr, len(got), err, want)

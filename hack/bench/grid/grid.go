@@ -25,6 +25,7 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/hack/bench/sinks"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/checkout"
 )
@@ -52,19 +53,23 @@ type Grid struct {
 	Dir string
 	// Scrape reads the metrics of all nodes every second.
 	Scrape bool
+	// Journal has every node keep a journal below Dir.
+	Journal bool
+	// Sinks follow the grid; nil: none.
+	Sinks *sinks.Sinks
 }
 
-// Build compiles grid-node of this checkout into dir with the flags of `make build`.
-func Build(ctx context.Context, dir string) (string, error) {
+// Build compiles a program of this checkout into dir with the flags of `make build`.
+func Build(ctx context.Context, dir, name string) (string, error) {
 	root, err := checkout.Root()
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(dir, "grid-node")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/grid-node")
+	program := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/"+name)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd/grid-node: %w\n%s", err, out)
+		return "", fmt.Errorf("go build ./cmd/%s: %w\n%s", name, err, out)
 	}
 	return program, nil
 }
@@ -73,7 +78,12 @@ func Build(ctx context.Context, dir string) (string, error) {
 func (g *Grid) Name() string { return cmp.Or(g.Label, "grid") }
 
 // Missing implements system.System.
-func (g *Grid) Missing() string { return "" }
+func (g *Grid) Missing() string {
+	if g.Sinks != nil {
+		return g.Sinks.Missing()
+	}
+	return ""
+}
 
 // Floor implements system.System.
 func (g *Grid) Floor() bool { return false }
@@ -132,7 +142,11 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 	if err != nil {
 		return nil, err
 	}
-	secure = append(secure, known...)
+	journal, err := g.journal(group)
+	if err != nil {
+		return nil, err
+	}
+	secure = slices.Concat(secure, known, journal)
 	nodes := make([]*proc.Process, len(addresses))
 	for i := range nodes {
 		args := append(append(g.args(t, arbiterURL, i, addresses, web[i]), g.Args...), secure...)
@@ -151,7 +165,32 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 	if g.Scrape {
 		group.Add(scrapeAll(at, run.HTTP))
 	}
+	if g.Sinks != nil {
+		pids, err := g.Sinks.Follow(ctx, gridName, addresses, group)
+		run.PIDs = append(run.PIDs, pids...)
+		return run, err
+	}
 	return run, nil
+}
+
+// journal returns the flags for journals in an empty directory, which is removed in the end: with nothing in it, what was
+// measured had none.
+func (g *Grid) journal(group *proc.Group) ([]string, error) {
+	if !g.Journal {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp(g.Dir, "journal-")
+	if err != nil {
+		return nil, err
+	}
+	group.Add(func() error {
+		segments, err := filepath.Glob(filepath.Join(dir, "*", "p*", "*.log"))
+		if err == nil && len(segments) == 0 {
+			err = fmt.Errorf("no node wrote a journal below %s", dir)
+		}
+		return errors.Join(err, os.RemoveAll(dir))
+	})
+	return []string{"--journal", dir}, nil
 }
 
 // peers are the flags by which nodes know each other.
@@ -213,6 +252,9 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 		"--memory-limit", fmt.Sprintf("%dMi", t.MemoryMiB), "--prefault", fmt.Sprintf("%dMi", t.Prefault), "--sink", "hold", "--log-level", "warn", "--log-format", "text"}
 	if t.Leased {
 		args = append(args, "--leased-reads")
+	}
+	if g.Sinks != nil {
+		args = append(args, "--external-sink", strings.Join(sinks.Names, ","))
 	}
 	if t.Profile {
 		args = append(args, "--pprof")

@@ -88,10 +88,7 @@ func markdownLine(c *cases.Case, r, base *Row, width int) []string {
 		cells[0], cells[1] = r.System, "INVALID: "+r.Invalid
 		return cells
 	}
-	main, p99 := r.RatioToFloor, r.RatioP99
-	if base != nil {
-		main, p99 = ratio(judgedFigure(c, &r.Figures), judgedFigure(c, &base.Figures)), ratio(r.P99, base.P99)
-	}
+	main, p99 := ratios(c, r, base)
 	split := strings.ReplaceAll(roles(&r.Figures), "+", " + ")
 	span := micros(r.Min.P50) + ".." + micros(r.Max.P50)
 	if c.Judged == cases.HighRate {
@@ -99,6 +96,14 @@ func markdownLine(c *cases.Case, r, base *Row, width int) []string {
 	}
 	return []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS),
 		fmt.Sprintf("%.2f", r.CPU), split, times(main), times(p99), span}
+}
+
+// ratios of a row to those of the system it is compared with; without one to the floors.
+func ratios(c *cases.Case, r, base *Row) (main, p99 *float64) {
+	if base == nil {
+		return r.RatioToFloor, r.RatioP99
+	}
+	return ratio(judgedFigure(c, &r.Figures), judgedFigure(c, &base.Figures)), ratio(r.P99, base.P99)
 }
 
 // baseline is what systems of a case without floors are compared with: the first

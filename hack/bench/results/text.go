@@ -14,11 +14,16 @@ import (
 func Table(w io.Writer, c *cases.Case, rows []Row) error {
 	fmt.Fprintf(w, "\n%s: %s\n", c.Name, c.Title)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	base := baseline(c, rows)
+	than := "floor"
+	if base != nil {
+		than = base.System
+	}
 	head := "system\tp50\tp90\tp99\tp99.9\tmax\torders/s\tCPU us/order\tclient+primary+backup\t"
 	if c.Judged == cases.HighRate {
-		head += "orders/s : floor\torders/s min..max\t"
+		head += "orders/s : " + than + "\torders/s min..max\t"
 	} else {
-		head += "p50 : floor\tp99 : floor\tp50 min..max\t"
+		head += "p50 : " + than + "\tp99 : " + than + "\tp50 min..max\t"
 	}
 	if c.Shape.Rate > 0 {
 		head += "create-to-end p50\tp99\t"
@@ -29,7 +34,7 @@ func Table(w io.Writer, c *cases.Case, rows []Row) error {
 			fmt.Fprintln(t, rows[i].System+"\tINVALID"+strings.Repeat("\t", strings.Count(head, "\t")-1))
 			continue
 		}
-		fmt.Fprintln(t, line(c, &rows[i]))
+		fmt.Fprintln(t, line(c, &rows[i], base))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -40,12 +45,13 @@ func Table(w io.Writer, c *cases.Case, rows []Row) error {
 	return nil
 }
 
-func line(c *cases.Case, r *Row) string {
+func line(c *cases.Case, r, base *Row) string {
+	main, p99 := ratios(c, r, base)
 	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU), roles(&r.Figures)}
 	if c.Judged == cases.HighRate {
-		cells = append(cells, times(r.RatioToFloor), numtext.Thousands(r.Min.OrdersPerS)+".."+numtext.Thousands(r.Max.OrdersPerS))
+		cells = append(cells, times(main), numtext.Thousands(r.Min.OrdersPerS)+".."+numtext.Thousands(r.Max.OrdersPerS))
 	} else {
-		cells = append(cells, times(r.RatioToFloor), times(r.RatioP99), micros(r.Min.P50)+".."+micros(r.Max.P50))
+		cells = append(cells, times(main), times(p99), micros(r.Min.P50)+".."+micros(r.Max.P50))
 	}
 	if e := r.CreateToEnd; e != nil {
 		cells = append(cells, micros(e.P50), micros(e.P99))
