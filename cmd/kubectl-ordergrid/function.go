@@ -24,7 +24,7 @@ func functionCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "function",
 		Short: "Try functions: code of yours over orders, as WebAssembly",
-		Long:  "Functions are WebAssembly modules that decide on orders or derive records from them.\nA grid calls those in spec.callbacks of its OrderGrid.",
+		Long:  "Functions are WebAssembly modules that decide on orders or derive records from them.\nA grid calls the GridFunctions that spec.callbacks of its OrderGrid names.",
 	}
 	cmd.AddCommand(functionTestCommand(), functionRecordsCommand(k))
 	return cmd

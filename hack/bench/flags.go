@@ -38,7 +38,9 @@ A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is 
 network namespace per process behind one bridge (root); repl is acknowledged when a
 second process has the order, single is without replication. growth/... are the cases
 that vary one thing, tls/... those that show what TLS costs, views/... what views of the
-orders cost, journal/... and sinks/... what a journal and sinks cost; they run only when CASES names them.
+orders cost, journal/... and sinks/... what a journal and sinks cost, functions/... what
+functions that each order passes cost (systems grid-pre, grid-post and grid-audit); they
+run only when CASES names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better
 counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-tls, in views/...

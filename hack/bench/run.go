@@ -90,6 +90,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
 	all = append(all, redis.New(b.redis, b.dir))
+	all = append(all, calling(b.dir, strings.Fields(b.nodeFlags))...)
 	asked, err := peers.Choose(b.peers, b.dir)
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func Standard() []Case {
 
 // All are the standard cases and those measured on request only.
 func All() []Case {
-	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks())
+	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks(), Functions())
 }
 
 // Names of systems that are measured where a case asks for them only.
@@ -193,6 +193,8 @@ func (c *Case) Uses(system string) bool {
 		return false
 	case c.Systems != nil:
 		return slices.Contains(c.Systems, system)
+	case slices.Contains(calling, system):
+		return false
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid
 	}

@@ -51,6 +51,8 @@ type Grid struct {
 	Insecure bool
 	// Dir is where the peer key and certificates are put.
 	Dir string
+	// Function is called for each order; nil: none.
+	Function *Function
 	// Scrape reads the metrics of all nodes every second.
 	Scrape bool
 	// Journal has every node keep a journal below Dir.
@@ -93,9 +95,18 @@ var servers = []place.Role{place.Primary, place.Backup, place.Third}
 
 // Start implements system.System.
 func (g *Grid) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+	called, err := g.functionArgs()
+	if err != nil {
+		return nil, err
+	}
+	with := *g
+	with.Args = slices.Concat(g.Args, called)
 	for attempt := 1; ; attempt++ {
 		var group proc.Group
-		r, err := g.start(ctx, at, t, &group)
+		r, err := with.start(ctx, at, t, &group)
+		if err == nil && g.Function != nil {
+			err = g.watchFunction(ctx, at, r.HTTP, t.Partitions, &group)
+		}
 		if err == nil {
 			r.Stop = group.Stop
 			return r, nil
