@@ -34,6 +34,9 @@ const (
 	// ConditionViewsComplete is True while questions about every order are answered by the copies that spec.views names; absent
 	// without it.
 	ConditionViewsComplete = "ViewsComplete"
+	// ConditionJournalsHealthy is True while what is acknowledged is on the disk of every copy, and there is room for more; absent
+	// without spec.journal.
+	ConditionJournalsHealthy = "JournalsHealthy"
 	// ConditionInstrumentsLoaded is True while the nodes trade what the InstrumentSet of spec.execution lists; absent in a grid
 	// that does not match.
 	ConditionInstrumentsLoaded = "InstrumentsLoaded"

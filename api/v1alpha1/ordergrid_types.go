@@ -45,6 +45,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".site",rule="self.?execution.?mode.orValue('Store') != 'Match' || !has(self.site)",message="spec.execution.mode is Match, and a grid that matches has no standby in another site yet; remove site"
 // +kubebuilder:validation:XValidation:fieldPath=".memory",rule="self.?execution.?mode.orValue('Store') != 'Match' || !isQuantity(string(self.memory)) || quantity(string(self.memory)).compareTo(quantity('0').add(self.partitions * 16777216)) >= 0",messageExpression="'%s is too little for %d partitions that match: a quarter of it is for books, 4Mi of each partition at least; give %dMi or more, or create the grid with fewer partitions'.format([self.memory, self.partitions, self.partitions * 16])"
 // +kubebuilder:validation:XValidation:fieldPath=".partitionBy",rule="(self.?execution.?mode.orValue('Store') == 'Match') == (self.partitionBy == 'Symbol')",messageExpression="self.partitionBy == 'Symbol' ? 'Symbol, and spec.execution.mode is Store: only a grid that matches spreads orders by their symbol; remove partitionBy, or set execution.mode to Match' : '%s, and spec.execution.mode is Match: the orders of a symbol have to meet in one partition; set partitionBy to Symbol'.format([self.partitionBy])"
+// +kubebuilder:validation:XValidation:fieldPath=".journal",rule="has(self.journal) == has(oldSelf.journal) && (!has(self.journal) || self.journal == oldSelf.journal)",message="changed; the PersistentVolumeClaims belong to the running pods, and either all copies have a journal or none; keep it as it was, or create a second OrderGrid and move the traffic"
 type OrderGridSpec struct {
 	// shards is the number of groups of grid nodes; the partitions are spread over them. 1 to 256, no more than partitions, default 1.
 	// It may change while the grid runs: partitions move to the shards that are added, and from those that go, with their
@@ -155,6 +156,12 @@ type OrderGridSpec struct {
 	// callbacks are functions of users, as WebAssembly, that the grid calls.
 	// +optional
 	Callbacks *CallbacksSpec `json:"callbacks,omitempty"`
+
+	// journal keeps the log of every grid node on a disk, too: an order is acknowledged when it is on the disk of every copy,
+	// and a grid that lost its power as a whole comes back with it. It is set when the grid is created. Without it orders are in
+	// memory only.
+	// +optional
+	Journal *JournalSpec `json:"journal,omitempty"`
 
 	// writeBehind is deprecated: use sinks. A grid that has it continues to work, and may change to sinks while it runs.
 	// +optional

@@ -72,6 +72,7 @@ var gridConditions = []struct {
 	{api.ConditionSinksReady, judgeSinks},
 	{api.ConditionFunctionsLoaded, judgeFunctions},
 	{api.ConditionViewsComplete, judgeViews},
+	{api.ConditionJournalsHealthy, judgeJournals},
 	{api.ConditionInstrumentsLoaded, judgeInstruments},
 	{api.ConditionExecutionsAgree, judgeExecutions},
 	{api.ConditionLimitsLoaded, judgeLimits},

@@ -67,6 +67,10 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionFunctionsLoaded && c.Status == metav1.ConditionTrue:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: "Functions" + c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionJournalsHealthy && c.Status == metav1.ConditionFalse:
+			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionJournalsHealthy && c.Status == metav1.ConditionTrue && was[c.Type] == metav1.ConditionFalse:
+			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionLimitsLoaded && c.Status == metav1.ConditionFalse && c.Reason != reasonInstrumentsOnTheWay:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: "Limits" + c.Reason, action: "Observe", note: c.Message})
 		case c.Type == api.ConditionLimitsLoaded && c.Status == metav1.ConditionTrue:

@@ -40,6 +40,7 @@ type finding struct {
 	record *api.GridPartition
 	memory *recollection
 
+	journal bool // its members have one on a claim
 	asked   bool // the pods of the grid were asked, as far as they have an address
 	silent  bool // one of them in which a process may run did not answer
 	loss    loss
@@ -81,6 +82,7 @@ func (r *run) inquire(ctx context.Context) error {
 	r.ask(ctx, r.grid, answers)
 	var failed []error
 	for _, f := range troubled {
+		f.journal = r.grid.Spec.Journal != nil
 		if err := r.judge(ctx, f, answers); err != nil {
 			failed = append(failed, fmt.Errorf("check %s: %w", f.record.Name, err))
 		}
@@ -171,7 +173,7 @@ func (r *Reconciler) judge(ctx context.Context, f *finding, answers map[string]*
 	f.lead = f.findLead(answers)
 	if f.record.Status.Epoch > 0 && (!f.memory.awaySince.IsZero() || f.wanted(api.AnnotationAcceptDataLoss)) {
 		var err error
-		if f.loss, err = r.judgeLoss(ctx, f.record, answers); err != nil {
+		if f.loss, err = r.judgeLoss(ctx, f, answers); err != nil {
 			return err
 		}
 	}

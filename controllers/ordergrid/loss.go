@@ -28,9 +28,9 @@ type loss struct {
 func (l loss) String() string { return strings.Join(l.members, "; ") }
 
 // judgeLoss determines the state of every in-sync member. Silence is no proof: a process is gone only when its pod is
-// gone, or when another process answers in its pod.
-func (r *Reconciler) judgeLoss(ctx context.Context, p *api.GridPartition, answers map[string]*answer) (loss, error) {
-	l := loss{verdict: fateGone}
+// gone, or when another process answers in its pod; where it has a journal, only the latter is one.
+func (r *Reconciler) judgeLoss(ctx context.Context, found *finding, answers map[string]*answer) (loss, error) {
+	l, p := loss{verdict: fateGone}, found.record
 	for _, m := range p.Status.InSync {
 		a := answers[m.PodName]
 		if a == nil {
@@ -43,6 +43,9 @@ func (r *Reconciler) judgeLoss(ctx context.Context, p *api.GridPartition, answer
 				return loss{}, fmt.Errorf("read Pod %s: %w", m.PodName, err)
 			}
 			f, text = memberFate(p.Name, m, &answer{pod: pod})
+		}
+		if f == fateGone && a.node == nil && found.journal { // the next process in its pod is its heir
+			f, text = fateUnknown, fmt.Sprintf("%s, and what it held is in PersistentVolumeClaim %s-%s, with which it comes back; if that is lost, delete the claim and the pod", text, journalVolume, m.PodName)
 		}
 		l.members = append(l.members, m.ID+" "+text)
 		l.verdict = min(l.verdict, f)

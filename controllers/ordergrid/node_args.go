@@ -52,6 +52,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	)
 	args = append(args, viewArgs(grid)...)
 	args = append(args, sinkArgs(grid)...)
+	args = append(args, journalArgs(grid)...)
 	args = append(args, restoreArgs(grid)...)
 	args = append(args, executionArgs(grid)...)
 	args = append(args, limitsArgs(grid)...)

@@ -63,7 +63,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		StartupProbe: probe("/healthz", 1, startSeconds(grid)),
 		// Liveness checks the local loop only. A pod that is slow, isolated or not in sync must not be restarted: its
 		// memory may hold the last copy.
-		LivenessProbe:  probe("/healthz", 10, 6),
+		LivenessProbe:  probe("/healthz", 10, int32(min(6+journalSeconds(grid)/10, math.MaxInt32))),
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// The last log lines of a process that cannot start are quoted in conditions.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -79,6 +79,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		c.Ports = append(c.Ports, externalPort(grid, shard))
 	}
 	c.VolumeMounts = append(c.VolumeMounts, sinkMounts(grid)...)
+	c.VolumeMounts = append(c.VolumeMounts, journalMounts(grid)...)
 	if from := grid.Spec.RestoreFrom; from != nil {
 		_, mount := restoreVolumes(from, true)
 		c.VolumeMounts = append(c.VolumeMounts, mount)
@@ -112,10 +113,10 @@ func annotations(grid *api.OrderGrid) map[string]string {
 }
 
 // startSeconds is the time limit for a node's start: a minute, in which it also waits for its fabric, and twice the
-// time of prefault, 2 s a GiB on a slow host.
+// time of prefault, 2 s a GiB on a slow host; and the time in which it reads its journal.
 func startSeconds(grid *api.OrderGrid) int32 {
 	const gib = 1 << 30
-	return int32(min(60+4*((prefault(grid).Value()+gib-1)/gib), math.MaxInt32))
+	return int32(min(60+4*((prefault(grid).Value()+gib-1)/gib)+journalSeconds(grid), math.MaxInt32))
 }
 
 func fieldEnv(name, path string) corev1.EnvVar {

@@ -54,13 +54,14 @@ type room struct {
 	posts      nodestatus.Posts                // of all partitions, as their primaries report
 	limits     map[string]nodestatus.Limits    // by pod; nil if none has any
 	views      map[string]map[string]viewState // by pod and partition
+	journals   map[string]journalState         // by pod
 	sinks      []api.SinkStatus                // as reported, by name
 	readers    []string                        // sinks with a position in a log, by name
 	all        bool                            // every pod that was queried has answered
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.posts, a.limits) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.posts, b.limits) &&
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.posts, a.limits, a.journals) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.posts, b.limits, b.journals) &&
 		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
@@ -205,7 +206,7 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 // again is the time until the next query.
 func (a *room) again() time.Duration {
 	switch {
-	case len(a.refusing) > 0 || a.unsettled():
+	case len(a.refusing) > 0 || a.unsettled() || a.journalTrouble():
 		return roomSoon
 	case a.fullIn != nil:
 		return min(max(*a.fullIn/4, roomSoon), roomLate)
@@ -240,6 +241,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	a.executions = executionsOf(answers)
 	a.posts = postsOf(answers)
 	a.limits = limitsOf(answers)
+	a.journals = journalsOf(answers)
 	return a
 }
 

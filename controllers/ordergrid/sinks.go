@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -135,20 +136,20 @@ func sinkVolumes(grid *api.OrderGrid) (list []corev1.Volume) {
 func claimSinks(grid *api.OrderGrid, shard int32, set *appsv1.StatefulSet) {
 	for _, s := range grid.FileSinks() {
 		if s.HasClaim() {
-			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim(grid, shard, &s))
+			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim(grid, shard, sinkVolume(s.Name), s.File.StorageClassName, s.File.Size))
 			set.Spec.PersistentVolumeClaimRetentionPolicy = retention(s.File.WhenDeleted) // of all claims: the API server enforces it
 		}
 	}
 }
 
-func claim(grid *api.OrderGrid, shard int32, s *api.SinkSpec) corev1.PersistentVolumeClaim {
+func claim(grid *api.OrderGrid, shard int32, name string, class *string, size resource.Quantity) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		// A claim template is immutable: it carries the selector's labels, which never change, and no others.
-		ObjectMeta: metav1.ObjectMeta{Name: sinkVolume(s.Name), Labels: shardSelector(grid, shard)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: shardSelector(grid, shard)},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName: s.File.StorageClassName,
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: s.File.Size}},
+			StorageClassName: class,
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
 		},
 	}
 }

@@ -27,5 +27,6 @@ func statefulSet(grid *api.OrderGrid, shard, pods int32, template corev1.PodTemp
 		},
 	}
 	claimSinks(grid, shard, set)
+	claimJournal(grid, shard, set)
 	return set
 }

@@ -130,6 +130,7 @@ var notCaused = []omitted{
 	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},
 	{named("ViewIncomplete"), "goes away with another process only; the tests of grid-node/node show the metric it goes by"},
 	{named("ViewLagging"), "needs a loop without time for views; the tests of grid-node/node show the metric it goes by"},
+	{named("JournalFailing"), "needs a disk that fails or fills up; the tests of grid-node/node show the metric it goes by"},
 	{named("LogBroken"), "needs memory that goes bad"},
 	{named("ProbeRegressed"), "needs eight runs of a series; the tests of controllers/orderprobe show the metric it goes by"},
 	{named("StateDiverged"), "needs a bug, or memory that changes; the simulator spoils a state"},

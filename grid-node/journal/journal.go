@@ -25,7 +25,7 @@ type ErrFull struct {
 
 func (e *ErrFull) Error() string {
 	if e.Limit > 0 {
-		return fmt.Sprintf("the journal has %d of %d bytes: raise spec.journal.maxBytes with the volume, or let entries be freed downstream", e.Used, e.Limit)
+		return fmt.Sprintf("the journal has %d of %d bytes: use a larger volume (spec.journal.size, --journal-max-bytes), or let entries be freed downstream", e.Used, e.Limit)
 	}
 	return fmt.Sprintf("the disk of the journal is full at %d bytes of journal: make room on the volume: %v", e.Used, e.Err)
 }

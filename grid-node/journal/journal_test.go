@@ -264,7 +264,7 @@ func TestFull(t *testing.T) {
 		}
 		b = log.batch(rng, 10)
 	}
-	if full.Limit != 4000 || full.Used > 4000 || !strings.Contains(full.Error(), "spec.journal.maxBytes") {
+	if full.Limit != 4000 || full.Used > 4000 || !strings.Contains(full.Error(), "spec.journal.size") {
 		t.Errorf("%v", full)
 	}
 	j.opt.MaxBytes, disk.Room = 0, 100

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/journal"
-	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/internal/histogram"
 )
 
 // Journal of a node: a directory on a local disk, and what it may use of it.
@@ -42,40 +40,6 @@ func (c *Config) checkJournal() error {
 		return fmt.Errorf("--journal-max-bytes: value %d, allowed: 0 (what the disk has), or %d and more", j.MaxBytes, MinJournal)
 	}
 	return nil
-}
-
-// journalStats are of all partitions of a node; for every goroutine.
-type journalStats struct {
-	bytes    atomic.Int64
-	failures atomic.Uint64
-	aside    atomic.Uint64
-	full     atomic.Bool
-
-	mu   sync.Mutex
-	sync histogram.Histogram // time of an fsync
-}
-
-func (s *journalStats) observe(d time.Duration) {
-	s.mu.Lock()
-	s.sync.Observe(int64(d))
-	s.mu.Unlock()
-}
-
-// journalSnapshot is for metrics; nil: there are no journals.
-func (ps *partitions) journalSnapshot() *metrics.Journal {
-	if ps.cfg.Journal == nil {
-		return nil
-	}
-	s := &ps.journals
-	m := &metrics.Journal{Bytes: s.bytes.Load(), Limit: ps.cfg.Journal.MaxBytes, Failures: s.failures.Load(), Aside: s.aside.Load(), Full: s.full.Load()}
-	for _, p := range ps.list {
-		last, _ := p.store.Last()
-		m.Lag += last - min(last, p.inc.journal.durable.Load())
-	}
-	s.mu.Lock()
-	m.Sync = s.sync
-	s.mu.Unlock()
-	return m
 }
 
 // partJournal is the journal of an incarnation. The loop adds to the next batch, and a
@@ -161,6 +125,7 @@ func (p *partition) resume(inc *incarnation, r *replica.Replica, fs journal.FS, 
 	}
 	d := &partJournal{p: p, inc: inc, j: j, stats: &p.all.journals, max: p.cfg.Journal.MaxBytes, wake: make(chan struct{}, 1), ended: make(chan struct{}), next: &journal.Batch{}}
 	d.durable.Store(found.Seq)
+	d.stats.begun(p.id.String())
 	d.count()
 	inc.journal = d
 	go d.run(inc.ctx)
@@ -219,6 +184,7 @@ func (d *partJournal) run(ctx context.Context) {
 			b.Reset()
 		}
 		if ending {
+			d.stats.begun(d.p.id.String())
 			d.stats.bytes.Add(-d.bytes)
 			_ = d.j.Close() // everything is synced
 			return
@@ -237,8 +203,8 @@ func (d *partJournal) commit(ctx context.Context, b *journal.Batch, parts []repl
 		if !errors.As(err, &full) {
 			return err
 		}
-		d.stats.full.Store(true)
-		d.stats.failures.Add(1)
+		d.stats.room(d.p.id.String(), true)
+		d.stats.failed(d.p.id.String(), err)
 		d.p.log.Error("the journal is full; no order is acknowledged", "partition", d.p.id.String(), "reason", err, "retry", journalRetry.String())
 		d.now.Full = true
 		d.report()
@@ -259,7 +225,7 @@ func (d *partJournal) commit(ctx context.Context, b *journal.Batch, parts []repl
 	if err := d.j.Sync(); err != nil {
 		return err
 	}
-	d.stats.observe(time.Since(began))
+	d.stats.observe(d.p.id.String(), time.Since(began))
 	d.count()
 	d.now.Seq, d.now.Configs = max(d.now.Seq, b.Seq()), max(d.now.Configs, b.Configs())
 	d.measure()
@@ -272,7 +238,7 @@ func (d *partJournal) commit(ctx context.Context, b *journal.Batch, parts []repl
 // measure notes whether only the reserve is left.
 func (d *partJournal) measure() {
 	d.now.Full = d.max > 0 && d.stats.bytes.Load() > d.max-d.max/journalReserve
-	d.stats.full.Store(d.now.Full)
+	d.stats.room(d.p.id.String(), d.now.Full)
 }
 
 // count updates the bytes of the files.
@@ -301,7 +267,7 @@ func (d *partJournal) post(f func()) {
 // reads what is there.
 func (d *partJournal) fail(err error) {
 	d.stats.bytes.Add(-d.bytes)
-	d.stats.failures.Add(1)
+	d.stats.failed(d.p.id.String(), err)
 	_ = d.j.Close()
 	if d.inc.ctx.Err() != nil {
 		return

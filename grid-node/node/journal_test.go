@@ -102,6 +102,9 @@ func TestJournalFull(t *testing.T) {
 	if refused.Code != wire.CodeCapacity || !strings.Contains(refused.Text, "journal") {
 		t.Errorf("refused: %v", refused)
 	}
+	if j := g.nodes[0].second(t, 0).Journal; j == nil || !j.Full || j.LimitBytes != MinJournal {
+		t.Errorf("the page of memory: %+v", j)
+	}
 	stats.bytes.Add(-MinJournal)
 	g.until(func() bool {
 		_, err := c.Submit(t.Context(), fix("ROOM"))
@@ -124,5 +127,22 @@ func TestJournalConfig(t *testing.T) {
 		if err := cfg.checkJournal(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.j, err, c.want)
 		}
+	}
+}
+
+// TestJournalStatsArePerPartition: room in the journal of one partition does not hide that another one is full, or fails.
+func TestJournalStatsArePerPartition(t *testing.T) {
+	ps := &partitions{process: &process{identity: identity{cfg: Config{Journal: &Journal{MaxBytes: MinJournal}}}}}
+	s := &ps.journals
+	s.room("p0", true)
+	s.room("p1", false)
+	s.failed("p0", errors.New("no room"))
+	s.observe("p1", 1)
+	if j := ps.journalStatus(); !j.Full || j.Error != "p0: no room" || !ps.journalSnapshot().Full {
+		t.Errorf("p0 is full: %+v", j)
+	}
+	s.begun("p0")
+	if j := ps.journalStatus(); j.Full || j.Error != "" {
+		t.Errorf("p0 is written anew: %+v", j)
 	}
 }

@@ -44,6 +44,8 @@ type Memory struct {
 	Posts *Posts `json:"posts,omitempty"`
 	// Limits are those of --limits and of the logs; absent where neither has any.
 	Limits *Limits `json:"limits,omitempty"`
+	// Journal is the state of the journals; absent without --journal.
+	Journal *Journal `json:"journal,omitempty"`
 }
 
 // Posts are the functions of kind Post of the partitions that a node is primary of.
@@ -106,6 +108,15 @@ type PartitionLimits struct {
 	SinceUnixNs int64  `json:"sinceUnixNs,omitempty"` // the time of the entry
 	Kills       int    `json:"kills,omitempty"`       // in effect
 	Refused     string `json:"refused,omitempty"`     // why this primary cannot put that of the file in force
+}
+
+// Journal is the state of the journals of a node, all partitions together.
+type Journal struct {
+	Bytes      int64 `json:"bytes"`
+	LimitBytes int64 `json:"limitBytes"` // 0: what the disk has
+	Full       bool  `json:"full"`       // only the reserve is left, and new orders are refused
+	// Error is why a journal could not be written, with its partition, until it is written again.
+	Error string `json:"error,omitempty"`
 }
 
 // Execution is the state of a node that matches.

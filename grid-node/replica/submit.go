@@ -146,7 +146,7 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 	if r.journalFull() {
 		full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}
-		r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, "the journal of the primary is at its limit of disk space; make room on its volume, raise spec.journal.maxBytes, or let entries be freed downstream")
+		r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, "the journal of the primary is at its limit of disk space; let entries be freed downstream, or use a larger volume (spec.journal.size, --journal-max-bytes)")
 		return false
 	}
 	for i := range r.primary.peers {
