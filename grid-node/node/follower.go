@@ -38,6 +38,7 @@ type follower struct {
 	held      bool   // the log holds from on
 	begun     bool   // the first frame is out
 	toldAt    time.Time
+	full      bool // the last frame had no room for what is committed
 	sent      []sentFrame
 	unread    int64 // bytes of sent
 	frame     []byte
@@ -64,6 +65,9 @@ const (
 	crowdedOut   = 256 << 10
 	crowdedFirst = time.Millisecond
 	crowdedLast  = 64 * time.Millisecond
+	// collect is how long a stream to a sink waits after a frame that was not full, so that the next one has more than
+	// an entry: a sink collects batches for longer than that, and frames cost the loop and the sink by their number.
+	collect = 2 * time.Millisecond
 	// examineStep entries are examined between two looks whether the stream has ended.
 	examineStep = 4096
 )
@@ -124,6 +128,7 @@ func (w *follower) run(ctx context.Context) {
 	defer w.log.Close()
 	for ctx.Err() == nil {
 		w.takeCredit()
+		collects := w.collects(time.Now())
 		switch {
 		case w.unread >= w.window.Load():
 			w.letGo()
@@ -135,6 +140,8 @@ func (w *follower) run(ctx context.Context) {
 			w.onLoop(w.lookAgain)
 		case !w.held:
 			w.onLoop(w.takeHold)
+		case collects > 0:
+			w.log.Await(ctx, feed.Never, collects)
 		case w.examine(ctx):
 			w.send(ctx)
 		default:
@@ -142,6 +149,15 @@ func (w *follower) run(ctx context.Context) {
 		}
 	}
 	w.p.loop.Post(func() { w.end(wire.EndLeaving, "the replica stops serving here: go on at another") })
+}
+
+// collects returns how long to wait before the next frame. Followers that are no readers of the configuration, such as
+// gateways, get each entry when it is committed.
+func (w *follower) collects(now time.Time) time.Duration {
+	if w.name == "" || !w.begun || w.full {
+		return 0
+	}
+	return collect - now.Sub(w.toldAt)
 }
 
 // takeCredit forgets frames that the client has taken in.
@@ -290,6 +306,7 @@ func (w *follower) fill(dst []byte) []byte {
 	if last != nil {
 		w.hash = order.Hash(last)
 	}
+	w.full = w.next <= committed
 	wire.AddTail(dst, n)
 	wire.SetFollowed(dst, w.next-1, w.hash)
 	return dst
