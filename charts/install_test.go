@@ -86,6 +86,7 @@ func TestRelease(t *testing.T) {
 	})
 	drill(t, cl)
 	wantMadeRolesOnPage(t, cl)
+	callFunction(t, cl)
 	stop()
 	wantCheckFails(t, "is held by no operator and not renewed: no operator is running")
 
