@@ -66,7 +66,7 @@ var callsOthers = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, a := e.ObjectOld.(*api.OrderGrid)
 		after, b := e.ObjectNew.(*api.OrderGrid)
-		return a && b && !(equality.Semantic.DeepEqual(before.Spec.Callbacks, after.Spec.Callbacks) && equality.Semantic.DeepEqual(before.Status.Functions, after.Status.Functions))
+		return a && b && (!equality.Semantic.DeepEqual(before.Spec.Callbacks, after.Spec.Callbacks) || !equality.Semantic.DeepEqual(before.Status.Functions, after.Status.Functions))
 	},
 }
 

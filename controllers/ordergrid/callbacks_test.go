@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -117,6 +118,24 @@ func TestFunctionsOfStrippedPods(t *testing.T) {
 		a, _ := listensOutside(&p.Spec)
 		if b, _ := listensOutside(&with.(*corev1.Pod).Spec); a != b {
 			t.Errorf("%s: listens outside %v, did %v", name, b, a)
+		}
+	}
+}
+
+// TestFunctionEvents: what has to be mended is a warning, and a roll is none.
+func TestFunctionEvents(t *testing.T) {
+	for reason, want := range map[string]string{reasonFunctionInvalid: "Warning FunctionInvalid", reasonFunctionNotFound: "Warning FunctionNotFound",
+		reasonNotLoaded: "", reasonFunctionsOnTheWay: "", reasonFunctionUnchecked: "", reasonLoaded: "Normal FunctionsLoaded"} {
+		c := metav1.Condition{Type: api.ConditionFunctionsLoaded, Status: metav1.ConditionFalse, Reason: reason}
+		if reason == reasonLoaded {
+			c.Status = metav1.ConditionTrue
+		}
+		got := ""
+		for _, e := range conditionEvents(nil, []metav1.Condition{c}, false) {
+			got += e.kind + " " + e.reason
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", reason, got, want)
 		}
 	}
 }

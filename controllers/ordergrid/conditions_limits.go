@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
@@ -125,4 +126,16 @@ func judgeUnnamed(o *observation) judgement {
 		return judgement{}
 	}
 	return judgement{metav1.ConditionFalse, reasonLimitsInForce, fmt.Sprintf("spec.riskProfile names no limits, and the log keeps those that it has%s. To lift them, name a RiskProfile with an empty spec, wait until it is loaded, and remove it then", some(where))}
+}
+
+// limitEvents tell that limits are in force everywhere, and what keeps them from it but time.
+func limitEvents(c *metav1.Condition) []event {
+	e := event{kind: corev1.EventTypeWarning, reason: "Limits" + c.Reason, action: "Observe", note: c.Message}
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		e.kind = corev1.EventTypeNormal
+	case c.Status != metav1.ConditionFalse || c.Reason == reasonInstrumentsOnTheWay:
+		return nil
+	}
+	return []event{e}
 }

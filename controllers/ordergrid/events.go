@@ -2,6 +2,7 @@ package ordergrid
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,18 +64,12 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
 		case needsOutside(c.Type) && was[c.Type] == metav1.ConditionFalse, c.Type == api.ConditionAcceptingOrders && c.Reason == reasonAccepting && reasons[c.Type] == reasonFull:
 			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionFunctionsLoaded && c.Status == metav1.ConditionFalse && c.Reason != reasonNotLoaded && c.Reason != reasonFunctionsOnTheWay && c.Reason != reasonFunctionUnchecked:
-			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionFunctionsLoaded && c.Status == metav1.ConditionTrue:
-			events = append(events, event{kind: corev1.EventTypeNormal, reason: "Functions" + c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionJournalsHealthy && c.Status == metav1.ConditionFalse:
-			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionJournalsHealthy && c.Status == metav1.ConditionTrue && was[c.Type] == metav1.ConditionFalse:
-			events = append(events, event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionLimitsLoaded && c.Status == metav1.ConditionFalse && c.Reason != reasonInstrumentsOnTheWay:
-			events = append(events, event{kind: corev1.EventTypeWarning, reason: "Limits" + c.Reason, action: "Observe", note: c.Message})
-		case c.Type == api.ConditionLimitsLoaded && c.Status == metav1.ConditionTrue:
-			events = append(events, event{kind: corev1.EventTypeNormal, reason: "Limits" + c.Reason, action: "Observe", note: c.Message})
+		case c.Type == api.ConditionFunctionsLoaded:
+			events = append(events, functionEvents(&c)...)
+		case c.Type == api.ConditionLimitsLoaded:
+			events = append(events, limitEvents(&c)...)
+		case c.Type == api.ConditionJournalsHealthy:
+			events = append(events, journalEvents(&c, was[c.Type])...)
 		case c.Type == api.ConditionProgressing && c.Reason == reasonObjectiveMissed:
 			events = append(events, event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Update", note: c.Message})
 		case c.Type == api.ConditionRedundant && c.Reason == reasonCopiesMissing && planned:
@@ -91,6 +86,17 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 		}
 	}
 	return events
+}
+
+// functionEvents are those of condition FunctionsLoaded. What a roll does to it is none.
+func functionEvents(c *metav1.Condition) []event {
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		return []event{{kind: corev1.EventTypeNormal, reason: "Functions" + c.Reason, action: "Observe", note: c.Message}}
+	case c.Status == metav1.ConditionFalse && !slices.Contains([]string{reasonNotLoaded, reasonFunctionsOnTheWay, reasonFunctionUnchecked}, c.Reason):
+		return []event{{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message}}
+	}
+	return nil
 }
 
 // isTrouble reports whether the condition is bad when it is True.

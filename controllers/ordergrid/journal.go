@@ -156,3 +156,15 @@ func journalAdvice(grid *api.OrderGrid) string {
 	}
 	return "spec.retention.policy KeepAll frees nothing: set FreeDownstream with a sink that outlives the pods, or create a second OrderGrid with a larger spec.journal.size and move the traffic"
 }
+
+// journalEvents tell that a journal is in trouble, and that none is any more.
+func journalEvents(c *metav1.Condition, was metav1.ConditionStatus) []event {
+	e := event{kind: corev1.EventTypeWarning, reason: c.Reason, action: "Observe", note: c.Message}
+	switch {
+	case c.Status == metav1.ConditionTrue && was == metav1.ConditionFalse:
+		e.kind = corev1.EventTypeNormal
+	case c.Status != metav1.ConditionFalse:
+		return nil
+	}
+	return []event{e}
+}
