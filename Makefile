@@ -88,6 +88,7 @@ generate: ## Regenerate deepcopy code, CRDs, dashboards, the protocol's vectors,
 	@$(GO) run ./dashboards/cmd/generate
 	@$(GO) run ./hack/vectors
 	@$(GO) run ./hack/coverage
+	@$(GO) run ./hack/reproduction
 	@$(MAKE) --no-print-directory bundle
 
 .PHONY: bundle
@@ -228,6 +229,11 @@ far-drills: ## Drills of what is outside a grid, as processes: sink-outage, site
 .PHONY: scenarios-check
 scenarios-check: ## The scenarios of order-probe about a system of processes, stac-durability, bar-load and bar-wan, in their smallest size (a minute)
 	@ORDERGRID_SYSTEM_SCENARIOS=1 $(GO) test -count 1 -v ./probe/system
+
+.PHONY: reproduction
+reproduction: build ## Run every scenario (BUDGET=60m) and write docs/reproduction.md: each published table beside what was measured; needs a quiet machine
+	@bin/order-probe suite --out out/suite --budget $(or $(BUDGET),60m) || test $$? -ne 2
+	@$(GO) run ./hack/reproduction --take out/suite
 
 .PHONY: fix-check
 fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)

@@ -153,7 +153,7 @@ func outcomeLine(s *api.DrillStep) string {
 
 // certificateLine is a certificate in one line.
 func certificateLine(c *api.DrillCertificate) string {
-	text := fmt.Sprintf("%s: lost %d, missing %d, duplicated %d, gaps %d, out of order %d of %d acknowledged orders", c.Verdict, c.Lost, c.Missing, c.Duplicated, c.Gaps, c.OutOfOrder, c.Acknowledged)
+	text := fmt.Sprintf("%s: lost %d, missing %d, duplicated %d, gaps %d, out of order %d; %d orders acknowledged to the traffic", c.Verdict, c.Lost, c.Missing, c.Duplicated, c.Gaps, c.OutOfOrder, c.Acknowledged)
 	if c.OutageP50 != nil && c.OutageP99 != nil && c.OutageMax != nil {
 		text += fmt.Sprintf("; outage p50 %s, p99 %s, max %s", rounded(c.OutageP50.Duration), rounded(c.OutageP99.Duration), rounded(c.OutageMax.Duration))
 	}

@@ -213,7 +213,7 @@ func TestDrillRunFollow(t *testing.T) {
 			for _, line := range []string{
 				"step 1/1      kill-primary (PodKill, partition trades-p1)", "step 1/1      injecting into trades-s0-1 by ChaosMesh",
 				"step 1/1      Passed: outage 46.12ms; redundant after 3.21s", "complete      StepsDone: all 1 steps are done",
-				"certificate   " + string(verdict) + ": lost 3, missing 0, duplicated 0, gaps 0, out of order 0 of 1000 acknowledged orders; outage p50 40ms, p99 61.23ms, max 61.23ms. because",
+				"certificate   " + string(verdict) + ": lost 3, missing 0, duplicated 0, gaps 0, out of order 0; 1000 orders acknowledged to the traffic; outage p50 40ms, p99 61.23ms, max 61.23ms. because",
 				"LOSS CERTIFICATE",
 			} {
 				if strings.Count(out.String(), line) != 1 {

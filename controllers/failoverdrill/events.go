@@ -79,5 +79,5 @@ func figuresOf(c *api.DrillCertificate) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (lost %d, missing %d, duplicated %d, gaps %d, of %d acknowledged)", c.Lost, c.Missing, c.Duplicated, c.Gaps, c.Acknowledged)
+	return fmt.Sprintf(" (lost %d, missing %d, duplicated %d, gaps %d; %d acknowledged to the traffic)", c.Lost, c.Missing, c.Duplicated, c.Gaps, c.Acknowledged)
 }

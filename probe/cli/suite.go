@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/internal/version"
 	"github.com/ordergrid/ordergrid/probe/htmlreport"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
+	"github.com/ordergrid/ordergrid/probe/system"
 )
 
 type suiteFlags struct {
@@ -54,6 +52,8 @@ after it; what does not fit is in the page as not run.`,
 	f.plan.registerModes(set)
 	f.print.register(set)
 	set.StringVar(&f.gridNode, "grid-node", "", "the grid-node program (default: next to this one, then PATH)")
+	set.StringVar(&f.plugin, "kubectl-ordergrid", "", "that program, for the scenarios about a system (default: next to this one, then PATH)")
+	set.StringVar(&f.link, "grid-link", "", "that program, for bar-wan (default: next to this one, then PATH)")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "how long to wait, in all, for a busy machine to calm down before a rate")
 	f.dev, f.grid.fix, f.grid.timeout = true, "4.2", 10*time.Second
 	return cmd
@@ -68,10 +68,10 @@ func (f *suiteFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	s := &sitting{f: f, d: d, cmd: cmd, start: time.Now(), reports: map[string]*report.Report{}, skipped: map[string]string{}}
+	s := &sitting{f: f, d: d, cmd: cmd, start: time.Now(), outcomes: map[string]*report.Outcome{}, skipped: map[string]string{}}
 	var end error
 	for i, name := range names {
-		err := s.scenario(name, names[i+1:])
+		ended, err := s.scenario(name, names[i+1:])
 		if err != nil && codeOf(err) == ExitUsage {
 			return err
 		}
@@ -80,9 +80,7 @@ func (f *suiteFlags) run(cmd *cobra.Command) error {
 			s.skipped[name] = "it could not be run: " + err.Error()
 			end = worse(end, &codeError{code: ExitFailed})
 		}
-		if rep := s.reports[name]; rep != nil {
-			end = worse(end, outcome(rep))
-		}
+		end = worse(end, ended)
 		// The page is there after each, so that it survives whatever stops the suite.
 		if err := s.save(); err != nil {
 			return err
@@ -110,7 +108,7 @@ func (f *suiteFlags) names(d *published.Data) (out []string, err error) {
 		return nil, fmt.Errorf("--only: %w", err)
 	}
 	var rest []string
-	for _, name := range scenario.Names(d) {
+	for _, name := range append(scenario.Names(d), published.SystemScenarios()...) {
 		s, _ := d.Scenario(name)
 		switch {
 		case !only.MatchString(name):
@@ -123,133 +121,81 @@ func (f *suiteFlags) names(d *published.Data) (out []string, err error) {
 	}
 	out = append(out, rest...)
 	if len(out) == 0 {
-		return nil, fmt.Errorf("--only %q: no scenario has such a name; there are %s", f.only, strings.Join(scenario.Names(d), ", "))
+		return nil, fmt.Errorf("--only %q: no scenario has such a name; there are %s", f.only, strings.Join(append(scenario.Names(d), published.SystemScenarios()...), ", "))
 	}
 	return out, f.print.check()
 }
 
 // sitting is one run of a suite.
 type sitting struct {
-	f       *suiteFlags
-	d       *published.Data
-	cmd     *cobra.Command
-	start   time.Time
-	reports map[string]*report.Report
-	skipped map[string]string
+	f        *suiteFlags
+	d        *published.Data
+	cmd      *cobra.Command
+	start    time.Time
+	outcomes map[string]*report.Outcome
+	manifest []report.Manifest // of the first order scenario that ran
+	skipped  map[string]string
 }
 
-// around is what a scenario takes besides its steps: starting the grid, reading the logs back. It is generous.
-const around = 15 * time.Second
-
-// scenario runs one, unless its results are there or the budget is used up. later are those after it.
-func (s *sitting) scenario(name string, later []string) error {
+// scenario runs one, unless its results are there or the budget is used up. later are those after it. ended is the exit
+// code of what it found.
+func (s *sitting) scenario(name string, later []string) (ended, err error) {
 	sizes, err := s.sizes(name)
 	if err != nil {
-		return usage(err)
+		return nil, usage(err)
 	}
-	if rep := s.kept(name, sizes); rep != nil {
-		s.say("%s: %s results are there", name, rep.Result.Plan.Mode)
-		s.reports[name] = rep
-		return nil
+	if mode, ended, ok := s.kept(name, sizes); ok {
+		s.say("%s: %s results are there", name, mode)
+		return ended, nil
 	}
-	plan, ok := s.choose(sizes, later)
+	chosen, ok := s.choose(sizes, later)
 	if !ok {
-		s.skipped[name] = fmt.Sprintf("it takes %v at the least, and --budget %v had no more time for it", sizes[len(sizes)-1].Length()+around, s.f.budget)
-		s.say("%s: %s", name, s.skipped[name])
-		return nil
+		s.skip(name, "it takes %v at the least, and --budget %v had no more time for it", sizes[len(sizes)-1].length, s.f.budget)
+		return nil, nil
 	}
-	if err := s.f.fits(plan); err != nil {
-		s.skipped[name] = err.Error()
-		s.say("%s: %s", name, err)
-		return nil
+	if chosen.plan != nil {
+		if err := s.f.fits(*chosen.plan); err != nil {
+			s.skip(name, "%v", err)
+			return nil, nil
+		}
 	}
-	s.say("%s (%s): takes about %v, with %d scenarios after it", name, plan.Mode, plan.Length()+around, len(later))
+	s.say("%s (%s): takes about %v, with %d scenarios after it", name, chosen.mode, chosen.length, len(later))
 	s.f.scenarios = []string{name, "of several"} // each has a directory of its own
-	rep, err := s.f.one(s.cmd, s.d, plan)
-	if rep != nil {
-		s.reports[name] = rep
+	if chosen.plan == nil {
+		return s.system(name, chosen.mode)
 	}
-	return err
+	rep, err := s.f.one(s.cmd, s.d, *chosen.plan)
+	if rep == nil {
+		return nil, err
+	}
+	s.take(rep)
+	return outcome(rep), err
 }
 
-// sizes are the plans that a scenario may have, the longest first.
-func (s *sitting) sizes(name string) (plans []scenario.Plan, err error) {
-	f := s.f.plan // a copy: the modes are chosen here
-	for _, m := range []struct{ allowed, exact, scaled, quick bool }{
-		{allowed: f.exact, exact: true}, {allowed: !f.quick, scaled: true}, {allowed: true, quick: true},
-	} {
-		if !m.allowed || s.f.budget == 0 && len(plans) > 0 {
-			continue
-		}
-		f.exact, f.scaled, f.quick = m.exact, m.scaled, m.quick
-		p, err := f.plan(s.d, name)
-		if err != nil {
-			return nil, err
-		}
-		plans = append(plans, p)
+// system runs a scenario about a system of processes.
+func (s *sitting) system(name string, mode scenario.Mode) (ended, err error) {
+	dir, err := s.f.outDir(name)
+	if err != nil {
+		return nil, err
 	}
-	return plans, nil
+	rep, err := system.Run(s.cmd.Context(), s.d, name, s.f.systemOptions(s.cmd, mode, dir))
+	if err != nil {
+		return nil, err
+	}
+	s.outcomes[name] = rep.Outcome()
+	return systemOutcome(rep), saveSystem(dir, rep)
 }
 
-// choose returns the longest plan that leaves time for the shortest of those later.
-func (s *sitting) choose(sizes []scenario.Plan, later []string) (scenario.Plan, bool) {
-	if s.f.budget == 0 {
-		return sizes[0], true
+func (s *sitting) take(rep *report.Report) {
+	s.outcomes[rep.Scenario] = rep.Outcome(s.d)
+	if m := rep.Result.Manifests; len(s.manifest) == 0 && len(m) > 0 {
+		s.manifest = m[:1]
 	}
-	left := s.f.budget - time.Since(s.start)
-	reserved := time.Duration(0)
-	for _, name := range later {
-		if plans, err := s.sizes(name); err == nil && s.kept(name, plans) == nil {
-			reserved += plans[len(plans)-1].Length() + around
-		}
-	}
-	for i, p := range sizes {
-		need := p.Length() + around
-		if last := i == len(sizes)-1; need+reserved <= left || last && need <= left {
-			return p, true
-		}
-	}
-	return scenario.Plan{}, false
 }
 
-// kept returns the report of an earlier run with one of these plans and this version.
-func (s *sitting) kept(name string, sizes []scenario.Plan) *report.Report {
-	if s.f.fresh {
-		return nil
-	}
-	if rep := s.reports[name]; rep != nil {
-		return rep
-	}
-	res, err := readResult(filepath.Join(s.f.out, name))
-	if err != nil || len(res.Manifests) == 0 || res.Manifests[0].Version != version.String() || !whole(res) {
-		return nil
-	}
-	for _, p := range sizes {
-		if res.Plan.Search == nil && !samePlan(p, res.Plan) || res.Plan.Search != nil && p.Mode != res.Plan.Mode {
-			continue
-		}
-		if rep, err := report.New(s.d, res); err == nil {
-			return rep
-		}
-	}
-	return nil
-}
-
-// whole reports whether every probe of a result has all steps: a run that was cut short has not.
-func whole(r *report.Result) bool {
-	steps := map[int]bool{}
-	for _, p := range r.Probes {
-		for _, x := range p.Steps {
-			steps[x.Step] = true
-		}
-	}
-	return len(steps) == len(r.Plan.Steps)
-}
-
-func samePlan(a, b scenario.Plan) bool {
-	x, err1 := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return errors.Join(err1, err2) == nil && bytes.Equal(x, y)
+func (s *sitting) skip(name, format string, args ...any) {
+	s.skipped[name] = fmt.Sprintf(format, args...)
+	s.say("%s: %s", name, s.skipped[name])
 }
 
 func (s *sitting) say(format string, args ...any) {
@@ -262,13 +208,9 @@ func (s *sitting) say(format string, args ...any) {
 
 // suite is what is there so far.
 func (s *sitting) suite() *report.Suite {
-	all := report.NewSuite(s.d, s.reports, s.skipped)
+	all := report.NewSuite(s.d, s.outcomes, s.skipped)
+	all.Manifest = s.manifest
 	all.StartedAt, all.Command = s.start.UTC().Format(time.RFC3339), "order-probe suite "+strings.Join(flagWords(s.cmd.Flags()), " ")
-	for _, r := range all.Rows {
-		if rep := s.reports[r.Scenario]; rep != nil && len(all.Manifest) == 0 {
-			all.Manifest = rep.Result.Manifests[:1]
-		}
-	}
 	for i, r := range all.Rows {
 		if r.Verdict == report.NotRun && r.Reason == "" {
 			all.Rows[i].Reason = "it was left out (--only), or the suite was interrupted"
@@ -288,7 +230,7 @@ func (s *sitting) save() error {
 		"suite.txt":  func(w io.Writer) error { return all.Text(w, false) },
 		"suite.json": all.JSON,
 		"suite.csv":  all.CSV,
-		"suite.md":   all.Markdown,
+		"suite.md":   func(w io.Writer) error { return all.Markdown(w, s.d) },
 		"suite.html": func(w io.Writer) error { return htmlreport.WriteSuite(w, all) },
 	} {
 		if err := writeFile(filepath.Join(dir, name), write); err != nil {

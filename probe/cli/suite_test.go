@@ -95,14 +95,14 @@ func TestSuiteKeepsToItsBudget(t *testing.T) {
 		f.out = t.TempDir()
 		cmd := suiteCommand()
 		f.plan.set = cmd.Flags()
-		s := &sitting{f: f, d: d, cmd: cmd, start: time.Now(), reports: map[string]*report.Report{}}
+		s := &sitting{f: f, d: d, cmd: cmd, start: time.Now(), outcomes: map[string]*report.Outcome{}}
 		sizes, err := s.sizes("stac-single")
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, _ := s.choose(sizes, later)
-		if plan.Mode != c.want {
-			t.Errorf("budget %v: %q, want %q", c.budget, plan.Mode, c.want)
+		chosen, _ := s.choose(sizes, later)
+		if chosen.mode != c.want {
+			t.Errorf("budget %v: %q, want %q", c.budget, chosen.mode, c.want)
 		}
 	}
 }

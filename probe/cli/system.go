@@ -42,10 +42,7 @@ func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
 	if err != nil {
 		return usage(err)
 	}
-	o := system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Dir: f.out, Say: func(format string, args ...any) {
-		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
-	}}
-	rep, err := system.Run(cmd.Context(), d, f.scenarios[0], o)
+	rep, err := system.Run(cmd.Context(), d, f.scenarios[0], f.systemOptions(cmd, mode, f.out))
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "order-probe:", err)
 		return &codeError{code: ExitFailed}
@@ -62,6 +59,17 @@ func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
 			return err
 		}
 	}
+	return systemOutcome(rep)
+}
+
+func (f *runFlags) systemOptions(cmd *cobra.Command, mode scenario.Mode, dir string) system.Options {
+	return system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Dir: dir, Say: func(format string, args ...any) {
+		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
+	}}
+}
+
+// systemOutcome is the exit code that goes with a report.
+func systemOutcome(rep *system.Report) error {
 	switch rep.Verdict {
 	case system.Wrong:
 		return &codeError{code: ExitIncorrect}

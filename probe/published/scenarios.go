@@ -79,7 +79,7 @@ func (d *Data) ScenariosOf(t *Table) (out []Scenario) {
 	for _, s := range d.Scenarios {
 		switch {
 		case s.Seed != seeds[t.Report] || !slices.Contains(s.PublishedTables, t.Name):
-		case s.IsRun():
+		case s.IsRun() || s.IsSystemScenario():
 			out = append(out, s)
 		default:
 			rest = append(rest, s)

@@ -153,6 +153,17 @@ func (d *Data) LoadSeconds(rows int) float64 {
 	return 0
 }
 
+// LoaderSeconds is the published time of loading a million rows by a loader; 0: there is none.
+func (d *Data) LoaderSeconds(loader string) float64 {
+	t, _ := d.Table("coherence", "5.2")
+	for _, r := range t.Rows {
+		if r["loader"].Text == loader {
+			return r["avg_s"].Number
+		}
+	}
+	return 0
+}
+
 // LoadRatio is the published rate of so many million rows as a share of that of one million; 0: there is none.
 func (d *Data) LoadRatio(millions int) float64 {
 	one, more := d.LoadSeconds(1_000_000), d.LoadSeconds(millions*1_000_000)

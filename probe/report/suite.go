@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +20,12 @@ type Suite struct {
 	StartedAt string     `json:"startedAt"` // RFC 3339
 	Command   string     `json:"command"`
 	Rows      []SuiteRow `json:"rows"`
-	Manifest  []Manifest `json:"manifest,omitempty"` // of the first scenario that ran
-	Notes     []string   `json:"notes"`              // contradictions of the reports themselves
+	// Runs are the scenarios that ran, by name.
+	Runs []SuiteRun `json:"runs,omitempty"`
+	// Prose are the figures that the reports have in their text.
+	Prose    []Comparison `json:"prose,omitempty"`
+	Manifest []Manifest   `json:"manifest,omitempty"` // of the first scenario that ran
+	Notes    []string     `json:"notes"`              // contradictions of the reports themselves
 }
 
 // SuiteRow is a published table beside what was measured here.
@@ -40,6 +46,8 @@ type SuiteRow struct {
 	// Verdict is on the shape that the report claims, not on absolute time.
 	Verdict string `json:"verdict"`
 	Reason  string `json:"reason"`
+	// Figures are all that the scenario has beside figures of the table.
+	Figures []Comparison `json:"figures,omitempty"`
 }
 
 // Verdicts of a SuiteRow besides those of judgements.
@@ -48,12 +56,21 @@ const (
 	NotBuilt = "not built"
 )
 
-// NewSuite makes the rows of all published tables from the reports of the scenarios that ran. skipped has the reason why
-// a scenario did not.
-func NewSuite(d *published.Data, reports map[string]*Report, skipped map[string]string) *Suite {
+// NewSuite makes the rows of all published tables from the outcomes of the scenarios that ran, by name. skipped has the
+// reason why a scenario did not.
+func NewSuite(d *published.Data, outcomes map[string]*Outcome, skipped map[string]string) *Suite {
 	s := &Suite{Schema: SuiteSchema}
 	for i := range d.Tables {
-		s.Rows = append(s.Rows, suiteRow(d, &d.Tables[i], reports, skipped))
+		s.Rows = append(s.Rows, suiteRow(d, &d.Tables[i], outcomes, skipped))
+	}
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+		o := outcomes[name]
+		s.Runs = append(s.Runs, o.Run)
+		for _, c := range o.Figures {
+			if strings.HasPrefix(c.Table, ProsePrefix) {
+				s.Prose = append(s.Prose, c)
+			}
+		}
 	}
 	for _, x := range d.Discrepancies {
 		s.Notes = append(s.Notes, fmt.Sprintf("%s: %s (here: %s)", x.Seed, x.Finding, x.Action))
@@ -61,48 +78,41 @@ func NewSuite(d *published.Data, reports map[string]*Report, skipped map[string]
 	return s
 }
 
-func suiteRow(d *published.Data, t *published.Table, reports map[string]*Report, skipped map[string]string) SuiteRow {
+func suiteRow(d *published.Data, t *published.Table, outcomes map[string]*Outcome, skipped map[string]string) SuiteRow {
 	row := SuiteRow{Report: t.Report, Table: t.Name, Title: t.Title, Verdict: NotBuilt, Reason: "no scenario reproduces it: it sums up other tables"}
-	for _, s := range d.ScenariosOf(t) {
-		if s.IsSystemScenario() {
-			row.Scenario, row.Verdict = s.Name, NotRun
-			row.Reason = "it is no part of the suite yet; run order-probe run --scenario " + s.Name + " --dev"
-			continue
+	for i, s := range d.ScenariosOf(t) {
+		if o := outcomes[s.Name]; o != nil {
+			row.of(o)
+			return row
 		}
-		if !s.IsRun() {
+		switch {
+		case i > 0: // the first one is named
+		case s.IsRun() || s.IsSystemScenario():
+			row.Scenario, row.Verdict, row.Reason = s.Name, NotRun, cmp.Or(skipped[s.Name], "it was not part of this run")
+		default:
 			row.Scenario, row.Reason = s.Name, "order-probe has no such scenario yet: "+s.Reproduces
-			continue
 		}
-		rep := reports[s.Name]
-		if rep == nil {
-			row.Scenario, row.Verdict, row.Reason = s.Name, NotRun, skipped[s.Name]
-			continue
-		}
-		row.of(rep)
-		break
 	}
 	return row
 }
 
-// of fills in what a report has of the row's table.
-func (row *SuiteRow) of(rep *Report) {
-	row.Scenario, row.Mode = rep.Scenario, string(rep.Result.Plan.Mode)
-	row.Verdict, row.Reason = rep.shape()
-	best := rep.headline(row.Table)
+// of fills in what an outcome has of the row's table.
+func (row *SuiteRow) of(o *Outcome) {
+	row.Scenario, row.Mode, row.Verdict, row.Reason = o.Run.Scenario, o.Run.Mode, o.Run.Verdict, o.Run.Reason
+	for _, c := range o.Figures {
+		if c.Table == row.Table {
+			row.Figures = append(row.Figures, c)
+		}
+	}
+	best := headline(row.Figures)
 	if best == nil {
 		return
 	}
 	row.Figure, row.Unit = best.Metric, best.Unit
-	if l := best.label(); l != "" {
-		row.Figure += ", " + l
-	}
 	if best.TotalRate > 0 {
 		row.Figure += fmt.Sprintf(" at %s/s", thousands(float64(best.TotalRate)))
 	}
-	if best.Published.Table != row.Table {
-		row.Figure += ", table " + best.Published.Table
-	}
-	row.Published, row.Here, row.Disturbed = &best.Published.Value, best.Here, best.Verdict != OK || row.Verdict == Incorrect
+	row.Published, row.Here, row.Disturbed = &best.Published, best.Here, best.Invalid != "" || row.Verdict == Incorrect
 	if !row.Disturbed {
 		row.Ratio = best.Ratio
 	}
@@ -130,24 +140,24 @@ func (r *Report) shape() (verdict, reason string) {
 	return verdict, reason
 }
 
-// headline is the row that stands for a published table: of the table itself rather than of another, compared rather
-// than not, a mean rather than another figure, the highest rate.
-func (r *Report) headline(table string) (best *Row) {
-	rank := func(x *Row) (n int) {
-		for i, better := range []bool{strings.Contains(x.Metric, "mean"), x.Ratio != nil, x.Published.Table == table, x.Verdict == OK} {
+// headline is the figure that stands for a published table: compared rather than not, a mean rather than another one, the
+// highest rate, the first.
+func headline(figures []Comparison) (best *Comparison) {
+	rank := func(c *Comparison) (n int) {
+		for i, better := range []bool{strings.Contains(c.Metric, "mean"), c.Ratio != nil, c.Invalid == ""} {
 			if better {
 				n |= 1 << i
 			}
 		}
 		return n
 	}
-	for i := range r.Rows {
-		x := &r.Rows[i]
-		if x.Published == nil || x.Here == nil {
+	for i := range figures {
+		c := &figures[i]
+		if c.Here == nil {
 			continue
 		}
-		if best == nil || rank(x) > rank(best) || rank(x) == rank(best) && x.TotalRate > best.TotalRate {
-			best = x
+		if best == nil || rank(c) > rank(best) || rank(c) == rank(best) && c.TotalRate > best.TotalRate {
+			best = c
 		}
 	}
 	return best

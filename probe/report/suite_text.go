@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // Text writes the suite for a terminal: a screen with a row for each table, and below it the reasons.
@@ -59,48 +58,4 @@ func (s *Suite) CSV(w io.Writer) error {
 	}
 	c.Flush()
 	return c.Error()
-}
-
-// Markdown writes the suite as a page.
-func (s *Suite) Markdown(w io.Writer) error {
-	var b strings.Builder
-	cell := func(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
-	fmt.Fprintf(&b, "# Every published table, beside what was measured here\n\nMade by `%s`, %s.\n", s.Command, s.StartedAt)
-	for _, m := range s.Manifest {
-		fmt.Fprintf(&b, "Machine: %s, %d cores, %d MiB, %s %s.\n", m.CPU, m.Cores, m.MemoryMiB, m.OS, m.Kernel)
-	}
-	fmt.Fprintf(&b, "\n%s. A ratio below 1 is faster here. A verdict is on the shape that a report claims, not on absolute time: the\nreports are of other hardware.\n\n", strings.Join(s.Counts(), ", "))
-	t := s.Overview()
-	for i, c := range t.Columns {
-		fmt.Fprintf(&b, "| %s ", c.Name)
-		if i == len(t.Columns)-1 {
-			b.WriteString("|\n")
-		}
-	}
-	for i, c := range t.Columns {
-		rule := "---:"
-		if c.Left {
-			rule = "---"
-		}
-		fmt.Fprintf(&b, "|%s", rule)
-		if i == len(t.Columns)-1 {
-			b.WriteString("|\n")
-		}
-	}
-	for _, row := range t.Rows {
-		for _, c := range row {
-			fmt.Fprintf(&b, "| %s ", cell(c.Text))
-		}
-		b.WriteString("|\n")
-	}
-	b.WriteString("\n## Verdicts\n\n| scenario | tables | verdict | reason |\n|---|---|---|---|\n")
-	for _, r := range s.Reasons() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(r.Scenario), cell(r.Tables), r.Verdict, cell(r.Reason))
-	}
-	b.WriteString("\n## Contradictions of the reports themselves\n\n")
-	for _, n := range s.Notes {
-		fmt.Fprintf(&b, "- %s\n", n)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/recorder"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -40,6 +41,7 @@ func durability(ctx context.Context, s published.Scenario, o Options, r *Report)
 	}
 	r.Columns = []string{"run", "copies", "acked", "in ledger", "in copies", "in sink", "lost", "duplicates", "unknown", "gaps", "promotion ms", "outage ms", "max C2E ms", "published lost"}
 	r.Differences = append(r.Differences, "processes of one machine are killed with SIGKILL, not servers unplugged", "the file sink is on the same disk")
+	lost := int64(0)
 	for run := range p.Repeats {
 		c, err := o.killed(ctx, fmt.Sprintf("run-%d", run+1), p, 2)
 		if err != nil {
@@ -47,7 +49,9 @@ func durability(ctx context.Context, s published.Scenario, o Options, r *Report)
 		}
 		durabilityRow(r, fmt.Sprint(run+1), c)
 		judgeDurability(r, run+1, c)
+		lost += c.Ledger.Lost
 	}
+	r.figure(report.Comparison{Table: report.ProsePrefix + "stac.loss", Metric: "orders lost", At: fmt.Sprintf("%d runs", p.Repeats)}, float64(lost))
 	c, err := o.killed(ctx, "control", p, 1)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -46,6 +47,10 @@ func loads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	if err != nil {
 		return err
 	}
+	exact, _, err := s.Loads()
+	if err != nil {
+		return err
+	}
 	r.Columns = []string{"loader", "rows", "traffic", "seconds", "rows/s", "ratio to first", "published s", "published ratio"}
 	r.Differences = append(r.Differences, "rows are orders of one type, loaded from CSV and from FIX logs; loads from a database are tested by gateway/load",
 		"the times are those of the program, with its start")
@@ -55,6 +60,9 @@ func loads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 			rate, err := o.loadOne(ctx, r, d, p, loader, rows, 0, first)
 			if err != nil {
 				return err
+			}
+			if loader == "csv" {
+				loadFigures(r, d, exact.Rows, i, rows, rate)
 			}
 			if i == 0 {
 				first = rate
@@ -68,7 +76,28 @@ func loads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 			}
 		}
 	}
+	for _, loader := range []string{"JDBC", "JEDI"} {
+		if was := d.LoaderSeconds(loader); was > 0 {
+			r.missing(report.Comparison{Table: "5.2", Row: loader, Metric: "rows/s", Published: 1e6 / was, Derived: true}, "loads from a database are tested by gateway/load, and not measured")
+		}
+	}
 	return o.loadControl(ctx, r)
+}
+
+// loadFigures puts the i-th load of a file beside the i-th published one: rows/s, since the files have other lengths.
+func loadFigures(r *Report, d *published.Data, exact []int, i, rows int, rate float64) {
+	if i >= len(exact) {
+		return
+	}
+	c := report.Comparison{Table: "5.1", Row: fmt.Sprint(exact[i]), Metric: "rows/s, mean", Published: float64(exact[i]) / d.LoadSeconds(exact[i]), Derived: true}
+	if rows != exact[i] {
+		c.At = fmt.Sprintf("%d rows", rows)
+	}
+	r.figure(c, rate)
+	if i == 0 {
+		c.Table, c.Row = "5.2", "File load"
+		r.figure(c, rate)
+	}
 }
 
 // result is what kubectl ordergrid load printed.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Verdict of a scenario.
@@ -21,8 +23,15 @@ const (
 
 var rank = map[Verdict]int{Pass: 0, Fail: 1, Invalid: 2, Wrong: 3}
 
+// Schema names the version of the Report encoding.
+const Schema = "ordergrid.dev/probe-system/v1"
+
 // Report of one run.
 type Report struct {
+	Schema    string `json:"schema"`
+	Version   string `json:"version"`   // of order-probe
+	StartedAt string `json:"startedAt"` // RFC 3339
+
 	Scenario string     `json:"scenario"`
 	Mode     string     `json:"mode"`
 	Shows    string     `json:"shows"` // what it reproduces
@@ -34,6 +43,10 @@ type Report struct {
 	Reasons     []string `json:"reasons"`
 	Differences []string `json:"differences"` // from the published run
 	Machine     string   `json:"machine"`
+	// Disturbed is what else the machine did; no figure counts then. Empty: nothing.
+	Disturbed string `json:"disturbed,omitempty"`
+	// Figures stand beside published ones.
+	Figures []report.Comparison `json:"figures,omitempty"`
 }
 
 // judge makes the verdict worse, never better.
@@ -50,6 +63,63 @@ func (r *Report) row(cells ...any) {
 		line[i] = fmt.Sprint(c)
 	}
 	r.Rows = append(r.Rows, line)
+}
+
+// figure adds a figure beside a published one of the same kind.
+func (r *Report) figure(c report.Comparison, here float64) {
+	if c.Published > 0 {
+		ratio := here / c.Published
+		c.Ratio = &ratio
+	}
+	r.beside(c, here)
+}
+
+// beside adds a figure beside a published one that it cannot be divided by.
+func (r *Report) beside(c report.Comparison, here float64) {
+	c.Here = &here
+	r.Figures = append(r.Figures, c)
+}
+
+// missing adds a published figure that has none here.
+func (r *Report) missing(c report.Comparison, reason string) {
+	c.Reason = reason
+	r.Figures = append(r.Figures, c)
+}
+
+// Read reads what WriteJSON wrote.
+func Read(b []byte) (*Report, error) {
+	r := &Report{}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("result: %w", err)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("result: schema %q, this program reads %s; run the scenario again", r.Schema, Schema)
+	}
+	return r, nil
+}
+
+// Outcome is the report as a part of a suite.
+func (r *Report) Outcome() *report.Outcome {
+	o := &report.Outcome{Run: report.SuiteRun{
+		Scenario: r.Scenario, Mode: r.Mode, StartedAt: r.StartedAt, Version: r.Version, Machine: r.Machine, Control: r.Control, Differences: r.Differences,
+		Command: fmt.Sprintf("order-probe run --scenario %s --dev --%s", r.Scenario, r.Mode),
+		Verdict: map[Verdict]string{Pass: report.Pass, Fail: report.Fail, Invalid: report.Invalid, Wrong: report.Incorrect}[r.Verdict],
+		Reason:  strings.Join(r.Reasons, "; "),
+	}}
+	if len(r.Reasons) == 0 {
+		o.Run.Reason = "every order is right, and the control was found"
+	}
+	why := r.Disturbed
+	if r.Verdict == Wrong || r.Verdict == Invalid {
+		why = o.Run.Reason
+	}
+	for _, c := range r.Figures {
+		if why != "" && c.Here != nil {
+			c.Ratio, c.Invalid = nil, why
+		}
+		o.Figures = append(o.Figures, c)
+	}
+	return o
 }
 
 // WriteText prints the report.

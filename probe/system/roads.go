@@ -21,6 +21,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -80,7 +81,7 @@ func roads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 		}
 	}
 	for _, ms := range p.OneWayMs {
-		if err := o.lag(ctx, r, source, rows, ms); err != nil {
+		if err := o.lag(ctx, r, d, source, rows, ms); err != nil {
 			return err
 		}
 	}
@@ -264,6 +265,9 @@ func (o *Options) catchUp(ctx context.Context, r *Report, d *published.Data, sou
 	}
 	rate = float64(sent) / took.Seconds()
 	r.row(oneWay, batch, delay, sent, received, lost, fmt.Sprintf("%.2f", took.Seconds()), fmt.Sprintf("%.0f", rate), was, "-", "-")
+	if v := d.WANRate(batch, delay); v > 0 {
+		r.beside(report.Comparison{Table: "5.5", Row: fmt.Sprintf("delay %d ms, batch %d", delay, batch), Metric: "orders/s, the published unit is not stated", Published: v, At: fmt.Sprintf("%d ms one way", london)}, rate)
+	}
 	return rate, nil
 }
 
@@ -278,7 +282,7 @@ func lastOf(ctx context.Context, g *devgrid.Grid) (uint64, error) {
 }
 
 // lag measures how long single orders take to the other site, from their acknowledgement here.
-func (o *Options) lag(ctx context.Context, r *Report, source *devgrid.Grid, rows int, oneWay float64) (err error) {
+func (o *Options) lag(ctx context.Context, r *Report, d *published.Data, source *devgrid.Grid, rows int, oneWay float64) (err error) {
 	o.Say("%d orders, one after the other, over %v ms", lagOrders, oneWay)
 	s, err := o.far(ctx, source, 2*rows, oneWay)
 	if err != nil {
@@ -329,6 +333,11 @@ func (o *Options) lag(ctx context.Context, r *Report, source *devgrid.Grid, rows
 		r.judge(Wrong, "over %v ms: %d sent, %d received, %d entries lost or other ones", oneWay, sent, received, lost)
 	}
 	r.row(oneWay, "-", "-", sent, received, lost, "-", "-", "-", fmt.Sprintf("%.1f", p50), fmt.Sprintf("%.1f", p99))
+	for fact, road := range map[string]float64{"bar.wan0": 0, "bar.wanldn": london} {
+		if v, ok := d.FactNumber(fact); ok && road == oneWay {
+			r.figure(report.Comparison{Table: report.ProsePrefix + fact, Metric: "lag p50", Unit: "ms", At: fmt.Sprintf("%v ms one way", oneWay), Published: v}, p50)
+		}
+	}
 	return nil
 }
 

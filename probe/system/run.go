@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -36,7 +37,7 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 		o.Say = func(string, ...any) {}
 	}
 	m := host.Manifest()
-	r := &Report{Scenario: name, Mode: string(o.Mode), Shows: s.Reproduces, Verdict: Pass, Machine: fmt.Sprintf("%d cores, %s", m.Cores, m.CPU)}
+	r := &Report{Schema: Schema, Version: m.Version, StartedAt: time.Now().UTC().Format(time.RFC3339), Scenario: name, Mode: string(o.Mode), Shows: s.Reproduces, Verdict: Pass, Machine: m.Machine()}
 	if o.Dir == "" {
 		dir, err := os.MkdirTemp("", "order-probe-")
 		if err != nil {
@@ -45,7 +46,7 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 		defer func() { _ = os.RemoveAll(dir) }()
 		o.Dir = dir
 	}
-	before, err := host.Take(nil)
+	before, err := look()
 	if err != nil {
 		return nil, err
 	}
@@ -60,18 +61,13 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 	if err != nil {
 		return nil, err
 	}
-	after, err := host.Take(nil)
+	after, err := look()
 	if err != nil {
 		return nil, err
 	}
-	if u := host.Between(before, after, false); u.Steal > maxStealPct {
-		r.judge(Invalid, "the hypervisor took %.0f %% of the cores (allowed %d)", u.Steal, maxStealPct)
-	}
+	r.disturbed(before, after)
 	return r, nil
 }
-
-// maxStealPct is how much of the cores may be taken away.
-const maxStealPct = 10
 
 // find returns a program: as given, next to this one, or in PATH.
 func find(given, name string) (string, error) {

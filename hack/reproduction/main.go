@@ -1,0 +1,145 @@
+// Command reproduction writes docs/reproduction.md: every published table beside what was measured by the suite of
+// order-probe. It reads docs/reproduction/suite.json, which the suite wrote; with --take DIR it first takes that of another
+// run, from the directory that the suite was given as --out. With --verify it writes nothing and exits 1 when the page
+// differs.
+//
+//	go run ./hack/reproduction [--take DIR | --verify]
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
+)
+
+const (
+	page    = "docs/reproduction.md"
+	results = "docs/reproduction/suite.json"
+)
+
+func main() {
+	verify := flag.Bool("verify", false, "compare only; exit 1 when the page has drifted")
+	take := flag.String("take", "", "directory of a suite whose results the page is to have")
+	flag.Parse()
+	if flag.NArg() > 0 || *verify && *take != "" {
+		fmt.Fprintln(os.Stderr, "reproduction: usage: go run ./hack/reproduction [--take DIR | --verify]")
+		os.Exit(2)
+	}
+	drifted, err := run(*take, *verify)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "reproduction:", err)
+		os.Exit(2)
+	case drifted && *verify:
+		fmt.Printf("reproduction: %s differs from %s; run `make generate` and read the difference\n", page, results)
+		os.Exit(1)
+	case drifted:
+		fmt.Println("reproduction: wrote", page)
+	}
+}
+
+// run makes the page, and reports whether it differed. It writes it unless verify is set.
+func run(take string, verify bool) (bool, error) {
+	root, err := checkout.Root()
+	if err != nil {
+		return false, err
+	}
+	d, err := published.Load()
+	if err != nil {
+		return false, err
+	}
+	from := filepath.Join(root, results)
+	if take != "" {
+		from = filepath.Join(take, "suite.json")
+	}
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return false, err
+	}
+	s, err := report.ParseSuite(b)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", from, err)
+	}
+	if err := check(d, s); err != nil {
+		return false, fmt.Errorf("%s: %w", from, err)
+	}
+	if take != "" {
+		if err := os.WriteFile(filepath.Join(root, results), b, 0o644); err != nil { //nolint:gosec // results are public
+			return false, err
+		}
+	}
+	var after bytes.Buffer
+	if err := s.Markdown(&after, d); err != nil {
+		return false, err
+	}
+	path := filepath.Join(root, page)
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, err
+	}
+	if bytes.Equal(before, after.Bytes()) {
+		return false, nil
+	}
+	if verify {
+		return true, nil
+	}
+	return true, os.WriteFile(path, after.Bytes(), 0o644) //nolint:gosec // a page of the documentation
+}
+
+// check returns what the page would get wrong: each published table has one row, with figures that are those of the
+// report, or with the reason why there are none.
+func check(d *published.Data, s *report.Suite) error {
+	var errs []error
+	rows := map[string]int{}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		rows[r.Report+" "+r.Table]++
+		t, ok := d.Table(r.Report, r.Table)
+		if !ok {
+			errs = append(errs, fmt.Errorf("table %s %s is not published", r.Report, r.Table))
+			continue
+		}
+		if len(r.Figures) == 0 && r.Reason == "" {
+			errs = append(errs, fmt.Errorf("table %s %s has neither figures nor a reason", r.Report, r.Table))
+		}
+		for _, c := range r.Figures {
+			if !c.Derived && !has(&t, c.Published) {
+				errs = append(errs, fmt.Errorf("table %s %s has no figure %v (%s, row %s): measured beside other data, run the suite again", r.Report, r.Table, c.Published, c.Metric, c.Row))
+			}
+			if c.Invalid != "" && c.Ratio != nil {
+				errs = append(errs, fmt.Errorf("table %s %s, %s, row %s: a ratio of a figure that does not count", r.Report, r.Table, c.Metric, c.Row))
+			}
+		}
+	}
+	for _, t := range d.Tables {
+		if n := rows[t.Report+" "+t.Name]; n != 1 {
+			errs = append(errs, fmt.Errorf("table %s %s has %d rows, want 1: run the suite again", t.Report, t.Name, n))
+		}
+	}
+	if len(s.Notes) != len(d.Discrepancies) {
+		errs = append(errs, fmt.Errorf("%d contradictions of the reports, want %d: run the suite again", len(s.Notes), len(d.Discrepancies)))
+	}
+	return errors.Join(errs...)
+}
+
+// has reports whether a table has the number, perhaps in another unit of time.
+func has(t *published.Table, v float64) bool {
+	for _, row := range t.Rows {
+		for _, cell := range row {
+			for _, unit := range []float64{1, 1e-3, 1e3, 1e6} {
+				if cell.IsNumber() && math.Abs(cell.Number*unit-v) <= 1e-9*math.Abs(v) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,41 @@
+package system
+
+import (
+	"time"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// What parts of a scenario take at the most on two cores, for a plan of time; they judge nothing.
+const (
+	gridTime  = 5 * time.Second // to start a grid and to end it
+	rowsASec  = 20_000          // loaded, sent or read back
+	roadTrips = 4 * time.Second // the orders of one road, one after the other
+)
+
+// Length is about how long a scenario takes.
+func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, error) {
+	s, _ := d.Scenario(name)
+	rows := func(n int) time.Duration { return time.Duration(n) * time.Second / rowsASec }
+	switch name {
+	case published.DurabilityScenario:
+		p, err := durabilityOf(s, mode)
+		return time.Duration(p.Repeats+1) * (gridTime + time.Duration(p.TotalS)*time.Second*3/2), err
+	case published.LoadScenario:
+		p, err := loadsOf(s, mode)
+		if err != nil {
+			return 0, err
+		}
+		total := 2 * gridTime // the control
+		for _, n := range append(p.Rows, p.Rows[0]) {
+			total += 2 * (gridTime + 2*rows(n))
+		}
+		return total, nil
+	case published.WANScenario:
+		p, err := wanOf(s, mode)
+		each := gridTime + rows(2*p.Rows*p.Caches)
+		return time.Duration(len(p.Batches)*len(p.DelayMs)+2)*each + time.Duration(len(p.OneWayMs))*(each+roadTrips), err
+	}
+	return 0, nil
+}
