@@ -140,7 +140,7 @@ func TestDefaults(t *testing.T) {
 		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-certificates", "ClusterRoleBinding/og-ordergrid-metrics", "ClusterRoleBinding/og-ordergrid-preflight",
 		"ConfigMap/og-ordergrid-dashboard-downstream", "ConfigMap/og-ordergrid-dashboard-gateways", "ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-queries", "ConfigMap/og-ordergrid-dashboard-replication",
-		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridlinks.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/instrumentsets.ordergrid.dev", "CustomResourceDefinition/ordergateways.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev",
+		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridlinks.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/instrumentsets.ordergrid.dev", "CustomResourceDefinition/ordergateways.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev", "CustomResourceDefinition/riskprofiles.ordergrid.dev",
 		"Deployment/og-ordergrid", "Pod/og-ordergrid-test", "Role/og-ordergrid-leader", "Role/og-ordergrid-test", "RoleBinding/og-ordergrid-leader", "RoleBinding/og-ordergrid-test",
 		"Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid", "ServiceAccount/og-ordergrid-test",
 		"ValidatingAdmissionPolicy/og-ordergrid-deprecations", "ValidatingAdmissionPolicyBinding/og-ordergrid-deprecations",
@@ -232,7 +232,7 @@ func TestRights(t *testing.T) {
 	if r := operate.Rules; len(r) != 2 || !slices.Equal(r[0].Resources, []string{"gridpartitions"}) || !slices.Equal(r[0].Verbs, []string{"patch"}) {
 		t.Errorf("rules %+v; the status of a GridPartition is for grid nodes", r)
 	}
-	if r := operate.Rules; len(r) == 2 && !slices.Equal(r[1].Resources, []string{"failoverdrills", "gridlinks", "ordergateways", "instrumentsets"}) {
+	if r := operate.Rules; len(r) == 2 && !slices.Equal(r[1].Resources, []string{"failoverdrills", "gridlinks", "ordergateways", "instrumentsets", "riskprofiles"}) {
 		t.Errorf("rules %+v; the administrator of a namespace may run drills in it", r)
 	}
 	if render(t, "userRoles=false")["ClusterRole/og-ordergrid-edit"] != nil {

@@ -36,6 +36,9 @@ const (
 	// ConditionInstrumentsLoaded is True while the nodes trade what the InstrumentSet of spec.execution lists; absent in a grid
 	// that does not match.
 	ConditionInstrumentsLoaded = "InstrumentsLoaded"
+	// ConditionLimitsLoaded is True while the limits of spec.riskProfile are in force in every partition; absent in a grid that
+	// neither names a RiskProfile nor has limits in its logs.
+	ConditionLimitsLoaded = "LimitsLoaded"
 	// ConditionExecutionsAgree is True while all copies of every partition have executed its orders in the same way; absent in
 	// a grid that does not match.
 	ConditionExecutionsAgree = "ExecutionsAgree"

@@ -153,6 +153,9 @@ func TLSName(grid, namespace string) string {
 // RecorderName names the Job and the Secret with the token of a FailoverDrill's recorder.
 func RecorderName(drill string) string { return drill + "-recorder" }
 
+// LimitsConfigMap names the ConfigMap with the limits that the nodes of a grid put in force.
+func LimitsConfigMap(grid string) string { return grid + ".limits" }
+
 // InstrumentsConfigMap names the ConfigMap with the instruments that the nodes of a grid trade.
 func InstrumentsConfigMap(grid string) string { return grid + ".instruments" }
 

@@ -147,6 +147,11 @@ type OrderGridSpec struct {
 	// +optional
 	Execution *ExecutionSpec `json:"execution,omitempty"`
 
+	// riskProfile names the limits that orders are checked against. Default: none. Where it is removed, the limits that are in
+	// force stay: name a RiskProfile with an empty spec to lift them.
+	// +optional
+	RiskProfile *RiskProfileReference `json:"riskProfile,omitempty"`
+
 	// callbacks are functions of users, as WebAssembly, that the grid calls.
 	// +optional
 	Callbacks *CallbacksSpec `json:"callbacks,omitempty"`

@@ -27,6 +27,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&GridLink{}, &GridLinkList{},
 		&OrderGateway{}, &OrderGatewayList{},
 		&InstrumentSet{}, &InstrumentSetList{},
+		&RiskProfile{}, &RiskProfileList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -73,6 +73,7 @@ var gridConditions = []struct {
 	{api.ConditionViewsComplete, judgeViews},
 	{api.ConditionInstrumentsLoaded, judgeInstruments},
 	{api.ConditionExecutionsAgree, judgeExecutions},
+	{api.ConditionLimitsLoaded, judgeLimits},
 	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},

@@ -35,8 +35,13 @@ func executionsOf(answers []*nodestatus.Memory) map[string]nodestatus.Execution 
 	return all
 }
 
-// unsettled reports whether a node has something to say of its executions that will change.
+// unsettled reports whether a node has reported something of its executions or limits that will change.
 func (a *room) unsettled() bool {
+	for _, x := range a.limits {
+		if x.Error != "" || slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionLimits) bool { return p.Refused != "" }) {
+			return true
+		}
+	}
 	for _, x := range a.executions {
 		if x.Error != "" || x.Missing > 0 || len(x.Diverged) > 0 {
 			return true
@@ -54,13 +59,18 @@ func (o *observation) executing() (pods []string) {
 	return pods
 }
 
-// notAsked is the judgement while no node has reported.
+// notAsked is the judgement while no node has reported on its executions.
 func (o *observation) notAsked(kind string) (judgement, bool) {
+	return o.silent(kind, "its executions", len(o.room.executions) > 0)
+}
+
+// silent is the judgement while no node has reported.
+func (o *observation) silent(kind, what string, reported bool) (judgement, bool) {
 	switch before := meta.FindStatusCondition(o.grid.Status.Conditions, kind); {
 	case !o.roomAsked && before != nil:
 		return judgement{before.Status, before.Reason, before.Message}, true // this operator has just started
-	case !o.roomAsked || len(o.room.executions) == 0:
-		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "no grid node has answered the operator about its executions yet"}, true
+	case !o.roomAsked || !reported:
+		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "no grid node has answered the operator about " + what + " yet"}, true
 	}
 	return judgement{}, false
 }

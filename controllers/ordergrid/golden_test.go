@@ -13,7 +13,7 @@ import (
 // TestGoldenObjects compares every object of eleven grids with testdata/<grid>/<object>.yaml. For a grid with several
 // shards it uses shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
-	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid(), "restored": restoredGrid(), "standby": standbyGrid(), "callbacks": callbackGrid(), "matching": matchingGrid()} {
+	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid(), "restored": restoredGrid(), "standby": standbyGrid(), "callbacks": callbackGrid(), "matching": matchingGrid(), "limited": limitedGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
 		template, err := overlay(grid, pod(grid, shard, testDefaults))
 		if err != nil {

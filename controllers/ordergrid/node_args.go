@@ -55,6 +55,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	args = append(args, restoreArgs(grid)...)
 	args = append(args, callbackArgs(grid)...)
 	args = append(args, executionArgs(grid)...)
+	args = append(args, limitsArgs(grid)...)
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
 	}

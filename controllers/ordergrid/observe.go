@@ -47,6 +47,7 @@ type observation struct {
 	restore        *restorePlan   // of spec.restoreFrom while records are missing; nil if it was not looked at
 	sinkPods       []sinkState    // of sinks with a pod, by name; nil if they were not looked at
 	instruments    *instruments   // nil in a grid that does not match, or if they were not looked at
+	limits         *riskLimits    // nil without spec.riskProfile, or if it was not looked at
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 }
 

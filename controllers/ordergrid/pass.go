@@ -67,11 +67,13 @@ const (
 	stepShards    = "shards"
 	stepSinks     = "sinks"
 	stepTraded    = "instruments"
+	stepLimits    = "limits"
 )
 
 // plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
 //
 // - Nothing of a new grid is created before its pod template is valid. A running grid keeps its template.
+// - No pod is made to wait for limits that cannot be given to it.
 func (r *run) plan() []step {
 	return []step{
 		{stepInquiry, r.inquire, nil},
@@ -87,10 +89,11 @@ func (r *run) plan() []step {
 		{stepRules, r.applyAuthorization, []string{stepTemplate}},
 		{stepGuard, r.applyNetworkPolicy, []string{stepTemplate}},
 		{stepTraded, r.applyInstruments, []string{stepTemplate}},
+		{stepLimits, r.applyLimits, []string{stepTemplate}},
 		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
 		{stepRestore, r.planRestore, []string{stepTemplate}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},
-		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules}},
+		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules, stepLimits}},
 		{stepSinks, r.applySinks, []string{stepTemplate, stepRules}},
 		{"removal", r.removeShards, []string{stepInquiry, stepPartition}},
 		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},

@@ -89,6 +89,9 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if grid.Spec.Matches() {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: instrumentsVolume, MountPath: instrumentsDir, ReadOnly: true})
 	}
+	if grid.Spec.RiskProfile != nil {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: limitsVolume, MountPath: limitsDir, ReadOnly: true})
+	}
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
@@ -148,6 +151,9 @@ func volumes(grid *api.OrderGrid) []corev1.Volume {
 	}
 	if grid.Spec.Matches() {
 		list = append(list, instrumentsVolumeOf(grid))
+	}
+	if grid.Spec.RiskProfile != nil {
+		list = append(list, limitsVolumeOf(grid))
 	}
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())

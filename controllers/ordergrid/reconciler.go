@@ -100,6 +100,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return setup(mgr, workers, hurried{queue.Limiter(), &r.memory}, r, func(b *builder.Builder) {
 		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
 		b.Watches(&api.InstrumentSet{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfInstruments), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		b.Watches(&api.RiskProfile{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfProfile), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 		if r.KubeNodes != nil {
 			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfNode), builder.WithPredicates(nodeMatters))
 		}

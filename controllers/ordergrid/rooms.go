@@ -37,6 +37,7 @@ type rooms struct {
 type gridRoom struct {
 	pods  map[string]string // address by name: of those that take orders
 	due   time.Time
+	want  string // digest of the limits that the pods are given, "" without
 	room  room
 	asked bool // room is from an answer, not only initial
 }
@@ -50,6 +51,7 @@ type room struct {
 	fullIn      *time.Duration // nil: no growth, or more than a day
 
 	executions map[string]nodestatus.Execution // by pod
+	limits     map[string]nodestatus.Limits    // by pod; nil if none has any
 	views      map[string]map[string]viewState // by pod and partition
 	sinks      []api.SinkStatus                // as reported, by name
 	readers    []string                        // sinks with a position in a log, by name
@@ -57,7 +59,7 @@ type room struct {
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions) &&
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.limits) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.limits) &&
 		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
@@ -73,9 +75,9 @@ func (a *room) status() *api.MemoryStatus {
 	return s
 }
 
-// follow registers the pods of a grid that take orders, and returns what is known; asked is false until they were
-// queried.
-func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, now time.Time) (r room, asked bool) {
+// follow registers the pods of a grid that take orders and the limits that they are given, and returns what is known; asked
+// is false until they were queried.
+func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, limits string, now time.Time) (r room, asked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.grids == nil {
@@ -86,7 +88,9 @@ func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, now ti
 		g = &gridRoom{due: now}
 		w.grids[grid] = g
 	}
-	g.pods = pods
+	if g.pods = pods; g.want != limits {
+		g.want, g.due = limits, now
+	}
 	return g.room, g.asked
 }
 
@@ -189,6 +193,9 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 		return false // it was deleted
 	}
 	g.due = at.Add(now.again())
+	if g.want != "" && !now.limited(g.want) {
+		g.due = at.Add(roomSoon)
+	}
 	changed := !g.asked || !g.room.equal(&now)
 	g.room, g.asked = now, true
 	return changed
@@ -230,6 +237,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	a.sinks, a.readers = sinksOf(answers)
 	a.views = viewsOf(answers)
 	a.executions = executionsOf(answers)
+	a.limits = limitsOf(answers)
 	return a
 }
 
@@ -276,5 +284,9 @@ func judgeAccepting(o *observation) judgement {
 
 // followRoom adds the memory of the grid's pods.
 func (r *Reconciler) followRoom(o *observation) {
-	o.room, o.roomAsked = r.rooms.follow(client.ObjectKeyFromObject(o.grid), o.takingOrders(), r.Clock.Now())
+	limits := ""
+	if o.limits != nil {
+		limits = o.limits.sha256
+	}
+	o.room, o.roomAsked = r.rooms.follow(client.ObjectKeyFromObject(o.grid), o.takingOrders(), limits, r.Clock.Now())
 }

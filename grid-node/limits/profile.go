@@ -125,6 +125,12 @@ func (p *Profile) NeedsFills() bool {
 	return p.CreditThreshold != nil || p.RepeatedExecutions != nil || p.PriceCollar != nil && p.PriceCollar.LastBps != 0
 }
 
+// Empty reports whether the profile refuses no order.
+func (p *Profile) Empty() bool {
+	r, _ := p.Rules()
+	return r == Rules{} && p.CreditThreshold == nil && len(p.RestrictedSymbols) == 0 && len(p.AuthorisedPersons) == 0
+}
+
 func (p *Profile) validate() error {
 	price, qty := p.Digits()
 	if price < 0 || price > maxDigits || qty < 0 || qty > maxDigits {

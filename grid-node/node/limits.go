@@ -17,7 +17,9 @@ const limitsEvery = time.Second
 
 // profile is the file of limits, as it was read last. Of the data loop but for the file.
 type profile struct {
-	text []byte // canonical; nil without a file
+	text   []byte // canonical; nil without a file
+	failed string // why the present content of the file is not taken, "" if it is
+	known  inForce
 }
 
 // readProfile reads and checks the file of limits.
@@ -54,7 +56,7 @@ func (c *Config) checkLimits() error {
 }
 
 // watchLimits follows the file. What cannot be read changes nothing: the limits before stay
-// in force.
+// in force, and the file is read again at the next turn.
 func (n *Node) watchLimits() {
 	ticker := time.NewTicker(limitsEvery)
 	defer ticker.Stop()
@@ -66,16 +68,31 @@ func (n *Node) watchLimits() {
 			return
 		}
 		text, err := n.cfg.readProfile()
+		now := ""
 		if err != nil {
-			if err.Error() != failed {
-				failed = err.Error()
+			now = fmt.Sprintf("%.1000s", err)
+		}
+		if now != failed {
+			if failed = now; err != nil {
 				n.log.Error("the limits cannot be read, those before stay in force", "file", n.cfg.LimitsFile, "reason", err)
 			}
-			continue
+			n.loop.Post(func() { n.data.parts.profile.failed = now })
 		}
-		if failed = ""; !bytes.Equal(text, last) {
+		if err == nil && !bytes.Equal(text, last) {
 			last = text
 			n.loop.Post(func() { n.data.parts.setProfile(text) })
+		}
+		n.loop.Post(n.data.parts.logRefusedProfiles)
+	}
+}
+
+// logRefusedProfiles logs, once for each profile, why a primary cannot put it in force.
+func (ps *partitions) logRefusedProfiles() {
+	for _, p := range ps.list {
+		if why := p.replica.ProfileRefused(); why != p.profileRefused {
+			if p.profileRefused = why; why != "" {
+				ps.log.Error("the limits are refused, those before stay in force", "partition", p.id.String(), "file", ps.cfg.LimitsFile, "reason", why)
+			}
 		}
 	}
 }

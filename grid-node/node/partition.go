@@ -51,11 +51,14 @@ type partition struct {
 	loadFailures uint64         // of attempts to load it
 	refused      uint64         // orders rejected for lack of memory, as of room's last sample
 	limits       replica.Limits // its share of what the node has
+	inForce      inForce        // limits, for the page
 	feeds        int            // learners it sent the log to when the limits were divided
 
-	sinkEnded    map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
-	discardedFor string                   // why the last incarnation was discarded
-	noHeir       bool                     // the journal is of a process that is no member
+	sinkEnded      map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
+	profileRefused string                   // why the limits of the file cannot be in force, as it was logged
+
+	discardedFor string // why the last incarnation was discarded
+	noHeir       bool   // the journal is of a process that is no member
 
 	remakeAt   int64 // Mono at which a new incarnation is made; 0 = none is due
 	remadeAt   int64

@@ -131,6 +131,7 @@ func (r *room) memory() nodestatus.Memory {
 	m.Sinks, m.Readers = r.parts.sinksWaited()
 	m.Views = r.parts.viewsKept()
 	m.Execution = r.parts.executions()
+	m.Limits = r.parts.limitsInForce()
 	left := m.RefuseBytes - m.UsedBytes
 	if r.cfg.Retention == RetentionFreeDownstream {
 		left = m.RefuseBytes - stays

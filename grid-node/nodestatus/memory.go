@@ -39,6 +39,28 @@ type Memory struct {
 	Views []PartitionView `json:"views,omitempty"`
 	// Execution is the state of matching; absent in a node that stores orders.
 	Execution *Execution `json:"execution,omitempty"`
+	// Limits are those of --limits and of the logs; absent where neither has any.
+	Limits *Limits `json:"limits,omitempty"`
+}
+
+// Limits is the state of the limits of a node, see docs/limits.md.
+type Limits struct {
+	SHA256 string `json:"sha256,omitempty"` // of the profile of --limits as a log has it; empty without one
+	Error  string `json:"error,omitempty"`  // why the present content of the file is not taken
+	// Partitions are those that this node is the primary or a backup of.
+	Partitions []PartitionLimits `json:"partitions,omitempty"`
+}
+
+// PartitionLimits are those that the committed log of a partition has.
+type PartitionLimits struct {
+	Partition   string `json:"partition"`             // "p1"
+	Name        string `json:"name,omitempty"`        // of the profile in force
+	SHA256      string `json:"sha256,omitempty"`      // of it; empty if there never was one
+	Empty       bool   `json:"empty,omitempty"`       // it refuses no order
+	Entry       uint64 `json:"entry,omitempty"`       // that put it in force
+	SinceUnixNs int64  `json:"sinceUnixNs,omitempty"` // the time of the entry
+	Kills       int    `json:"kills,omitempty"`       // in effect
+	Refused     string `json:"refused,omitempty"`     // why this primary cannot put that of the file in force
 }
 
 // Execution is the state of a node that matches.

@@ -37,6 +37,24 @@ func (r *Replica) ProfileRefused() string { return r.limits.why }
 // be changed, and are valid until the next Step.
 func (r *Replica) Guard() *machine.Guard { return r.live.Guard }
 
+// Limits returns the profile in force and its entry, and how many kills are in effect, as the committed log has them; there is
+// no text if it has no profile. The text must not be changed.
+func (r *Replica) Limits() (text []byte, at machine.Decree, kills int) {
+	g := r.live.Guard
+	if g == nil {
+		return nil, at, 0
+	}
+	if text, at = g.Profile(); at.Entry > r.commit {
+		text, at = nil, machine.Decree{}
+	}
+	for i := range g.Kills() {
+		if g.Kills()[i].Entry <= r.commit {
+			kills++
+		}
+	}
+	return text, at, kills
+}
+
 // profileDue reports whether this primary has limits to put in force.
 func (r *Replica) profileDue() bool {
 	if r.role != RolePrimary || r.limits.profile == nil || !r.makesEntries() || bytes.Equal(r.limits.profile, r.limits.refused) {

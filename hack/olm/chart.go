@@ -45,6 +45,7 @@ var examples = []struct{ file, kind string }{
 	{"grid-link/grid-link.yaml", "GridLink"},
 	{"order-gateway/order-gateway.yaml", "OrderGateway"},
 	{"exchange/exchange.yaml", "InstrumentSet"},
+	{"limits/limits.yaml", "RiskProfile"},
 }
 
 func readChart(root, helm string) (*chart, error) {

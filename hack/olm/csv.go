@@ -97,6 +97,7 @@ var made = map[string][]v1alpha1.APIResourceReference{
 	"FailoverDrill": {{Kind: "Job", Version: "batch/v1"}, {Kind: "Secret", Version: "v1"}},
 	"GridPartition": {},
 	"InstrumentSet": {},
+	"RiskProfile":   {},
 	"GridLink":      {{Kind: "Deployment", Version: "apps/v1"}},
 	"OrderGateway":  {{Kind: "Deployment", Version: "apps/v1"}, {Kind: "Service", Version: "v1"}},
 }

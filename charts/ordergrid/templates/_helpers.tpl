@@ -53,7 +53,7 @@ collector, except below and for pods of an older template, which it evicts. It r
   resources: [ordergrids, orderprobes, failoverdrills, gridlinks, ordergateways]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [instrumentsets]
+  resources: [instrumentsets, riskprofiles]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
   resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status, ordergateways/status]
