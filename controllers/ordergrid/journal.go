@@ -132,7 +132,7 @@ func judgeJournals(o *observation) judgement {
 		return no(reasonJournalFull, "orders are refused, since the journal of %d pods has only its reserve left%s. No acknowledged order is lost. %s", len(full), some(full), journalAdvice(o.grid))
 	case len(absent) > 0:
 		return no(reasonJournalAbsent, "%d pods run without a journal, so their image is older than spec.journal%s. Remove spec.image, or give a newer one", len(absent), some(absent))
-	case !o.room.all:
+	case !o.room.all || len(o.room.journals) < o.wantPods():
 		return judgement{metav1.ConditionUnknown, reasonNodesSilent, fmt.Sprintf("only these pods answer the operator%s", some(o.journaling()))}
 	}
 	return judgement{metav1.ConditionTrue, reasonJournalsDurable, fmt.Sprintf("%s only what is on the disk, which has room for more", all(len(o.room.journals), "pod acknowledges", "pods acknowledge"))}

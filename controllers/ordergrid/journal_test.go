@@ -93,6 +93,10 @@ func TestJournalsHealthy(t *testing.T) {
 	if j := judgeJournals(o); j.status != metav1.ConditionUnknown || !strings.Contains(j.message, "only these pods answer the operator: rtd-s0-0") {
 		t.Errorf("a pod is silent: %+v", j)
 	}
+	o.room = roomOf([]*nodestatus.Memory{m}, 1) // the other one has no address, so it was not asked
+	if j := judgeJournals(o); j.status != metav1.ConditionUnknown {
+		t.Errorf("a pod is not there: %+v", j)
+	}
 }
 
 // TestJournalIsNoLoss: a pod that is gone comes back with its journal; another process in it has lost it.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,14 +10,17 @@ import (
 	"strings"
 )
 
-// SharedVolumes are volumes for the sinks of a grid's pods that every machine of the local cluster sees under the same path,
+// SharedVolumes are volumes for the sinks or journals of a grid's pods that every machine of the local cluster sees under the same path,
 // as storage on a network would be: their files outlive pods and machines.
 type SharedVolumes struct {
 	Namespace string
 	Class     string   // storage class of the grid; names of volumes begin with it
 	Folder    string   // on this machine; it is the volumes' own
 	Pods      []string // names
+	Claim     string   // name of the claim template; empty: that of the sink named file, "sink"
 }
+
+func (v *SharedVolumes) claim() string { return cmp.Or(v.Claim, "sink") }
 
 // BesideState is a folder beside the local cluster's own state, from $KUBECONFIG.
 func BesideState(name string) string {
@@ -32,7 +36,7 @@ spec:
   accessModes: [ReadWriteOnce]
   persistentVolumeReclaimPolicy: Retain
   storageClassName: %[3]s
-  claimRef: {namespace: %[2]s, name: sink-%[1]s}
+  claimRef: {namespace: %[2]s, name: %[5]s-%[1]s}
   hostPath: {path: %[4]s}
 `
 
@@ -50,7 +54,7 @@ func (c Cluster) LayVolumes(ctx context.Context, v SharedVolumes) error {
 		if err := os.Chmod(path, 0o777); err != nil { // the user pods run as
 			return err
 		}
-		fmt.Fprintf(&manifest, sharedVolumeYAML, pod, v.Namespace, v.Class, path)
+		fmt.Fprintf(&manifest, sharedVolumeYAML, pod, v.Namespace, v.Class, path, v.claim())
 	}
 	_, err := c.Apply(ctx, []byte(manifest.String()))
 	return err
@@ -60,7 +64,7 @@ func (c Cluster) LayVolumes(ctx context.Context, v SharedVolumes) error {
 func (c Cluster) RemoveVolumes(ctx context.Context, v SharedVolumes) error {
 	claims, volumes := []string{"delete", "persistentvolumeclaim"}, []string{"delete", "persistentvolume"}
 	for _, pod := range v.Pods {
-		claims, volumes = append(claims, "sink-"+pod), append(volumes, v.Class+"-"+pod)
+		claims, volumes = append(claims, v.claim()+"-"+pod), append(volumes, v.Class+"-"+pod)
 	}
 	_, err := c.Run(ctx, append(claims, "-n", v.Namespace, "--ignore-not-found", "--wait", "--timeout=1m")...)
 	if err == nil {
