@@ -27,6 +27,8 @@ type Books struct {
 	resting     resting
 	sum         uint64         // of the instruments
 	out         []match.Record // of the last entry
+	reports     []FixReport    // those of FIX sessions among them
+	value       [2]uint64      // of the fills of the order of the last entry
 	cursors     []match.Cursor // where parts of a snapshot begin, those known of the present state
 	restoring   *restoring     // nil unless a snapshot is being restored
 	twin        *Books         // of a restore: what Clone returns
@@ -82,9 +84,10 @@ func (b *Books) Book(symbol string) (uint16, bool) {
 // Instruments are those defined, by number of their book. They must not be changed.
 func (b *Books) Instruments() []Instrument { return b.instruments }
 
-// Find returns the entry of the order that rests under a ClOrdID.
-func (b *Books) Find(clOrdID []byte) (id uint64, found bool) {
-	if at := b.resting.named(clOrdID); at != 0 {
+// Find returns the entry of the order that rests under a ClOrdID: of any session of clients,
+// or of this owner if that is a FIX session.
+func (b *Books) Find(clOrdID []byte, owner uint32) (id uint64, found bool) {
+	if at := b.resting.named(clOrdID, owner); at != 0 {
 		return b.resting.rows[at].id, true
 	}
 	return 0, false
@@ -131,8 +134,8 @@ func (b *Books) check(e *order.Entry, payload []byte) error {
 		switch {
 		case int(i.Book) >= len(b.instruments):
 			return fail("book", uint64(i.Book), "one that is defined")
-		case i.Owner != b.owners.of(e.Session):
-			return fail("owner", uint64(i.Owner), fmt.Sprint(b.owners.of(e.Session), ", that of its session"))
+		case i.Owner != b.ownerOf(e):
+			return fail("owner", uint64(i.Owner), fmt.Sprint(b.ownerOf(e), ", that of its session"))
 		}
 	case order.KindContinue:
 		if !b.Pending() {

@@ -10,7 +10,7 @@ import (
 
 // apply executes an entry; lineage is that of before.
 func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
-	b.out, b.cursors = b.out[:0], b.cursors[:0]
+	b.out, b.cursors, b.reports, b.value = b.out[:0], b.cursors[:0], b.reports[:0], [2]uint64{}
 	switch e.Kind {
 	case order.KindSessionOpen:
 		b.owners.open(e.Session)
@@ -19,7 +19,7 @@ func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 	case order.KindMarket:
 		b.market(e, payload)
 	case order.KindContinue:
-		b.do(&match.Op{Kind: match.Continue, Time: e.TimeNs})
+		b.do(&match.Op{Kind: match.Continue, Time: e.TimeNs}, nil)
 	case order.KindNoop:
 		if lineage != 0 && le.Uint64(payload) != lineage && !mutant(mutLineageOpen) {
 			b.haltAll(e.TimeNs)
@@ -27,12 +27,17 @@ func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 	}
 }
 
-// do applies an operation to the engine, and follows which orders rest.
-func (b *Books) do(op *match.Op) {
+// do applies an operation to the engine, and follows which orders rest. clOrdID is that of the
+// message that asks for it, nil for none.
+func (b *Books) do(op *match.Op, clOrdID []byte) {
 	from := len(b.out)
 	b.out = b.engine.Apply(op, b.out)
 	for i := from; i < len(b.out); i++ {
-		switch r := &b.out[i]; r.Kind {
+		r := &b.out[i]
+		if r.Owner >= fixOwner {
+			b.report(op, i, clOrdID)
+		}
+		switch r.Kind {
 		case match.Filled:
 			if r.Leaves == 0 {
 				b.resting.drop(r.Order)
@@ -53,13 +58,13 @@ func (b *Books) execute(e *order.Entry, payload []byte) {
 	switch i.Op {
 	case order.InstructEnter:
 		op.Kind = match.Enter
-		b.do(&op)
+		b.do(&op, clOrdID)
 		if _, rests := b.engine.Find(e.Seq); rests {
-			b.resting.add(e.Seq, e.Seq, clOrdID)
+			b.resting.add(e.Seq, e.Seq, clOrdID, i.Owner, b.value)
 		}
 	case order.InstructCancel:
 		op.Kind = match.Cancel
-		b.do(&op)
+		b.do(&op, clOrdID)
 	case order.InstructReplace:
 		op.Kind = match.Replace
 		b.replace(&op, clOrdID)
@@ -69,13 +74,14 @@ func (b *Books) execute(e *order.Entry, payload []byte) {
 // replace gives the order that rests the id of this entry, if the book does.
 func (b *Books) replace(op *match.Op, clOrdID []byte) {
 	first := b.resting.firstOf(op.Orig)
-	b.do(op)
+	b.value = b.resting.valueOf(op.Orig)
+	b.do(op, clOrdID)
 	if !slices.ContainsFunc(b.out, func(r match.Record) bool { return r.Kind == match.Replaced }) {
 		return
 	}
 	b.resting.drop(op.Orig)
 	if _, rests := b.engine.Find(op.ID); rests && !mutant(mutOldClOrdID) {
-		b.resting.add(op.ID, first, clOrdID)
+		b.resting.add(op.ID, first, clOrdID, op.Owner, b.value)
 	}
 }
 
@@ -91,13 +97,13 @@ func (b *Books) market(e *order.Entry, payload []byte) {
 	case order.MarketDefine:
 		i := instrumentOf(&m)
 		if err = b.define(i); err == nil && i.State != match.Closed {
-			b.do(&match.Op{Kind: match.SetState, Time: e.TimeNs, Book: m.Book, State: i.State})
+			b.do(&match.Op{Kind: match.SetState, Time: e.TimeNs, Book: m.Book, State: i.State}, nil)
 		}
 	case order.MarketApply:
 		b.do(&match.Op{
 			Kind: match.OpKind(m.Kind), Time: e.TimeNs, ID: e.Seq, Book: m.Book, Side: match.Side(m.Side), State: match.State(m.State),
 			Price: int64(m.Values[0]), Stop: int64(m.Values[1]), Until: int64(m.Values[2]), Owner: uint32(m.Values[3]),
-		})
+		}, nil)
 	}
 	if err != nil { // memory: a copy that cannot execute what the others can is none
 		panic(fmt.Sprintf("entry %d: %v", e.Seq, err))
@@ -108,6 +114,6 @@ func (b *Books) market(e *order.Entry, payload []byte) {
 // may be gone with the entries of the lineage before. Persons open them.
 func (b *Books) haltAll(now int64) {
 	for n := range b.instruments {
-		b.do(&match.Op{Kind: match.SetState, Time: now, Book: uint16(n), State: match.Halted})
+		b.do(&match.Op{Kind: match.SetState, Time: now, Book: uint16(n), State: match.Halted}, nil)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// Resolve makes the instruction of a message that was parsed as o, from the session of
-// slot. It reads the state and changes nothing: a primary calls it before the entry. What
+// Resolve makes the instruction of a message that was parsed as o, from the session that owns
+// its orders. It reads the state and changes nothing: a primary calls it before the entry. What
 // no book can be asked for is an error, and gets no entry.
-func (b *Books) Resolve(msg []byte, o *order.Order, slot uint32) (order.Instruction, *order.Error) {
-	i := order.Instruction{Owner: b.owners.of(slot)}
+func (b *Books) Resolve(msg []byte, o *order.Order, owner uint32) (order.Instruction, *order.Error) {
+	i := order.Instruction{Owner: owner}
 	symbol := msg[o.SymbolOff:][:o.SymbolLen]
 	n, known := b.symbols[string(symbol)]
 	if o.SymbolLen == 0 || !known {
@@ -40,7 +40,7 @@ func (b *Books) Resolve(msg []byte, o *order.Order, slot uint32) (order.Instruct
 // meant returns the order that a cancel or replace of an owner means: the one that rests
 // under this ClOrdID, if it is the owner's.
 func (b *Books) meant(clOrdID []byte, owner uint32) uint64 {
-	id, found := b.Find(clOrdID)
+	id, found := b.Find(clOrdID, owner)
 	if o, rests := b.Order(id); !found || !rests || o.Owner != owner {
 		return 0
 	}

@@ -15,6 +15,8 @@ type resting struct {
 	free   []uint32
 	byID   places
 	byName places
+	values [][2]uint64 // of the fills of rows of FIX sessions; nil before the first
+	ofFix  []uint32    // orders that rest, by slot of the FIX sessions
 	seed   uint64
 	n      int
 	sum    uint64
@@ -26,12 +28,20 @@ type row struct {
 	hashID, hash uint32
 	size         uint8
 	name         [order.MaxClOrdID]byte
-	_            [7]byte
+	_            [3]byte
+	owner        uint32
 }
 
 func (r *row) clOrdID() []byte { return r.name[:r.size] }
 
-func (r *row) digest() uint64 { return mix(r.id, r.first, xxhash.Sum64(r.clOrdID())) }
+func (t *resting) digest(at uint32) uint64 {
+	r := &t.rows[at]
+	d := mix(r.id, r.first, xxhash.Sum64(r.clOrdID()))
+	if r.owner >= fixOwner {
+		d += mix(t.values[at][0], t.values[at][1], uint64(r.owner))
+	}
+	return d
+}
 
 // places finds rows by a hash: open addressing with linear probing, at most half full.
 type places struct {
@@ -79,7 +89,17 @@ func (t *resting) init(n int, seed uint64) {
 
 func (t *resting) hashID(id uint64) uint32 { return uint32(mix(id, t.seed, 7)) }
 
-func (t *resting) hashName(name []byte) uint32 { return uint32(mix(xxhash.Sum64(name), t.seed, 8)) }
+// hashName hashes a ClOrdID: those of a FIX session are its own, all others share one space.
+func (t *resting) hashName(name []byte, owner uint32) uint32 {
+	return uint32(mix(xxhash.Sum64(name), t.seed, 8+uint64(spaceOf(owner))))
+}
+
+func spaceOf(owner uint32) uint32 {
+	if owner >= fixOwner && !mutant(mutFixNamesShared) {
+		return owner
+	}
+	return 0
+}
 
 // at returns the row of an order, 0 for none.
 func (t *resting) at(id uint64) uint32 {
@@ -98,16 +118,16 @@ func (t *resting) at(id uint64) uint32 {
 }
 
 // named returns the row of a ClOrdID, 0 for none.
-func (t *resting) named(name []byte) uint32 {
+func (t *resting) named(name []byte, owner uint32) uint32 {
 	if t.rows == nil {
 		return 0
 	}
-	h := t.hashName(name)
+	h, space := t.hashName(name, owner), spaceOf(owner)
 	for i := h & t.byName.mask; ; i = (i + 1) & t.byName.mask {
 		switch e := t.byName.table[i]; {
 		case e == 0:
 			return 0
-		case uint32(e>>32) == h && string(t.rows[uint32(e)].clOrdID()) == string(name):
+		case uint32(e>>32) == h && string(t.rows[uint32(e)].clOrdID()) == string(name) && spaceOf(t.rows[uint32(e)].owner) == space:
 			return uint32(e)
 		}
 	}
@@ -121,7 +141,7 @@ func (t *resting) firstOf(id uint64) uint64 {
 }
 
 // add adds an order that is not there. The engine has no more orders than there are rows.
-func (t *resting) add(id, first uint64, name []byte) {
+func (t *resting) add(id, first uint64, name []byte, owner uint32, value [2]uint64) {
 	var at uint32
 	if n := len(t.free); n > 0 {
 		at, t.free = t.free[n-1], t.free[:n-1]
@@ -130,13 +150,17 @@ func (t *resting) add(id, first uint64, name []byte) {
 		t.rows = append(t.rows, row{})
 	}
 	r := &t.rows[at]
-	r.id, r.first, r.size = id, first, uint8(len(name))
+	r.id, r.first, r.size, r.owner = id, first, uint8(len(name)), owner
 	copy(r.name[:], name)
-	r.hashID, r.hash = t.hashID(id), t.hashName(name)
+	r.hashID, r.hash = t.hashID(id), t.hashName(name, owner)
 	t.byID.put(r.hashID, at)
 	t.byName.put(r.hash, at)
 	t.n++
-	t.sum += r.digest()
+	if owner >= fixOwner {
+		t.countFix(owner, 1)
+		t.setValue(at, value)
+	}
+	t.sum += t.digest(at)
 }
 
 // drop removes an order, if it is there.
@@ -148,7 +172,10 @@ func (t *resting) drop(id uint64) {
 	r := &t.rows[at]
 	t.byID.drop(r.hashID, at)
 	t.byName.drop(r.hash, at)
-	t.sum -= r.digest()
+	t.sum -= t.digest(at)
+	if r.owner >= fixOwner {
+		t.countFix(r.owner, ^uint32(0))
+	}
 	r.id = 0
 	t.free = append(t.free, at)
 	t.n--
@@ -156,8 +183,8 @@ func (t *resting) drop(id uint64) {
 
 func (t *resting) recount() (sum uint64) {
 	for i := range t.rows {
-		if r := &t.rows[i]; r.id != 0 {
-			sum += r.digest()
+		if t.rows[i].id != 0 {
+			sum += t.digest(uint32(i))
 		}
 	}
 	return sum

@@ -16,6 +16,10 @@ const hasBooks = 1 << 63
 // rowsPerSlot is how many orders that rest are in a slot.
 const rowsPerSlot = 512
 
+// rowValued in the size of a ClOrdID: the order is of a FIX session, and behind the ClOrdID is
+// the value of its fills. Releases that do not know it refuse the row.
+const rowValued = 1 << 63
+
 // restoring is the progress of a restore.
 type restoring struct {
 	sessions uint32 // slots before
@@ -109,10 +113,17 @@ func (b *Books) appendRows(dst []byte, n int) []byte {
 		if skip--; skip >= 0 {
 			continue
 		}
-		dst = le.AppendUint64(le.AppendUint64(le.AppendUint64(dst, r.id), r.first), uint64(r.size))
+		head := uint64(r.size)
+		if r.owner >= fixOwner {
+			head |= rowValued
+		}
+		dst = le.AppendUint64(le.AppendUint64(le.AppendUint64(dst, r.id), r.first), head)
 		name := r.name
 		clear(name[r.size:])
 		dst = append(dst, name[:]...)
+		if r.owner >= fixOwner {
+			dst = le.AppendUint64(le.AppendUint64(dst, b.resting.values[i][0]), b.resting.values[i][1])
+		}
 		if count++; count == rowsPerSlot {
 			break
 		}
@@ -260,19 +271,28 @@ func (d *decoder) instrument(b *Books, n uint16) {
 
 func (d *decoder) rows(b *Books, n int) {
 	for range n {
-		id, first, size := d.u64("order"), d.u64("first"), d.u64("clOrdID")
+		id, first, head := d.u64("order"), d.u64("first"), d.u64("clOrdID")
 		if d.err != nil {
 			return
 		}
-		_, rests := b.engine.Find(id)
-		if size == 0 || size > order.MaxClOrdID || len(d.b) < order.MaxClOrdID || !rests || first == 0 || first > id || b.resting.at(id) != 0 || b.resting.named(d.b[:size]) != 0 {
-			d.fail("order", id, "one that rests, once, with a ClOrdID of 1..64 bytes of its own")
+		o, rests := b.engine.Find(id)
+		size, valued := head&^rowValued, head&rowValued != 0
+		if size == 0 || size > order.MaxClOrdID || len(d.b) < order.MaxClOrdID || !rests || first == 0 || first > id || b.resting.at(id) != 0 || b.resting.named(d.b[:size], o.Owner) != 0 || valued != (o.Owner >= fixOwner) {
+			d.fail("order", id, "one that rests, once, with a ClOrdID of 1..64 bytes of its own, and with a value if it is of a FIX session")
 			return
 		}
-		if !mutant(mutRestingUnsnapshotted) {
-			b.resting.add(id, first, d.b[:size])
-		}
+		name := d.b[:size]
 		d.b = d.b[order.MaxClOrdID:]
+		var value [2]uint64
+		if valued {
+			value = [2]uint64{d.u64("value"), d.u64("value")}
+		}
+		if mutant(mutFixValueUnsnapshotted) {
+			value = [2]uint64{}
+		}
+		if !mutant(mutRestingUnsnapshotted) {
+			b.resting.add(id, first, name, o.Owner, value)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func (x *exchange) send(slot uint32, fields string) []match.Record {
 	if err := order.Parse(msg, &o); err != nil {
 		x.t.Fatal(err)
 	}
-	i, err := x.m.Books.Resolve(msg, &o, slot)
+	i, err := x.m.Books.Resolve(msg, &o, x.m.Books.OwnerOf(slot))
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -141,10 +141,10 @@ func TestReplaceMovesClOrdID(t *testing.T) {
 	x := newExchange(t)
 	x.send(0, "35=D 11=a 55=IBM 54=1 38=100 40=2 44=5.00")
 	x.send(0, "35=G 11=b 41=a 55=IBM 54=1 38=200 40=2 44=5.05")
-	if _, found := x.m.Books.Find([]byte("a")); found {
+	if _, found := x.m.Books.Find([]byte("a"), 0); found {
 		t.Error("the order is found by the ClOrdID of before its replacement")
 	}
-	if id, found := x.m.Books.Find([]byte("b")); !found || id != 9 {
+	if id, found := x.m.Books.Find([]byte("b"), 0); !found || id != 9 {
 		t.Errorf("the order under its new ClOrdID is %d, %t, want 9", id, found)
 	}
 	if got := text(x.send(0, "35=G 11=c 41=a 55=IBM 54=1 38=300 40=2 44=5.05")); got != "5:0/10 p0 q0 l0 c0 r5; " {

@@ -143,7 +143,7 @@ func (x *Fix) begins(s *FixSession, o *order.FixOpening) bool {
 }
 
 func (x *Fix) check(e *order.Entry, payload []byte) error {
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		return x.checkOrder(e)
 	}
 	for rest := payload; len(rest) > 0; {
@@ -226,13 +226,15 @@ func (x *Fix) checkOpening(seq uint64, r *order.FixRecord) error {
 // epoch: lineage is that of before.
 func (x *Fix) apply(e *order.Entry, payload []byte, lineage uint64) {
 	switch e.Kind {
-	case order.KindOrder:
+	case order.KindOrder, order.KindExecute:
 		s := &x.slots[e.Session]
 		x.sum -= s.hash(e.Session)
 		if s.In, s.Touched = e.ClientSeq+1, e.Seq; mutant(mutFixInOfLast) {
 			s.In = e.ClientSeq
 		}
-		s.Out++
+		if e.Kind == order.KindOrder { // of what is executed each record takes a number
+			s.Out++
+		}
 		x.sum += s.hash(e.Session)
 	case order.KindFix:
 		for rest := payload; len(rest) > 0; {

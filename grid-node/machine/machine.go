@@ -57,7 +57,7 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		if m.Books == nil {
 			return unmatched(e)
 		}
-		return m.Sessions.check(e)
+		return m.checkSession(e, payload)
 	case order.KindMarket, order.KindContinue:
 		if m.Books == nil {
 			return unmatched(e)
@@ -67,12 +67,12 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 	case order.KindGuard:
 		return m.Guard.check(m, e, payload)
 	case order.KindOrder:
-		if e.Flags&order.FlagFix != 0 {
-			return m.Fix.check(e, payload)
-		}
-		return m.Sessions.check(e)
+		return m.checkSession(e, payload)
 	case order.KindFix:
-		return m.Fix.check(e, payload)
+		if err := m.Fix.check(e, payload); err != nil || m.Books == nil {
+			return err
+		}
+		return m.Books.checkFix(e, payload)
 	case order.KindRegion:
 		return m.checkRegion(e, payload)
 	case order.KindSessionOpen:
@@ -81,6 +81,14 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		}
 	}
 	return m.Cursors.check(e, payload)
+}
+
+// checkSession checks that an order is the next of its session.
+func (m *Machine) checkSession(e *order.Entry, payload []byte) error {
+	if e.Flags&order.FlagFix != 0 {
+		return m.Fix.check(e, payload)
+	}
+	return m.Sessions.check(e)
 }
 
 func unmatched(e *order.Entry) error {
@@ -101,6 +109,7 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 		if m.Guard != nil && len(m.Books.out) > 0 {
 			m.Guard.executed(m.Books, e)
 		}
+		m.Fix.report(m.Books.reports)
 	}
 	if m.Functions != nil && !m.skip {
 		m.Functions.call(e, payload)

@@ -23,6 +23,9 @@ const (
 	mutOldClOrdID
 	mutRestingUnsnapshotted
 	mutOwnerKept
+	mutFixNamesShared
+	mutFixValueUnsnapshotted
+	mutFixNumbersShared
 	mutFunctionsForget
 	mutFunctionsCloneFresh
 	mutFunctionsStateless

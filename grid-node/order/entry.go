@@ -233,7 +233,7 @@ func (e *Entry) check(b []byte) error {
 	if e.Seq == 0 {
 		return &EntryError{Field: "seq", Value: 0, Allowed: "1 or more"}
 	}
-	if e.Flags != 0 && (e.Kind != KindOrder || e.Flags&FlagFix == 0) {
+	if e.Flags != 0 && (!e.Kind.IsOrder() || e.Flags&FlagFix == 0) {
 		return &EntryError{Seq: e.Seq, Field: "flags", Value: uint64(e.Flags), Allowed: "0, and an odd number for an order"}
 	}
 	if le.Uint32(b[60:]) != 0 {
@@ -353,6 +353,9 @@ func PeekClOrdID(b []byte) []byte {
 	}
 	return b[from:to]
 }
+
+// ClientSeqOf returns the number of an order in its session, without decoding the rest.
+func ClientSeqOf(entry []byte) uint64 { return le.Uint64(entry[32:]) }
 
 // Seq of an entry, without decoding the rest.
 func Seq(entry []byte) uint64 { return le.Uint64(entry[8:]) }

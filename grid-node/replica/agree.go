@@ -20,7 +20,9 @@ const AlarmExecutionDiverged AlarmKind = "ExecutionDiverged"
 func (r *Replica) executed() {
 	b := r.live.Books
 	r.execs.add(b.Position(), b.Records())
-	if last, _ := r.store.Last(); mutant(mutReleaseEarly) && r.role == RolePrimary {
+	last, _ := r.store.Last()
+	r.noteReports(last)
+	if mutant(mutReleaseEarly) && r.role == RolePrimary {
 		r.pushExecutions(last, 0)
 	}
 }
@@ -130,6 +132,7 @@ func (r *Replica) prepareExecAck(frame []byte) error {
 // state made of it, and frees that. A copy that differs from itself is none.
 func (r *Replica) freedExecution(seq uint64) bool {
 	again, first := r.base.Books.Position(), r.execs.at(seq)
+	r.freeReports(seq)
 	r.execs.free()
 	if again == first {
 		return true

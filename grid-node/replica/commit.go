@@ -46,6 +46,9 @@ func (r *Replica) advance() {
 		case pendingMarket:
 			r.marketDone(p.conn, p.requestID, seq)
 		}
+		if r.reports != nil { // in the order of entries: their numbers are between those of answers
+			r.pushReports(seq)
+		}
 	}
 	if r.execs != nil {
 		for seq := from; seq <= to; seq++ {
@@ -89,7 +92,7 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeOpenSession, p.requestID, 0)
 		case pendingFixOpen:
 			r.notPrimary(p.conn, wire.TypeFixOpen, p.requestID, 0)
-		case pendingFixSubmit, pendingFixDecided, pendingFixRefusal:
+		case pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixExecute:
 			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
 		case pendingFixStep:
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)

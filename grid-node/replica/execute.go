@@ -64,7 +64,10 @@ func (x *Execution) fill() error {
 
 // execution is the state of a replica of a partition that matches, beside the log's.
 type execution struct {
-	defined        int        // instruments of the options that were found in the log
+	defined        int // instruments of the options that were found in the log
+	reports        *fixReports
+	reported       []uint64   // scratch
+	resent         []byte     // scratch
 	pushes         []execOf   // scratch
 	views          []bookView // answers that wait until their entry is committed
 	wants          bool       // the OpenSession at hand asks for executions
@@ -77,7 +80,7 @@ func (r *Replica) beginExecution() {
 	if r.opt.Execution != nil {
 		r.live.Match()
 		r.base.Match()
-		r.execs = &execLog{}
+		r.execs, r.reports = &execLog{}, &fixReports{}
 		r.execs.begin(0, match.Position{})
 	}
 }
@@ -119,7 +122,7 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 	if r.duplicateExecute(conn, m, id, hash) {
 		return
 	}
-	full := store.ErrCapacity{Used: r.execs.bytes(), Limit: r.opt.Execution.LogBytes}
+	full := store.ErrCapacity{Used: r.execs.bytes() + r.reports.bytes(), Limit: r.opt.Execution.LogBytes}
 	switch {
 	case !b.Ready() || r.undefined() >= 0:
 		r.rejectSubmit(conn, m, wire.CodeOverloaded, 0, "the instruments are being defined; retry")
@@ -149,7 +152,7 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 			}
 		}
 	}
-	i, err := b.Resolve(msg, &r.order, m.Slot)
+	i, err := b.Resolve(msg, &r.order, b.OwnerOf(m.Slot))
 	if err != nil {
 		bad(err)
 		return
@@ -201,7 +204,7 @@ func (r *Replica) duplicateExecute(conn uint64, m *wire.Submit, id []byte, hash 
 		}
 		return true
 	}
-	seq, rests := r.live.Books.Find(id)
+	seq, rests := r.live.Books.Find(id, 0)
 	if rests { // its entry is freed, so it was committed
 		r.rejectDuplicate(conn, m.ClientSeq, m.Slot, seq)
 	}

@@ -28,7 +28,10 @@ type fixPages []*fixPage
 // noteFix notes which numbers the reports of an entry take, before it is applied.
 func (r *Replica) noteFix(e *order.Entry, payload []byte) {
 	x := &r.fix
-	if e.Kind == order.KindOrder {
+	switch e.Kind {
+	case order.KindExecute: // noteReports has them
+		return
+	case order.KindOrder:
 		x.note(e.Session, r.live.Fix.At(e.Session).Out, e.Seq)
 		return
 	}
@@ -60,7 +63,7 @@ func (x *fixSessions) note(slot uint32, number, entry uint64) {
 
 // freedFix drops the pages that an entry was the last of.
 func (x *fixSessions) freedFix(e *order.Entry, payload []byte) {
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		x.drop(e.Session, e.Seq)
 		return
 	}
@@ -117,19 +120,23 @@ func (r *Replica) fixResend(conn uint64, frame []byte) error {
 	}
 	end := min(m.Through+1, seat.next)
 	reply := wire.FixResent{ReqID: m.ReqID, Next: max(m.First, end)}
-	b := r.text[:0]
+	b := r.resent[:0]
 	for at, seq := r.fix.from(m.Slot, m.First); seq != 0 && at < end; at, seq = r.fix.from(m.Slot, at+1) {
 		entry := r.store.Get(seq) // nil for one that is freed
 		if len(b) > 0 && len(b)+8+order.Padded(len(entry)) > wire.MaxFixResent {
 			reply.Next = at
 			break
 		}
-		if entry != nil {
+		switch {
+		case entry == nil:
+		case r.execs != nil && order.Kind(entry[4]) != order.KindFix:
+			b = r.resendReport(b, seq, m.Slot, at)
+		default:
 			b = append(le.AppendUint64(b, at), entry...)
 			b = append(b, make([]byte, order.Padded(len(entry))-len(entry))...)
 		}
 	}
-	r.text, reply.Entries = b, b
+	r.resent, reply.Entries = b, b
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendFixResent(r.out.buf, r.part, &reply)
 	r.out.reply(conn, off, nil)

@@ -16,11 +16,12 @@ import (
 // fixSessions is a replica's state of FIX sessions beside the log's. A partition without
 // one has empty slices.
 type fixSessions struct {
-	seats []fixSeat // by slot
-	pages []fixPages
-	step  wire.FixStep     // scratch
-	taken []byte           // scratch: the payload of an entry
-	said  []wire.FixNumber // scratch
+	seats                []fixSeat // by slot
+	pages                []fixPages
+	record, symbol, body []byte           // scratch, of a report
+	step                 wire.FixStep     // scratch
+	taken                []byte           // scratch: the payload of an entry
+	said                 []wire.FixNumber // scratch
 }
 
 // fixSeat binds a FIX session to a connection. Numbers leave at commit, in the order of
@@ -125,7 +126,9 @@ const fixKept = 14
 // fixIdle returns the session that is removed for a new one of this day.
 func (r *Replica) fixIdle(day uint32) (slot uint32, ok bool) {
 	today := uint32(max(r.now.Wall, 0) / (24 * 3600 * 1e9))
-	return r.live.Fix.Idle(min(day, max(today, fixKept)-fixKept), func(slot uint32) bool { return r.fix.at(slot).conn != 0 })
+	return r.live.Fix.Idle(min(day, max(today, fixKept)-fixKept), func(slot uint32) bool {
+		return r.fix.at(slot).conn != 0 || r.live.Books != nil && r.live.Books.FixRests(slot) > 0
+	})
 }
 
 // fixRemove logs the removal of a session. It is not answered to anybody.
@@ -161,7 +164,7 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 	seat := r.fix.at(slot) // what is under way still counts its numbers
 	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true}
 	if mutant(mutFixOpenUncommitted) {
-		r.fixOpened(conn, m.ReqID, slot, r.live.Fix.At(slot).Out-1)
+		r.fixOpened(conn, m.ReqID, slot, r.commit, true)
 	}
 }
 
@@ -181,20 +184,28 @@ func (r *Replica) fixBound(conn, reqID uint64, slot uint32) {
 		r.reject(conn, wire.TypeFixOpen, reqID, slot, wire.CodeOverloaded, 0, 0, "a later request of this connection for the session was answered; retry if that answer was not taken")
 		return
 	}
-	r.fixOpened(conn, reqID, slot, 0)
+	r.fixOpened(conn, reqID, slot, r.commit, false)
 }
 
-// fixOpened answers a FixOpen; what the session has is committed.
-func (r *Replica) fixOpened(conn, reqID uint64, slot uint32, number uint64) {
+// fixOpened answers a FixOpen; what the session has is committed, but for reports of entries
+// behind seq. With logon the last number is that of the answer to the Logon.
+func (r *Replica) fixOpened(conn, reqID uint64, slot uint32, seq uint64, logon bool) {
 	s, seat := r.live.Fix.At(slot), r.fix.at(slot)
 	if seat.conn != conn {
 		r.reject(conn, wire.TypeFixOpen, reqID, slot, wire.CodeSessionMoved, 0, uint64(s.Attempt), "the session was opened on another connection since")
 		return
 	}
-	*seat = fixSeat{conn: conn, admitted: s.In - 1, next: s.Out}
+	out, number := s.Out, uint64(0)
+	if !mutant(mutFixOpenedAhead) {
+		out -= r.reportsBehind(slot, seq)
+	}
+	if logon {
+		number = out - 1
+	}
+	*seat = fixSeat{conn: conn, admitted: s.In - 1, next: out}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendFixOpened(r.out.buf, r.part, &wire.FixOpened{
-		ReqID: reqID, Slot: slot, Generation: s.Generation, Attempt: s.Attempt, Day: s.Day, In: s.In, Out: s.Out,
+		ReqID: reqID, Slot: slot, Generation: s.Generation, Attempt: s.Attempt, Day: s.Day, In: s.In, Out: out,
 		Number: number, Epoch: r.epoch, Lineage: uint32(r.cfg.Lineage), Form: s.Form,
 	})
 	r.out.reply(conn, off, nil)

@@ -62,6 +62,10 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		r.refuseFixTwice(conn, m, seat, r.store.At(at))
 		return
 	}
+	if r.execs != nil {
+		r.executeFix(conn, m, seat, flags, hint)
+		return
+	}
 	kind := pendingFixSubmit
 	e, msg := order.Entry{Kind: order.KindOrder, Flags: flags, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}, m.Payload
 	if r.opt.Pre != nil {
@@ -120,7 +124,7 @@ const fixKnown = 2
 // that it may have sent it before (PossResend) is told the state of that order in its place.
 func (r *Replica) refuseFixTwice(conn uint64, m *wire.FixSubmit, seat *fixSeat, before []byte) {
 	const code = wire.CodeDuplicateClOrdID
-	again := string(order.TagValue(m.Payload, 97)) == "Y" && r.live.Fix.At(m.Slot).Form >= fixKnown
+	again := r.execs == nil && string(order.TagValue(m.Payload, 97)) == "Y" && r.live.Fix.At(m.Slot).Form >= fixKnown
 	if !again || mutant(mutFixAgainRefused) {
 		r.refuseFix(conn, m, seat, code, 11, order.Seq(before), "an order of the session has this ClOrdID on this day")
 		return
@@ -160,7 +164,7 @@ func (r *Replica) fixCommitted(p *pending, seq uint64) {
 		case s.Touched != seq && !mutant(mutFixOpenOther): // opened anew since, by this connection or another
 			r.reject(p.conn, wire.TypeFixOpen, p.requestID, p.slot, wire.CodeSessionMoved, 0, uint64(s.Attempt), "the session was opened again since")
 		default:
-			r.fixOpened(p.conn, p.requestID, p.slot, s.Out-1)
+			r.fixOpened(p.conn, p.requestID, p.slot, seq, true)
 		}
 	case pendingFixStep:
 		r.fixStepped(p, entry)

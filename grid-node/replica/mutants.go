@@ -134,6 +134,7 @@ const (
 	mutFenceForgotten
 	mutFixUnasked
 	mutFixOpenUncommitted
+	mutFixOpenedAhead
 	mutFixFenceIgnored
 	mutFixPrevUnchecked
 	mutFixRefusalUnlogged

@@ -23,6 +23,7 @@ const (
 	pendingFixDecided // answered by FixAck, with the message as functions changed it
 	pendingFixRefusal // answered by FixAck
 	pendingFixStep    // answered by FixStepped
+	pendingFixExecute // answered by FixReports
 
 	pendingRegion // answered by RegionApplied
 	pendingKill   // answered by KillDone

@@ -151,6 +151,7 @@ func (r *Replica) beginBehind(state *machine.Machine, base, hash uint64) error {
 	r.live = state.Clone()
 	if r.execs != nil {
 		r.execs.begin(base, state.Books.Position())
+		*r.reports = fixReports{}
 	}
 	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}

@@ -18,6 +18,8 @@ var fixFrames = []Frame{
 		Example: &FixSubmit{Seq: 9, Slot: 5, Generation: 2, Attempt: 7, Epoch: 3, Prev: 1, Payload: []byte("8=FIX.4.4\x01")}},
 	{Type: TypeFixAck, Name: "FixAck", From: FromNode, codec: codecOn(DecodeFixAck, AppendFixAck),
 		Example: &FixAck{Seq: 9, Slot: 5, Code: CodeTooLarge, Entry: 17, Number: 2, TimeNs: 1795435380000000000, Epoch: 3, Body: []byte("why")}},
+	{Type: TypeFixReports, Name: "FixReports", From: FromNode, codec: codecOn(DecodeFixReports, AppendFixReports),
+		Example: &FixReports{Slot: 5, Attempt: 7, Entries: append([]byte{3, 0, 0, 0, 0, 0, 0, 0}, exampleEntry...)}},
 	{Type: TypeFixStep, Name: "FixStep", From: FromClient, ToReplica: true, Needs: MayGateway, codec: codecOn(DecodeFixStep, AppendFixStep),
 		Example: &FixStep{ReqID: 21, Epoch: 3, Records: []FixStepRecord{{Slot: 5, Generation: 2, Attempt: 7, Op: 2, Outs: 1, In: 12, Prev: 9}, {Slot: 6, Generation: 1, Attempt: 1, Op: 3, Outs: 1, In: 4, Prev: 2, Body: []byte("why")}}}},
 	{Type: TypeFixStepped, Name: "FixStepped", From: FromNode, codec: codecOn(DecodeFixStepped, AppendFixStepped),

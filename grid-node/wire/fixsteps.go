@@ -232,10 +232,14 @@ func DecodeFixResent(f []byte, m *FixResent) error {
 		return err
 	}
 	m.ReqID, m.Next, m.Entries = le.Uint64(f[8:]), le.Uint64(f[16:]), f[fixResentFixed:]
-	for b := m.Entries; len(b) > 0; {
+	return checkResent(TypeFixResent, m.Entries)
+}
+
+func checkResent(t Type, b []byte) error {
+	for len(b) > 0 {
 		_, entry, rest := NextResent(b)
 		if entry == nil {
-			return &FrameError{Type: TypeFixResent, Field: "entries", Value: uint64(len(b)), Allowed: "numbers, each with an entry padded to 8 bytes"}
+			return &FrameError{Type: t, Field: "entries", Value: uint64(len(b)), Allowed: "numbers, each with an entry padded to 8 bytes"}
 		}
 		b = rest
 	}

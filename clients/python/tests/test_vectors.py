@@ -16,7 +16,7 @@ VECTORS = pathlib.Path(__file__).parents[3] / "docs" / "protocol" / "vectors"
 
 # Frames of the node's file sinks, which this client does not read.
 NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "LinkEntries", "LinkState"} | {
-    "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
+    "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixReports", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
     "Query", "QueryRows", "QueryEnd", "QueryCancel",
     "ReadRecords", "RecordsRead",
     "ReadBook", "BookLevels", "Market", "MarketDone",
