@@ -85,7 +85,7 @@ func (b *Books) report(op *match.Op, i int, clOrdID []byte) {
 	f.Answer = answers(op, r, clOrdID)
 	switch {
 	case f.Answer || clOrdID != nil && r.Order == op.ID:
-		if f.Size = uint8(copy(f.Name[:], clOrdID)); op.Kind != match.Enter {
+		if f.Size = uint8(copy(f.Name[:], clOrdID)); op.Kind != match.Enter && !mutant(mutFixFirstOfEntry) {
 			f.First = b.resting.firstOf(op.Orig)
 		}
 	case at != 0:

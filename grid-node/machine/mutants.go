@@ -24,6 +24,7 @@ const (
 	mutRestingUnsnapshotted
 	mutOwnerKept
 	mutFixNamesShared
+	mutFixFirstOfEntry
 	mutFixValueUnsnapshotted
 	mutFixNumbersShared
 	mutFunctionsForget

@@ -43,6 +43,7 @@ var mutantList = [mutants]Mutant{
 	mutFunctionsStateless:    {"functions-stateless", "a learner forgets what functions remember", ""},
 	mutFunctionsChainless:    {"functions-chainless", "a learner forgets the hash of the records", ""},
 	mutOwnerKept:             {"owner-kept", "a session has the orders of the one that had its slot before", "machine ^TestOwnerEndsWithSession$"},
+	mutFixFirstOfEntry:       {"fix-first-of-entry", "an order of a FIX session that is replaced is reported as one of its own", ""},
 	mutFixNamesShared:        {"fix-names-shared", "a cancel of a FIX session finds the order of another one with its ClOrdID, or none", ""},
 	mutFixValueUnsnapshotted: {"fix-value-unsnapshotted", "a learner forgets what the fills of orders of FIX sessions were worth", ""},
 	mutFixNumbersShared:      {"fix-numbers-shared", "the reports of an entry share a number of their FIX session", ""},

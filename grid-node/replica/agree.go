@@ -22,6 +22,9 @@ func (r *Replica) executed() {
 	r.execs.add(b.Position(), b.Records())
 	last, _ := r.store.Last()
 	r.noteReports(last)
+	if mutant(mutFixReportEarly) && r.role == RolePrimary {
+		r.pushReports(last)
+	}
 	if mutant(mutReleaseEarly) && r.role == RolePrimary {
 		r.pushExecutions(last, 0)
 	}

@@ -46,7 +46,7 @@ func (r *Replica) advance() {
 		case pendingMarket:
 			r.marketDone(p.conn, p.requestID, seq)
 		}
-		if r.reports != nil { // in the order of entries: their numbers are between those of answers
+		if r.reports != nil && !mutant(mutFixReportEarly) { // in the order of entries: their numbers are between those of answers
 			r.pushReports(seq)
 		}
 	}

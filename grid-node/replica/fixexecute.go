@@ -109,6 +109,9 @@ func (r *Replica) reportsBehind(slot uint32, seq uint64) (n uint64) {
 // pushReports sends the reports of an entry that is committed now, to the gateways that have
 // their sessions. A session that is being opened gets them with what it missed.
 func (r *Replica) pushReports(seq uint64) {
+	if l := &r.reports.list; l.first == l.next {
+		return
+	}
 	from, to := r.reports.of(r.execs.of(seq))
 	list := r.reported[:0]
 	for i := from; i < to; i++ {

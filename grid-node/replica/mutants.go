@@ -135,6 +135,7 @@ const (
 	mutFixUnasked
 	mutFixOpenUncommitted
 	mutFixOpenedAhead
+	mutFixReportEarly
 	mutFixFenceIgnored
 	mutFixPrevUnchecked
 	mutFixRefusalUnlogged

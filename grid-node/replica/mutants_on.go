@@ -141,6 +141,7 @@ var mutantList = [mutants]Mutant{
 	mutFenceForgotten:        {"fence-forgotten", "a site that hears of another one's later term goes on taking orders"},
 
 	mutFixUnasked:          {"fix-unasked", "a FIX session is opened although a member does not know its entries"},
+	mutFixReportEarly:      {"fix-report-early", "a FIX session is sent what an entry did before that is committed"},
 	mutFixOpenedAhead:      {"fix-opened-ahead", "a FIX session that is opened skips the numbers of reports that are not committed yet"},
 	mutFixOpenUncommitted:  {"fix-open-uncommitted", "a FIX session is said to be open before its opening is committed"},
 	mutFixFenceIgnored:     {"fix-fence-ignored", "a gateway that was replaced goes on with its FIX session"},

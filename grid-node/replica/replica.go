@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"errors"
-
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -240,11 +238,7 @@ func (r *Replica) clientFrame(ev *Event) {
 	case wire.TypeLinkEntries:
 		err = r.linkEntries(ev.Conn, ev.Frame)
 	case wire.TypeFixOpen:
-		if r.execs != nil {
-			err = errors.New("a grid with execution Match does not serve FIX sessions yet")
-		} else {
-			err = r.fixOpen(ev.Conn, ev.Frame)
-		}
+		err = r.fixOpen(ev.Conn, ev.Frame)
 	case wire.TypeFixSubmit:
 		err = r.fixSubmit(ev.Conn, ev.Frame)
 	case wire.TypeFixStep:

@@ -23,7 +23,7 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 			w.checkI4(p, lineage, "acknowledges entry", m.Seq)
 			w.checkOutlived(p, lineage, m.Seq)
 		}
-	case wire.TypeFixOpened, wire.TypeFixAck, wire.TypeFixStepped, wire.TypeFixResent:
+	case wire.TypeFixOpened, wire.TypeFixAck, wire.TypeFixStepped, wire.TypeFixResent, wire.TypeFixReports:
 		w.checkFixReply(p, c, frame, lineage)
 	case wire.TypeKillDone:
 		w.checkKillDone(p, frame, lineage)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -25,6 +26,7 @@ type fixModel struct {
 	days     map[fixEntry]uint32              // of the session, when it got the report of an entry
 	opens    map[fixNumber]machine.FixSession // by attempt: as the opening left it
 	orders   map[string]fixOrderTaken         // by session, day and ClOrdID
+	books    fixBooks
 	entries  []keptEntry
 }
 
@@ -49,6 +51,7 @@ type fixOrderTaken struct {
 type keptEntry struct {
 	e       order.Entry
 	payload []byte
+	records []match.Record // of what the entry did, in a partition that matches
 }
 
 func (m *fixModel) begin() {
@@ -63,6 +66,7 @@ func (m *fixModel) inherit(from *fixModel, base uint64) {
 	for i := range from.entries {
 		if k := &from.entries[i]; k.e.Seq <= base {
 			m.apply(&k.e, k.payload) //nolint:errcheck // it was checked there
+			m.executed(&k.e, k.payload, k.records)
 			m.entries = append(m.entries, *k)
 		}
 	}
@@ -71,7 +75,8 @@ func (m *fixModel) inherit(from *fixModel, base uint64) {
 // checkFix: FIX numbers are dense, an order is applied once, and no gateway that was replaced changes
 // anything.
 func (w *world) checkFix(t *timeline, e *order.Entry, entry []byte) {
-	if e.Kind != order.KindNoop && e.Kind != order.KindFix && e.Flags&order.FlagFix == 0 {
+	matches := w.profile.match != nil && w.profile.fixes != nil
+	if e.Kind != order.KindNoop && e.Kind != order.KindFix && e.Flags&order.FlagFix == 0 && !matches {
 		return
 	}
 	payload := append([]byte(nil), order.Payload(entry)...)
@@ -79,7 +84,9 @@ func (w *world) checkFix(t *timeline, e *order.Entry, entry []byte) {
 		w.violation("FIX", "entry %d: %s", e.Seq, why)
 		return
 	}
-	t.fix.entries = append(t.fix.entries, keptEntry{*e, payload})
+	records := w.check.executions[order.Hash(entry)].records
+	t.fix.executed(e, payload, records)
+	t.fix.entries = append(t.fix.entries, keptEntry{*e, payload, records})
 }
 
 func (m *fixModel) apply(e *order.Entry, payload []byte) (why string) {
@@ -95,7 +102,7 @@ func (m *fixModel) apply(e *order.Entry, payload []byte) (why string) {
 			rest = order.NextFix(rest, &r)
 			why = m.record(e.Seq, &r)
 		}
-	default:
+	case e.Flags&order.FlagFix != 0:
 		return m.order(e, payload)
 	}
 	return why
@@ -132,8 +139,9 @@ func (m *fixModel) order(e *order.Entry, payload []byte) string {
 		return fmt.Sprintf("order %s is applied at %d and again", key, before.seq)
 	}
 	m.orders[key] = fixOrderTaken{e.Seq, e.Epoch, payload}
-	s.In = e.ClientSeq + 1
-	m.report(s, e.Session, e.Seq, e.ClientSeq)
+	if s.In = e.ClientSeq + 1; e.Kind == order.KindOrder {
+		m.report(s, e.Session, e.Seq, e.ClientSeq)
+	}
 	return ""
 }
 
@@ -231,6 +239,8 @@ func (w *world) checkFixReply(p *process, c *conn, frame []byte, lineage uint64)
 				w.violation("FIX", "%s gives entry %d of FIX session %d number %d; the committed log has it as %d (%t)", p.name, a.Entry, r.Slot, r.First, n, ok)
 			}
 		}
+	case wire.TypeFixReports:
+		w.checkFixReports(p, m, frame)
 	case wire.TypeFixResent:
 		w.checkFixResent(p, m, c, frame)
 	}
@@ -244,6 +254,9 @@ func (w *world) checkFixOpened(p *process, m *fixModel, frame []byte) {
 	if now := m.of(a.Slot); a.Number == 0 && ok && now != nil { // the attempt was held, and its session has gone on
 		if s = *now; s.Attempt > a.Attempt { // it was taken in the same wake-up, after the answer
 			return
+		}
+		if w.profile.match != nil { // what others did since is reported behind the answer
+			s.Out = min(s.Out, a.Out)
 		}
 	}
 	if !ok || s.In != a.In || s.Out != a.Out || s.Generation != a.Generation || s.Attempt != a.Attempt || s.Day != a.Day || a.Number != 0 && a.Number != a.Out-1 {
@@ -275,6 +288,10 @@ func (w *world) checkFixRefusal(p *process, m *fixModel, a *wire.FixAck, c *conn
 		of.Day = m.days[fixEntry{a.Entry, a.Slot}] // another may have begun with a later entry
 		key := fixKey(&of, string(i.payload[o.ClOrdIDOff:][:o.ClOrdIDLen]))
 		before, there := m.orders[key]
+		if !there && w.profile.match != nil { // it may rest since the day before
+			of.Day--
+			_, there = m.orders[fixKey(&of, string(i.payload[o.ClOrdIDOff:][:o.ClOrdIDLen]))]
+		}
 		if !there {
 			w.violation("FIX", "%s refuses order %s as a duplicate; there is none", p.name, key)
 			return
@@ -324,6 +341,7 @@ func (w *world) checkFixResent(p *process, m *fixModel, c *conn, frame []byte) {
 		if seq := m.reports[fixNumber{d.slot, d.generation, number}]; seq != order.Seq(entry) {
 			w.violation("FIX", "%s sends entry %d again as number %d of FIX session %d; that is entry %d", p.name, order.Seq(entry), number, d.slot, seq)
 		}
+		w.checkFixExecution(p, m, d.slot, number, entry)
 		w.stats.FixResent++
 		at = number + 1
 	}

@@ -61,6 +61,25 @@ func (d *fixDoor) acked(m *wire.FixAck) {
 	d.number(r, m.Number)
 }
 
+// reported is what an entry did with orders of the session. While reports that were never sent
+// are fetched, these are fetched with them.
+func (d *fixDoor) reported(m *wire.FixReports) {
+	for rest := m.Entries; len(rest) > 0; {
+		number, entry, after := wire.NextResent(rest)
+		rest = after
+		if i := slices.IndexFunc(d.fetches, func(f *fixFetch) bool { return f.first }); i >= 0 {
+			d.fetches[i].to = max(d.fetches[i].to, number)
+			continue
+		}
+		r := reportOf(entry, d.slot)
+		if r.ref != 0 && d.takeItem(func(i *fixItem) bool { return i.seq == r.ref && i.payload != nil }) == nil {
+			d.w().violation("FIX", "%s gets a report of number %d of party %d, which it did not submit", d.g.name, r.ref, d.party.id)
+			return
+		}
+		d.number(r, number)
+	}
+}
+
 func (d *fixDoor) stepped(m *wire.FixStepped, n *wire.FixNumber) {
 	switch {
 	case n.Code == wire.CodeSessionMoved || n.Code == wire.CodeSessionUnknown:

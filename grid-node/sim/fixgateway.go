@@ -160,6 +160,12 @@ func (g *fixGateway) got(c *conn, frame []byte, _ uint64) {
 		if d := g.slot(m.Slot); d != nil {
 			d.acked(&m)
 		}
+	case wire.TypeFixReports:
+		var m wire.FixReports
+		_ = wire.DecodeFixReports(frame, &m)
+		if d := g.slot(m.Slot); d != nil && d.attempt == m.Attempt {
+			d.reported(&m)
+		}
 	case wire.TypeFixStepped:
 		var m wire.FixStepped
 		_ = wire.DecodeFixStepped(frame, &m)

@@ -136,8 +136,8 @@ func (p *fixParty) order() {
 	switch n := p.rng.IntN(30); {
 	case n == 0 && len(p.accepted) > 0 && !p.w.profile.retention.FreeDownstream:
 		m.key = p.accepted[p.rng.IntN(len(p.accepted))] // refused: the day has it
-		m.payload = fixOrder(m.key, "")
-		if p.rng.IntN(2) == 0 {
+		m.payload = p.message(m.key)
+		if p.w.profile.match == nil && p.rng.IntN(2) == 0 {
 			m.payload = fixOrder(m.key, possResend[1:])
 		}
 	case n == 1:
@@ -146,10 +146,18 @@ func (p *fixParty) order() {
 	default:
 		p.keys++
 		m.key = fmt.Sprintf("o-%d", p.keys)
-		m.payload = fixOrder(m.key, "")
+		m.payload = p.message(m.key)
 	}
 	p.open = append(p.open, fixOrderSent{p.out, p.w.now})
 	p.send(m)
+}
+
+func (p *fixParty) message(key string) []byte {
+	rng := p.w.profile.match
+	if rng == nil {
+		return fixOrder(key, "")
+	}
+	return matchMessage(rng, key, func() string { return fmt.Sprintf("o-%d", max(1, p.keys-rng.IntN(6))) })
 }
 
 func (p *fixParty) send(m fixMsg) {
@@ -254,6 +262,9 @@ func (p *fixParty) process(m *fixMsg) {
 func (p *fixParty) report(m *fixMsg) {
 	p.w.stats.FixReports++
 	p.got[m.seq] = m.body
+	if m.ref == 0 && p.w.profile.match != nil { // of the message of another
+		return
+	}
 	at := slices.IndexFunc(p.open, func(o fixOrderSent) bool { return o.seq == m.ref })
 	switch before, twice := p.reports[m.ref]; {
 	case twice && p.w.api.rec.Lineage == 1:

@@ -17,7 +17,8 @@ import (
 // cancels many orders at once, halts books and opens them, under all faults of the other
 // worlds. Copies agree on executions (I26), nothing is released below agreement (I27), and
 // in the end a judge that knows price and time alone looks at every execution (I28). What is
-// shown of a book is committed, and what the judge has there (I35).
+// shown of a book is committed, and what the judge has there (I35). Half of the worlds have
+// FIX sessions, whose reports are those of the executions, each once (I48).
 
 // WorldMatch names it.
 const WorldMatch = "match"
@@ -40,7 +41,10 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
 	p.name = "match: " + p.name
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
-	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil // FIX sessions are not served by a partition that matches
+	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil
+	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
+		p.fixes = rng
+	}
 	p.pace = 5 * millisecond
 	return p
 }
@@ -129,6 +133,17 @@ func (w *world) checkReleased(p *process, frame []byte, lineage uint64) {
 // one before it, of this client as a rule.
 func (c *client) matchMessage(key string) []byte {
 	rng := c.w.profile.match
+	return matchMessage(rng, key, func() string {
+		of := fmt.Sprintf("c%d-%d-%d", c.id, c.sessions, max(1, c.next-min(c.next, uint64(rng.IntN(8)))))
+		if rng.IntN(10) == 0 {
+			of = fmt.Sprintf("c%d-1-%d", rng.IntN(3), 1+rng.IntN(40))
+		}
+		return of
+	})
+}
+
+// matchMessage makes a message with this ClOrdID; another is what it would change.
+func matchMessage(rng *rand.Rand, key string, another func() string) []byte {
 	in := &matchInstruments[rng.IntN(len(matchInstruments))]
 	price := in.Low + (in.High-in.Low)/2/in.Tick*in.Tick + int64(rng.IntN(5)-2)*in.Tick
 	decimal := func(v int64, digits uint8) string {
@@ -141,10 +156,7 @@ func (c *client) matchMessage(key string) []byte {
 		}
 		return fmt.Sprintf("%d.%0*d", v/unit, digits, v%unit)
 	}
-	of := fmt.Sprintf("c%d-%d-%d", c.id, c.sessions, max(1, c.next-min(c.next, uint64(rng.IntN(8)))))
-	if rng.IntN(10) == 0 {
-		of = fmt.Sprintf("c%d-1-%d", rng.IntN(3), 1+rng.IntN(40))
-	}
+	of := another()
 	side, qty := 1+rng.IntN(2), decimal(in.Lot*int64(1+rng.IntN(9)), in.QtyDigits)
 	tail := fmt.Sprintf("\x0155=%s\x0154=%d\x0138=%s\x01", in.Symbol, side, qty)
 	switch n := rng.IntN(20); {

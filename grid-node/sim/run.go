@@ -33,6 +33,7 @@ type Stats struct {
 	Answers         uint64 // of whole questions to views
 	AskedOther      uint64 // askers told that they hold another history
 	SinkFenced      uint64 // writes the sink refused as of an older epoch
+	FixExecuted     uint64 // reports of executions that left for FIX sessions
 	FixReports      uint64 // reports of FIX sessions that reached a counterparty
 	FixHeld         uint64 // requests of gateways that were refused for now
 	FixResent       uint64 // reports that were fetched from the log again
@@ -73,6 +74,7 @@ func (s *Stats) add(o *Stats) {
 	s.Answers += o.Answers
 	s.AskedOther += o.AskedOther
 	s.SinkFenced += o.SinkFenced
+	s.FixExecuted += o.FixExecuted
 	s.FixReports += o.FixReports
 	s.FixHeld += o.FixHeld
 	s.FixResent += o.FixResent

@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"bytes"
+
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/match"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// fixBooks are the orders of FIX sessions by the committed executions, made from the rules of
+// ADR 75 and not from the code of the machine.
+type fixBooks struct {
+	orders  map[uint64]fixTraded // by the entry that the order has its id of
+	reports map[fixEntry][]fixExecution
+}
+
+// fixTraded is an order with what its fills were worth.
+type fixTraded struct {
+	name  string
+	first uint64
+	value uint64
+}
+
+// fixExecution is the report of a record.
+type fixExecution struct {
+	fixTraded
+	number  uint64
+	n       uint32 // the record in its entry, from 1
+	record  match.Record
+	message []byte // nil unless it answers that
+}
+
+// executed gives a number to each record of an order of a FIX session.
+func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Record) {
+	if len(records) == 0 {
+		return
+	}
+	b := &m.books
+	if b.orders == nil {
+		b.orders, b.reports = map[uint64]fixTraded{}, map[fixEntry][]fixExecution{}
+	}
+	var i order.Instruction
+	var own fixTraded
+	var message []byte
+	if e.Kind == order.KindExecute {
+		i, message = order.Instructed(payload), payload[order.InstructionSize:]
+		own = fixTraded{name: string(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]), first: e.Seq}
+	}
+	for n := range records {
+		r := &records[n]
+		slot, fix := machine.FixSlot(r.Owner)
+		if !fix || r.Kind > match.Triggered || r.Kind == match.Restated || r.Reason == match.MassCancelling && r.Kind == match.Accepted {
+			continue
+		}
+		x := fixExecution{fixTraded: b.orders[r.Order], n: uint32(n) + 1, record: *r}
+		switch r.Kind {
+		case match.Accepted, match.Rejected:
+			x.fixTraded, x.message = own, message
+			b.orders[r.Order] = own
+		case match.Replaced, match.CancelRejected:
+			x.name, x.message = own.name, message
+			if r.Kind == match.Replaced {
+				b.orders[r.Other] = x.fixTraded
+			}
+		case match.Cancelled:
+			if i.Op == order.InstructCancel && r.Order == i.Orig {
+				x.name, x.message = own.name, message
+			}
+		case match.Filled:
+			x.value += uint64(r.Price * r.Qty)
+			b.orders[r.Order] = x.fixTraded
+		}
+		s := m.of(slot)
+		x.number = s.Out
+		if key := (fixEntry{e.Seq, slot}); len(b.reports[key]) == 0 {
+			m.first[key], m.days[key] = s.Out, s.Day
+		}
+		b.reports[fixEntry{e.Seq, slot}] = append(b.reports[fixEntry{e.Seq, slot}], x)
+		m.reports[fixNumber{slot, s.Generation, s.Out}] = e.Seq
+		if x.message != nil {
+			m.answers[fixNumber{slot, s.Generation, e.ClientSeq}] = s.Out
+		}
+		s.Out++
+	}
+}
+
+// checkFixReports: reports leave for committed entries only, all of an entry at once (I48).
+func (w *world) checkFixReports(p *process, m *fixModel, frame []byte) {
+	var a wire.FixReports
+	if err := wire.DecodeFixReports(frame, &a); err != nil {
+		w.violation("wire", "%s sends broken FixReports: %v", p.name, err)
+		return
+	}
+	n, seq := 0, uint64(0)
+	for rest := a.Entries; len(rest) > 0; n++ {
+		number, entry, after := wire.NextResent(rest)
+		rest, seq = after, order.Seq(entry)
+		w.checkFixExecution(p, m, a.Slot, number, entry)
+	}
+	if want := len(m.books.reports[fixEntry{seq, a.Slot}]); n != want {
+		w.violation("I48", "%s sends %d reports of entry %d to FIX session %d; the committed log has %d", p.name, n, seq, a.Slot, want)
+	}
+	w.stats.FixExecuted += uint64(n)
+}
+
+// checkFixExecution: a report is that of its record, with the order's own ClOrdID, the entry
+// that it began with and the value of its fills until then (I48).
+func (w *world) checkFixExecution(p *process, m *fixModel, slot uint32, number uint64, entry []byte) {
+	seq := order.Seq(entry)
+	for _, x := range m.books.reports[fixEntry{seq, slot}] {
+		if x.number != number {
+			continue
+		}
+		var rec order.FixRecord
+		order.NextFix(order.Payload(entry), &rec)
+		f, ok := order.ParseFixReport(rec.Body)
+		value := [2]uint64{0, x.value}
+		if int64(x.value) < 0 {
+			value[0] = ^uint64(0)
+		}
+		switch {
+		case !ok || f.N != x.n || !bytes.Equal(f.Record, x.record.AppendTo(nil)):
+			w.violation("I48", "%s reports number %d of FIX session %d as %+v; entry %d has record %d, %+v", p.name, number, slot, f, seq, x.n, x.record)
+		case string(f.ClOrdID) != x.name || f.First != x.first || f.Value != value || !bytes.Equal(f.Message, x.message):
+			w.violation("I48", "%s reports number %d of FIX session %d, record %d of entry %d, of order %s from entry %d with value %d; it is %s from %d with %d",
+				p.name, number, slot, x.n, seq, f.ClOrdID, f.First, f.Value, x.name, x.first, value)
+		}
+		return
+	}
+	if w.profile.match != nil && order.Kind(entry[4]) == order.KindFix {
+		var rec order.FixRecord
+		order.NextFix(order.Payload(entry), &rec)
+		if _, executed := order.ParseFixReport(rec.Body); executed {
+			w.violation("I48", "%s sends number %d of FIX session %d for entry %d, which has no such report", p.name, number, slot, seq)
+		}
+	}
+}
