@@ -56,9 +56,14 @@ func (e *Execution) ID() string { return fmt.Sprintf("%s/%d.%d", e.Partition, e.
 
 // decodeExecution reads a record and its number in its entry.
 func decodeExecution(p wire.PartitionID, entry uint64, b []byte) Execution {
+	return DecodeExecution(p, entry, binary.LittleEndian.Uint32(b), b[8:wire.ExecSize])
+}
+
+// DecodeExecution reads the wire.ExecRecordSize bytes of a record, which is the n-th of its
+// entry.
+func DecodeExecution(p wire.PartitionID, entry uint64, n uint32, r []byte) Execution {
 	le := binary.LittleEndian
-	r := b[8:wire.ExecSize]
-	e := Execution{Partition: p, Entry: entry, N: le.Uint32(b), Order: le.Uint64(r), Other: le.Uint64(r[8:]), Price: int64(le.Uint64(r[16:])), Qty: int64(le.Uint64(r[24:])),
+	e := Execution{Partition: p, Entry: entry, N: n, Order: le.Uint64(r), Other: le.Uint64(r[8:]), Price: int64(le.Uint64(r[16:])), Qty: int64(le.Uint64(r[24:])),
 		Leaves: int64(le.Uint64(r[32:])), Cum: int64(le.Uint64(r[40:])), Owner: le.Uint32(r[48:]), Book: le.Uint16(r[56:]), Kind: ExecutionKind(r[58]), Side: r[59], Reason: r[60]}
 	e.Passive, e.Auction = r[61]&1 != 0, r[61]&2 != 0
 	return e

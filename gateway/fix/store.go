@@ -50,9 +50,10 @@ const (
 
 // Sent is a message without the parts of its header that differ when it is resent.
 type Sent struct {
-	TimeNs int64  // its SendingTime, unix nanoseconds
-	Type   string // MsgType
-	Body   []byte // fields after the header, each with its SOH
-	Kept   bool   // it is resent
-	Ref    uint64 // the number of the received message that it refuses, if that was the last one; 0: none
+	TimeNs  int64  // its SendingTime, unix nanoseconds
+	Type    string // MsgType
+	Body    []byte // fields after the header, each with its SOH
+	Kept    bool   // it is resent
+	Ref     uint64 // the number of the received message that it refuses, if that was the last one; 0: none
+	Refused bool   // the message that it answers
 }

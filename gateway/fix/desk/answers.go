@@ -23,7 +23,15 @@ func (l *line) frame(now fix.Now, frame []byte) error {
 			return err
 		}
 		if x := l.doors[m.Slot]; x != nil && x.state == open {
-			return x.acked(now, &m)
+			x.acked(now, &m)
+		}
+	case wire.TypeFixReports:
+		var m wire.FixReports
+		if err := wire.DecodeFixReports(frame, &m); err != nil {
+			return err
+		}
+		if x := l.doors[m.Slot]; x != nil && x.state == open && x.attempt == m.Attempt {
+			x.reported(now, &m)
 		}
 	case wire.TypeFixStepped:
 		return l.stepped(now, frame)
@@ -95,9 +103,7 @@ func (l *line) stepped(now fix.Now, frame []byte) error {
 	for i := range m.Records {
 		n := &m.Records[i]
 		if x := l.doors[n.Slot]; x != nil && x.state == open {
-			if err := x.stepped(now, &m, n); err != nil {
-				return err
-			}
+			x.stepped(now, &m, n)
 		}
 	}
 	return nil
@@ -147,35 +153,35 @@ func (x *door) rebound(m *wire.FixOpened) {
 	x.dropLanded()
 }
 
-// number checks that a number is the next one.
-func (x *door) number(n uint64) error {
+// number reports whether a number is the next one. If it is not, another gateway is opening
+// the session, and got what was between.
+func (x *door) number(n uint64) bool {
 	if n != x.sent+1 {
-		return fmt.Errorf("session %s: the grid gives number %d, allowed: %d", x.f.ID(), n, x.sent+1)
+		x.lost(fmt.Errorf("the grid gives number %d, allowed: %d", n, x.sent+1))
+		return false
 	}
 	x.sent = n
-	return nil
+	return true
 }
 
-// take removes the first item, which is answered.
-func (x *door) take(is func(*item) bool) (*item, error) {
+// take removes the first item, which is answered; nil if it is another one that is.
+func (x *door) take(is func(*item) bool) *item {
 	if len(x.items) == 0 || !is(x.items[0]) {
-		return nil, fmt.Errorf("session %s: the grid answers a message that it was not given next", x.f.ID())
+		x.lost(errors.New("the grid answers a message that it was not given next"))
+		return nil
 	}
 	i := x.items[0]
 	x.items[0] = nil
 	x.items = x.items[1:]
 	x.base = i.seq
 	x.forget(i)
-	return i, nil
+	return i
 }
 
-func (x *door) acked(now fix.Now, m *wire.FixAck) error {
-	i, err := x.take(func(i *item) bool { return i.seq == m.Seq && i.record == nil })
-	if err == nil {
-		err = x.number(m.Number)
-	}
-	if err != nil {
-		return err
+func (x *door) acked(now fix.Now, m *wire.FixAck) {
+	i := x.take(func(i *item) bool { return i.seq == m.Seq && i.record == nil })
+	if i == nil || !x.number(m.Number) {
+		return
 	}
 	at := place{partition: x.l.id, seq: m.Entry, epoch: m.Epoch, timeNs: m.TimeNs}
 	var report fix.Sent
@@ -190,7 +196,41 @@ func (x *door) acked(now fix.Now, m *wire.FixAck) error {
 	}
 	x.f.Numbered(now, m.Number, report)
 	x.d.answered(now, i, fate)
-	return nil
+}
+
+// reported is what an entry did with orders of the session, in a grid that matches. While
+// reports that were never sent are fetched, these are fetched with them.
+func (x *door) reported(now fix.Now, m *wire.FixReports) {
+	for rest := m.Entries; len(rest) > 0; {
+		number, entry, after := wire.NextResent(rest)
+		rest = after
+		if f := &x.fetch; f.first && f.to != 0 {
+			f.to = max(f.to, number)
+			continue
+		}
+		report, ref, ok := x.d.form.entry(x.version, x.l.id, x.slot, entry)
+		if !ok {
+			x.lost(errors.New("the grid reports what this gateway does not know"))
+			return
+		}
+		var answered *item
+		if ref != 0 {
+			if answered = x.take(func(i *item) bool { return i.seq == ref && i.record == nil }); answered == nil {
+				return
+			}
+		}
+		if !x.number(number) {
+			return
+		}
+		x.f.Numbered(now, number, report)
+		if answered != nil {
+			fate := client.FateAccepted
+			if report.Refused {
+				fate = client.FateRefused
+			}
+			x.d.answered(now, answered, fate)
+		}
+	}
 }
 
 func (d *Desk) answered(now fix.Now, i *item, fate client.Fate) {
@@ -207,39 +247,35 @@ func (x *door) unknown() {
 	}
 }
 
-func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) error {
+func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) {
 	switch {
 	case n.Code == wire.CodeSessionMoved || n.Code == wire.CodeSessionUnknown:
 		x.lost(errTaken)
-		return nil
+		return
 	case n.Code != 0:
 		x.unasked(m.ReqID)
 		x.later(now)
-		return nil
+		return
 	case x.step == m.ReqID:
 		under := x.under
 		x.under, x.step = nil, 0
 		x.l.mark(x)
 		for i := range under {
-			if err := x.number(n.First + uint64(i)); err != nil {
-				return err
+			if !x.number(n.First + uint64(i)) {
+				return
 			}
 			under[i].TimeNs = now.Wall
 			x.f.Numbered(now, x.sent, under[i])
 		}
-		return nil
+		return
 	}
-	i, err := x.take(func(i *item) bool { return i.request == m.ReqID && i.record != nil })
-	if err == nil {
-		err = x.number(n.First)
-	}
-	if err != nil {
-		return err
+	i := x.take(func(i *item) bool { return i.request == m.ReqID && i.record != nil })
+	if i == nil || !x.number(n.First) {
+		return
 	}
 	at := place{partition: x.l.id, seq: m.Entry, timeNs: m.TimeNs}
 	x.f.Numbered(now, n.First, x.d.form.refusal(x.version, at, i.record))
 	x.d.answered(now, i, client.FateRefused)
-	return nil
 }
 
 // unasked has what a FixStep asked for asked for again, and everything behind it.

@@ -13,9 +13,9 @@ var le = binary.LittleEndian
 
 // form is the number of the functions in this file. A generation of a session keeps the one
 // it began with: what was sent in it is made again byte by byte. A change of what they make
-// of a record is a new form beside this one. Form 2 has refusedAsKnown, which generations of
-// form 1 have no record of.
-const form = 2
+// of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions:
+// generations of an earlier form have no record of them.
+const form = 3
 
 // Refusals are records of the log. Their first two bytes say who made them.
 const (
@@ -100,6 +100,10 @@ func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
 	case len(record) >= knownHead && le.Uint16(record) == refusedAsKnown:
 		of := place{partition: at.partition, seq: le.Uint64(record[8:]), epoch: le.Uint32(record[4:])}
 		return x.state(v, at, of, record[knownHead:], true)
+	case len(record) >= 2 && le.Uint16(record) == order.FixExecuted:
+		if r, ok := order.ParseFixReport(record); ok {
+			return x.executed(v, at, &r)
+		}
 	}
 	return x.refused(v, at, 0, 0, "", nil) // of a release that knows more kinds; there is none
 }
