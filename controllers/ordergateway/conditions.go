@@ -16,7 +16,6 @@ import (
 // Reasons of the conditions; those of SessionsRefused are in refused.go.
 const (
 	reasonGridNotFound       = "GridNotFound"
-	reasonGridMatches        = "GridMatches"
 	reasonCredentialsMissing = "CredentialsMissing"
 	reasonNameTaken          = "NameTaken"
 	reasonApplyRefused       = "ApplyRefused"
@@ -153,7 +152,7 @@ func judgeReady(o *observation) judgement {
 
 // judgeReachable: every pod reaches the primary of every partition.
 func judgeReachable(o *observation) judgement {
-	if o.problem.reason == reasonGridNotFound || o.problem.reason == reasonGridMatches {
+	if o.problem.reason == reasonGridNotFound {
 		return judgement{metav1.ConditionFalse, o.problem.reason, o.problem.message}
 	}
 	answers := o.answers()

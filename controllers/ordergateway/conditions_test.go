@@ -76,7 +76,6 @@ func TestConditions(t *testing.T) {
 		"old status": {serving(t, page("")).with(func(o *observation) { o.deployment.Generation = 2 }), [4]string{"False/PodsNotReady", "True/Reachable", "True/Loaded", "False/NoneRefused"}, [4]string{}},
 		"nothing":    {serving(t).with(func(o *observation) { o.gateway.Spec.Replicas = ptr.To[int32](0) }), [4]string{"False/ScaledToZero", "Unknown/NoAnswer", "Unknown/NoAnswer", "Unknown/NoAnswer"}, [4]string{"set it to 1 or more", "no pod of Deployment street-gateway reports", "", ""}},
 		"no pod":     {serving(t).with(func(o *observation) { o.gateway.Spec.Replicas = nil; o.deployment = nil }), [4]string{"False/PodsNotReady", "Unknown/NoAnswer", "Unknown/NoAnswer", "Unknown/NoAnswer"}, [4]string{"0 of 1 pods serve", "", "", ""}},
-		"matches":    {serving(t).with(func(o *observation) { o.problem = problem{reasonGridMatches, "does not serve FIX sessions yet"} }), [4]string{"False/GridMatches", "False/GridMatches", "Unknown/NoAnswer", "Unknown/NoAnswer"}, [4]string{"does not serve FIX sessions yet", "does not serve", "", ""}},
 		"no grid":    {serving(t).with(func(o *observation) { o.problem = problem{reasonGridNotFound, "there is no OrderGrid"} }), [4]string{"False/GridNotFound", "False/GridNotFound", "Unknown/NoAnswer", "Unknown/NoAnswer"}, [4]string{"there is no OrderGrid", "", "", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -143,7 +143,7 @@ func TestResolve(t *testing.T) {
 		"streams without rules":          {named, aGrid(), "trades.tls-gateway-desk", ""},
 		"streams of external":            {named, managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:desk, put it into a Secret with the keys ca.crt, tls.crt and tls.key, set spec.credentials.secretName, and give it the permissions Watch where"},
 		"external, no credentials":       {aGateway(), managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:street"},
-		"matches":                        {aGateway(), matching, "", "GridMatches spec.listeners: FIX sessions are not served before a grid with execution Match yet, and OrderGrid trades is one"},
+		"matches":                        {aGateway(), matching, "trades.tls-gateway-street", ""},
 	} {
 		e, bad := resolve(c.gateway, c.grid)
 		if got := bad.reason + " " + bad.message; c.want != "" && !strings.HasPrefix(got, c.want) || c.want == "" && (bad.reason != "" || e.secret != c.secret) {

@@ -85,8 +85,6 @@ func needsRules(g *api.OrderGateway) bool {
 func listenersCan(g *api.OrderGateway, grid *api.OrderGrid) problem {
 	enforced := grid.Spec.Security.Enforced()
 	switch {
-	case g.Spec.Listener(api.GatewayFIX) != nil && grid.Spec.Matches():
-		return problem{reasonGridMatches, fmt.Sprintf("spec.listeners: FIX sessions are not served before a grid with execution Match yet, and OrderGrid %s is one; remove the listener FIX, or name a grid that stores orders", grid.Name)}
 	case g.Spec.Listener(api.GatewayPostgreSQL) != nil && grid.Spec.Views == nil:
 		return problem{reasonViewsMissing, fmt.Sprintf("spec.listeners: PostgreSQL asks the views of OrderGrid %s, which has none; set its spec.views, or remove the listener", grid.Name)}
 	case protected(g, api.GatewayPostgreSQL) && !enforced:

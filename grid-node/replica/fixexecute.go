@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
@@ -66,7 +67,7 @@ func (x *fixReports) of(exec, n uint64) (from, to uint64) {
 func (x *fixReports) bytes() int64 { return int64(len(x.list.chunks)) * dequeChunk * fixReportBytes }
 
 // fixReportBytes is the memory of a fixReport.
-const fixReportBytes = 120
+const fixReportBytes = int64(unsafe.Sizeof(fixReport{}))
 
 // noteReports keeps the reports of the entry that was just applied.
 func (r *Replica) noteReports(seq uint64) {
@@ -224,7 +225,11 @@ func (r *Replica) executeFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, flag
 		err = apart(&i)
 	}
 	if err != nil {
-		r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, err.Error())
+		text := err.Error()
+		if err.Tag == 55 {
+			text += "; a session trades the symbols of its segment"
+		}
+		r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, text)
 		return
 	}
 	if r.live.Guard != nil {

@@ -68,10 +68,15 @@ func New(cfg Config) (*Desk, error) {
 	return d, nil
 }
 
-// Store returns the state of a session in the log. One for each session.
-func (d *Desk) Store(id fix.ID) fix.Store {
+// Store returns the state of a session in the log. One for each session. With a segment, a
+// symbol, it is in the partition that trades it; else in one that its names choose.
+func (d *Desk) Store(id fix.ID, segment string) fix.Store {
 	of := client.FixSessionOf(id.Version.String(), id.Initiator, id.Acceptor)
-	return &door{d: d, l: d.lines[d.cfg.Client.RouteFix(of)], id: of, version: id.Version}
+	p := d.cfg.Client.RouteFix(of)
+	if segment != "" {
+		p = d.cfg.Client.RouteSymbol(segment)
+	}
+	return &door{d: d, l: d.lines[p], id: of, version: id.Version}
 }
 
 // InFlight returns how many orders the grid has not answered; of all sessions for nil. On

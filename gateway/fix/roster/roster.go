@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
 // Entry is a session in the file. Secrets are in files of their own.
@@ -28,6 +29,7 @@ type Entry struct {
 	NextExpected  bool   `json:"nextExpected"`  // tag 789
 	LastProcessed bool   `json:"lastProcessed"` // tag 369
 	ResendChunk   uint64 `json:"resendChunk"`   // messages asked for at once; 0: all
+	Segment       string `json:"segment"`       // a symbol: the session trades what its partition does, in a grid that matches
 
 	password *[sha256.Size]byte
 }
@@ -112,6 +114,8 @@ func (r *Roster) add(e *Entry) error {
 		return errors.New("passwordFile and certificate are empty, allowed: one of them or both; a session without would be open to everybody")
 	case e.PasswordFile != "" && e.Username == "":
 		return errors.New("username is empty, allowed: a name with passwordFile")
+	case len(e.Segment) > order.MaxSymbol:
+		return fmt.Errorf("segment has %d bytes, allowed: a symbol of at most %d", len(e.Segment), order.MaxSymbol)
 	}
 	id := fix.ID{Version: v, Acceptor: e.TargetCompID, Initiator: e.SenderCompID}
 	if r.byID[id] != nil {
@@ -185,8 +189,8 @@ func (r *Roster) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	for i := range r.entries {
 		e := &r.entries[i]
-		fmt.Fprintf(h, "%q %q %q %q %q %t %t %t %d %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate,
-			e.ResetOnLogon, e.NextExpected, e.LastProcessed, e.ResendChunk, e.password)
+		fmt.Fprintf(h, "%q %q %q %q %q %t %t %t %d %q %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate,
+			e.ResetOnLogon, e.NextExpected, e.LastProcessed, e.ResendChunk, e.Segment, e.password)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
@@ -200,6 +204,14 @@ func (r *Roster) NeedsPassword() bool {
 // NeedsCertificate reports whether a session needs a client's certificate.
 func (r *Roster) NeedsCertificate() bool {
 	return slices.ContainsFunc(r.entries, func(e Entry) bool { return e.Certificate != "" })
+}
+
+// Segment returns the symbol whose partition a session is in, "" for none.
+func (r *Roster) Segment(id fix.ID) string {
+	if e := r.byID[id]; e != nil {
+		return e.Segment
+	}
+	return ""
 }
 
 // Profiles returns the sessions.

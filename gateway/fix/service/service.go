@@ -94,6 +94,7 @@ type kept struct {
 	*fix.Session
 	profile fix.Profile
 	store   fix.Store
+	segment string
 }
 
 // New listens; Run serves.

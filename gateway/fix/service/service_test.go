@@ -59,12 +59,13 @@ func serve(t *testing.T, g *testgrid.Grid, change func(*service.Config), names .
 	return d
 }
 
-// sessions writes the file: each session has the password.
+// sessions writes the file: each session has the password, and a segment behind an @.
 func (d *desk) sessions(names ...string) {
 	d.Helper()
 	list := []roster.Entry{}
 	for _, n := range names {
-		list = append(list, roster.Entry{Version: "FIX.4.4", SenderCompID: n, TargetCompID: "GRID", Username: "u", PasswordFile: "bank"})
+		name, segment, _ := strings.Cut(n, "@")
+		list = append(list, roster.Entry{Version: "FIX.4.4", Segment: segment, SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "bank"})
 	}
 	text, err := json.Marshal(map[string]any{"sessions": list})
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *Service) adopt(now fix.Now) error {
 	}
 	for id, k := range s.sessions {
 		switch p, is := want[id]; {
-		case is && p == k.profile:
+		case is && p == k.profile && s.roster.Segment(id) == k.segment:
 			delete(want, id)
 		case k.LoggedOn():
 			k.Logout(now, "the settings of this session have changed")
@@ -71,9 +71,9 @@ func (s *Service) adopt(now fix.Now) error {
 		}
 	}
 	for id, p := range want {
-		k := s.sessions[id]
-		if k == nil {
-			k = &kept{store: s.desk.Store(id)}
+		k, segment := s.sessions[id], s.roster.Segment(id)
+		if k == nil || k.segment != segment { // in another partition it begins anew
+			k = &kept{store: s.desk.Store(id, segment), segment: segment}
 		}
 		f, err := s.server.Session(p, k.store, s.desk)
 		if err != nil {

@@ -1,0 +1,86 @@
+package service_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+)
+
+const instruments = `
+- {symbol: IBM, tick: "0.05", lot: "1", low: "0", high: "1000", reference: "125"}
+- {symbol: OIL, tick: "1", lot: "1", low: "-100", high: "100"}
+`
+
+// wants checks each of the fields of the next message.
+func (p *peer) wants(fields ...string) (got string) {
+	p.Helper()
+	got = p.receive()
+	for _, f := range fields {
+		if !strings.Contains(got, "|"+f+"|") {
+			p.Errorf("got %q, want %s", got, f)
+		}
+	}
+	return got
+}
+
+// TestMatching: two counterparties trade by FIX before a grid that matches. What happens to
+// an order while its session is away is reported when it logs on again, at another gateway, and
+// is the same whenever it is asked for.
+func TestMatching(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "instruments.yaml")
+	if err := os.WriteFile(file, []byte(instruments), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
+	d, e := serve(t, g, nil, "A@IBM", "B@IBM"), serve(t, g, nil, "A@IBM", "B@IBM")
+	a, b := d.dial("A"), e.dial("B")
+	for _, p := range []*peer{a, b} {
+		if got := p.on(); !strings.Contains(got, "|35=A|34=1|") {
+			t.Fatalf("the first Logon: %q", got)
+		}
+	}
+	var first []string
+	keep := func(m string) { first = append(first, m) }
+	a.send("D", "11=x|1=ACCT|55=IBM|54=2|60=NOW|38=100|40=2|44=125.10|")
+	keep(a.wants("35=8", "34=2", "150=0", "39=0", "11=x", "1=ACCT", "44=125.10", "151=100", "14=0"))
+	b.send("D", "11=x|55=IBM|54=1|60=NOW|38=60|40=2|44=125.20|") // the same ClOrdID: it is another's
+	b.wants("34=2", "150=0", "39=0", "151=60")
+	b.wants("34=3", "150=F", "39=2", "11=x", "31=125.10", "32=60", "6=125.10", "14=60", "151=0", "54=1")
+	keep(a.wants("34=3", "150=F", "39=1", "11=x", "31=125.10", "32=60", "6=125.10", "14=60", "151=40", "38=100", "54=2", "55=IBM"))
+
+	a.send("G", "11=y|41=x|55=IBM|54=2|60=NOW|38=120|40=2|44=125.30|")
+	keep(a.wants("34=4", "150=5", "39=1", "11=y", "41=x", "38=120", "14=60", "151=60", "6=125.10"))
+	a.send("F", "11=z|41=x|55=IBM|54=2|60=NOW|38=100|")
+	keep(a.wants("35=9", "34=5", "102=1", "39=8", "11=z", "41=x", "37=NONE", "434=1"))
+	a.send("D", "11=tick|55=IBM|54=2|60=NOW|38=1|40=2|44=125.11|")
+	keep(a.wants("34=6", "150=8", "39=8", "103=99"))
+	a.send("D", "11=nowhere|55=INTC|54=2|60=NOW|38=1|40=2|44=1|")
+	if got := a.wants("34=7", "150=8", "39=8", "37=NONE"); !strings.Contains(got, "a session trades the symbols of its segment") {
+		t.Errorf("got %q, want the segment named", got)
+	} else {
+		keep(got)
+	}
+	seq := a.seq
+	_ = a.c.Close()
+
+	b.send("D", "11=sweep|55=IBM|54=1|60=NOW|38=70|40=2|44=126|59=3|")
+	b.wants("34=4", "150=0", "11=sweep")
+	b.wants("34=5", "150=F", "39=1", "31=125.30", "32=60", "151=10")
+	b.wants("34=6", "150=4", "39=4", "14=60", "151=0", "58=unfilled")
+
+	a = e.dial("A")
+	a.seq = seq
+	if got := a.on(); !strings.Contains(got, "|35=A|34=9|") {
+		t.Fatalf("the Logon at the other gateway, after a fill: %q", got)
+	}
+	a.send("2", "7=2|16=0|")
+	for _, want := range first {
+		if got := a.receive(); lasting(got) != lasting(want) || !strings.Contains(got, "|43=Y|") {
+			t.Errorf("resent as\n%q, was\n%q", got, want)
+		}
+	}
+	a.wants("34=8", "43=Y", "150=F", "39=2", "11=y", "31=125.30", "32=60", "6=125.20", "14=120", "151=0", "38=120")
+}
