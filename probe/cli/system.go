@@ -63,7 +63,7 @@ func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
 }
 
 func (f *runFlags) systemOptions(cmd *cobra.Command, mode scenario.Mode, dir string) system.Options {
-	return system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Dir: dir, Say: func(format string, args ...any) {
+	return system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Gateway: f.gateway, Dir: dir, Say: func(format string, args ...any) {
 		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 	}}
 }

@@ -11,10 +11,15 @@ const (
 	DurabilityScenario = "stac-durability"
 	LoadScenario       = "bar-load"
 	WANScenario        = "bar-wan"
+	FanoutScenario     = "sol-fanout"
+	FilterScenario     = "sol-filter"
+	LargeScenario      = "sol-large"
 )
 
 // SystemScenarios are those names.
-func SystemScenarios() []string { return []string{DurabilityScenario, LoadScenario, WANScenario} }
+func SystemScenarios() []string {
+	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario}
+}
 
 // IsSystemScenario reports whether the scenario is one of them.
 func (s Scenario) IsSystemScenario() bool { return slices.Contains(SystemScenarios(), s.Name) }
@@ -191,6 +196,9 @@ func (d *Data) checkSystem(s Scenario) error {
 				}
 			}
 		}
+		return err
+	case FanoutScenario, FilterScenario, LargeScenario:
+		_, _, err := d.Fanout(s)
 		return err
 	case LoadScenario:
 		exact, _, err := s.Loads()

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -12,6 +13,8 @@ const (
 	gridTime  = 5 * time.Second // to start a grid and to end it
 	rowsASec  = 20_000          // loaded, sent or read back
 	roadTrips = 4 * time.Second // the orders of one road, one after the other
+	// connectTime is of a client with a hundred subscriptions.
+	connectTime = 5 * time.Millisecond
 )
 
 // Length is about how long a scenario takes.
@@ -36,6 +39,26 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 		p, err := wanOf(s, mode)
 		each := gridTime + rows(2*p.Rows*p.Caches)
 		return time.Duration(len(p.Batches)*len(p.DelayMs)+2)*each + time.Duration(len(p.OneWayMs))*(each+roadTrips), err
+	case published.FanoutScenario, published.FilterScenario, published.LargeScenario:
+		p, err := fanoutOf(d, s, mode)
+		return streamLength(s.Name, p), err
 	}
 	return 0, nil
+}
+
+// streamLength is that of steps of streams: connecting, the step, what comes late.
+func streamLength(name string, p published.Fanout) time.Duration {
+	counts := append(slices.Clone(p.Clients), p.ManyClients...)
+	grids := 1
+	switch name {
+	case published.FanoutScenario:
+		counts, grids = append(counts, counts...), 2
+	case published.FilterScenario:
+		counts = slices.Repeat(counts, len(p.Discard))
+	}
+	total := time.Duration(grids)*2*gridTime + 3*gridTime // the control
+	for _, n := range counts {
+		total += time.Duration(p.MeasureS+1)*time.Second + time.Duration(n)*connectTime
+	}
+	return total
 }

@@ -137,8 +137,11 @@ func (o *Options) grid(ctx context.Context, orders int) (*devgrid.Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: 512 + int64(orders)>>10})
+	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: gridMiB(orders)})
 }
+
+// gridMiB is the memory of a node for so many orders.
+func gridMiB(orders int) int64 { return 512 + int64(orders)>>10 }
 
 // loadOne measures one load and adds its row.
 func (o *Options) loadOne(ctx context.Context, r *Report, d *published.Data, p published.LoadRows, loader string, rows, users int, first float64) (rate float64, err error) {

@@ -24,7 +24,7 @@ func TestQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Mode: scenario.Quick, GridNode: testgrid.Program(t, "grid-node"), Plugin: testgrid.Program(t, "kubectl-ordergrid"), Link: testgrid.Program(t, "grid-link"), Say: t.Logf}
+	o := Options{Mode: scenario.Quick, GridNode: testgrid.Program(t, "grid-node"), Plugin: testgrid.Program(t, "kubectl-ordergrid"), Link: testgrid.Program(t, "grid-link"), Gateway: testgrid.Program(t, "order-gateway"), Say: t.Logf}
 	names := []string{published.LoadScenario}
 	if os.Getenv("ORDERGRID_SYSTEM_SCENARIOS") != "" { // make scenarios-check
 		names = published.SystemScenarios()
