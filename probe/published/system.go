@@ -14,11 +14,17 @@ const (
 	FanoutScenario     = "sol-fanout"
 	FilterScenario     = "sol-filter"
 	LargeScenario      = "sol-large"
+	QueryScenario      = "bar-query"
+	TypesScenario      = "bar-types"
+	ClientScenario     = "bar-client"
+	UpdateScenario     = "bar-update"
+	DropScenario       = "bar-drop"
 )
 
 // SystemScenarios are those names.
 func SystemScenarios() []string {
-	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario}
+	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.
@@ -158,17 +164,6 @@ func (d *Data) LoadSeconds(rows int) float64 {
 	return 0
 }
 
-// LoaderSeconds is the published time of loading a million rows by a loader; 0: there is none.
-func (d *Data) LoaderSeconds(loader string) float64 {
-	t, _ := d.Table("coherence", "5.2")
-	for _, r := range t.Rows {
-		if r["loader"].Text == loader {
-			return r["avg_s"].Number
-		}
-	}
-	return 0
-}
-
 // LoadRatio is the published rate of so many million rows as a share of that of one million; 0: there is none.
 func (d *Data) LoadRatio(millions int) float64 {
 	one, more := d.LoadSeconds(1_000_000), d.LoadSeconds(millions*1_000_000)
@@ -199,6 +194,9 @@ func (d *Data) checkSystem(s Scenario) error {
 		return err
 	case FanoutScenario, FilterScenario, LargeScenario:
 		_, _, err := d.Fanout(s)
+		return err
+	case QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario:
+		_, _, err := d.Caches(s)
 		return err
 	case LoadScenario:
 		exact, _, err := s.Loads()

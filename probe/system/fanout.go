@@ -238,7 +238,7 @@ func (s *streams) send(ctx context.Context, f flood, at time.Time) (_ *publisher
 			return
 		}
 		p, err := publish(ctx, clients[1], timetable{at, f.discard}, f.discard*s.p.MeasureS, func() bool { return time.Now().After(over) }, func(dst []byte, i int) []byte {
-			return newOrder(dst, f.id(fmt.Sprintf("NONE-%d-", at.UnixNano()), i), "NONE", "SYM", "")
+			return newOrder(dst, f.id(fmt.Sprintf("NONE-%d-", at.UnixNano()), i), "NONE", "SYM", 100, "")
 		})
 		if err == nil {
 			discarded = p.sent()
@@ -246,7 +246,7 @@ func (s *streams) send(ctx context.Context, f flood, at time.Time) (_ *publisher
 		none <- err
 	}()
 	p, err := publish(ctx, clients[0], timetable{at, f.preset.Pub}, f.preset.Pub*s.p.MeasureS, func() bool { return false }, func(dst []byte, i int) []byte {
-		return newOrder(dst, f.id(idPrefix, f.step*stepIDs+i), f.account(f.topicOf(i)), f.symbol(), "")
+		return newOrder(dst, f.id(idPrefix, f.step*stepIDs+i), f.account(f.topicOf(i)), f.symbol(), 100, "")
 	})
 	return p, discarded, errors.Join(err, <-none)
 }

@@ -13,6 +13,8 @@ const (
 	gridTime  = 5 * time.Second // to start a grid and to end it
 	rowsASec  = 20_000          // loaded, sent or read back
 	roadTrips = 4 * time.Second // the orders of one road, one after the other
+	// askTime is of all questions of bar-query, twice.
+	askTime = 2 * time.Second
 	// connectTime is of a client with a hundred subscriptions.
 	connectTime = 5 * time.Millisecond
 )
@@ -42,6 +44,12 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 	case published.FanoutScenario, published.FilterScenario, published.LargeScenario:
 		p, err := fanoutOf(d, s, mode)
 		return streamLength(s.Name, p), err
+	case published.QueryScenario, published.TypesScenario, published.ClientScenario:
+		p, err := cachesOf(d, s, mode)
+		return 2*gridTime + rows(p.Rows*p.Caches) + time.Duration(p.Loops)*askTime, err
+	case published.UpdateScenario, published.DropScenario:
+		p, err := cachesOf(d, s, mode)
+		return 2*gridTime + rows(3*p.Rows), err
 	}
 	return 0, nil
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // newOrder is a FIX order. more are further fields, each with its SOH.
-func newOrder(dst []byte, id, account, symbol, more string) []byte {
-	body := fmt.Appendf(nil, "35=D\x0149=PROBE\x0156=GRID\x0134=1\x0152=20261123-09:30:00\x0111=%s\x011=%s\x0121=1\x0155=%s\x0154=1\x0160=20261123-09:30:00\x0138=100\x0140=2\x0144=125.25\x0159=0\x01%s", id, account, symbol, more)
+func newOrder(dst []byte, id, account, symbol string, quantity int, more string) []byte {
+	body := fmt.Appendf(nil, "35=D\x0149=PROBE\x0156=GRID\x0134=1\x0152=20261123-09:30:00\x0111=%s\x011=%s\x0121=1\x0155=%s\x0154=1\x0160=20261123-09:30:00\x0138=%d\x0140=2\x0144=125.25\x0159=0\x01%s", id, account, symbol, quantity, more)
 	dst = append(append(dst[:0], "8=FIX.4.2\x019="+strconv.Itoa(len(body))+"\x01"...), body...)
 	return fmt.Appendf(dst, "10=%03d\x01", order.CheckSum(dst))
 }
@@ -46,8 +46,10 @@ func publish(ctx context.Context, c *client.Client, t timetable, n int, stop fun
 	p := &publisher{timetable: t, receipts: make([]client.Receipt, n), late: make([]time.Duration, 0, n)}
 	var buf []byte
 	for i := range n {
-		if err := wait(ctx, time.Until(p.due(i))); err != nil {
-			return nil, err
+		if early := time.Until(p.due(i)); early > 0 {
+			if err := wait(ctx, early); err != nil {
+				return nil, err
+			}
 		}
 		if stop() || p.failed.Load() != nil {
 			break
@@ -74,6 +76,24 @@ func publish(ctx context.Context, c *client.Client, t timetable, n int, stop fun
 		return nil, *err
 	}
 	return p, nil
+}
+
+// submitAll submits n orders as fast as the grid takes them, and returns the last receipt of each partition.
+func submitAll(ctx context.Context, c *client.Client, n int, fix func(dst []byte, index int) []byte) ([]client.Receipt, error) {
+	p, err := publish(ctx, c, timetable{time.Now(), 1e9}, n, func() bool { return ctx.Err() != nil }, fix)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	last := make([]client.Receipt, len(c.Table()))
+	for _, r := range p.receipts {
+		if r.Seq > last[r.Partition].Seq {
+			last[r.Partition] = r
+		}
+	}
+	return slices.DeleteFunc(last, func(r client.Receipt) bool { return r.Seq == 0 }), nil
 }
 
 func (p *publisher) answered(i int, r client.Receipt, err error) {

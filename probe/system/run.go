@@ -31,6 +31,7 @@ type Options struct {
 var scenarios = map[string]func(context.Context, *published.Data, published.Scenario, Options, *Report) error{
 	published.DurabilityScenario: durability, published.LoadScenario: loads, published.WANScenario: roads,
 	published.FanoutScenario: fanouts, published.FilterScenario: filters, published.LargeScenario: large,
+	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
 }
 
 // Run runs a scenario by name.

@@ -113,7 +113,7 @@ func TestFloodShape(t *testing.T) {
 	}
 	for _, long := range []bool{false, true} {
 		f.long = long
-		fix := newOrder(nil, f.id(idPrefix, 7), f.account(3), f.symbol(), "")
+		fix := newOrder(nil, f.id(idPrefix, 7), f.account(3), f.symbol(), 100, "")
 		var o order.Order
 		if err := order.Parse(fix, &o); err != nil {
 			t.Errorf("long %v: %v: %q", long, err, fix)

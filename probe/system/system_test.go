@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -25,7 +28,7 @@ func TestQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Mode: scenario.Quick, GridNode: testgrid.Program(t, "grid-node"), Plugin: testgrid.Program(t, "kubectl-ordergrid"), Link: testgrid.Program(t, "grid-link"), Gateway: testgrid.Program(t, "order-gateway"), Say: t.Logf}
-	names := []string{published.LoadScenario}
+	names := []string{published.LoadScenario, published.QueryScenario, published.UpdateScenario}
 	if os.Getenv("ORDERGRID_SYSTEM_SCENARIOS") != "" { // make scenarios-check
 		names = published.SystemScenarios()
 	}
@@ -111,7 +114,15 @@ func TestParameters(t *testing.T) {
 		}
 		return n
 	}
+	ofCaches := func(name string) [3]int {
+		return sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, err := cachesOf(d, s, m)
+			return p.Rows * p.Caches, err
+		}, name)
+	}
 	for name, n := range map[string][3]int{
+		"queries": ofCaches(published.QueryScenario), "types": ofCaches(published.TypesScenario), "clients": ofCaches(published.ClientScenario),
+		"updates": ofCaches(published.UpdateScenario), "drops": ofCaches(published.DropScenario),
 		"durability": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
 			p, err := durabilityOf(s, m)
 			return p.Rate * p.TotalS, err
@@ -134,5 +145,63 @@ func TestParameters(t *testing.T) {
 	}
 	if got := d.LoadRatio(3); got < 0.88 || got > 0.89 {
 		t.Errorf("published rate of 3 M rows is %v of that of 1 M, want 0.89", got)
+	}
+}
+
+// The rows of a cache are what questions count, however many there are.
+func TestCacheRows(t *testing.T) {
+	for _, p := range []published.Caches{{Rows: 10_000, Caches: 6}, {Rows: 20_000, Caches: 2}} {
+		k := &caches{p: p}
+		n := map[string]int{}
+		for i := range p.Rows * p.Caches {
+			fix := k.row(nil, i)
+			if i < 100 {
+				var o order.Order
+				if err := order.Parse(fix, &o); err != nil {
+					t.Fatalf("%v: %q", err, fix)
+				}
+			}
+			field := func(tag string) string {
+				_, v, _ := bytes.Cut(fix, []byte("\x01"+tag+"="))
+				v, _, _ = bytes.Cut(v, []byte{1})
+				return string(v)
+			}
+			cache := field("5001")
+			for _, tag := range []string{"1", "64", "75", "5002", "5003"} {
+				n[cache+" "+field(tag)]++
+			}
+			n["key "+field("11")]++
+		}
+		if len(n) == 0 || n["key "+rowID("A", 0, 0)] != 1 {
+			t.Fatalf("keys: %d", n["key "+rowID("A", 0, 0)])
+		}
+		for name, want := range map[string]int{"P0 K": 914, "P0 D0": positionDates * p.Rows / perMillion, "A0 S0": 147, "A0 D0": tradeDates * p.Rows / perMillion, "A0 X": 1000} {
+			if n[name] != want {
+				t.Errorf("%+v: %s has %d rows, want %d", p, name, n[name], want)
+			}
+		}
+		if got := n["P0 PA0"] + n["P0 PA1"] + n["P0 PA2"]; got != 914 {
+			t.Errorf("accounts of positions: %d rows", got)
+		}
+		if got := n["A0 AA0"] + n["A0 AA1"] + n["A0 AA2"]; got != 37 {
+			t.Errorf("accounts of activities: %d rows", got)
+		}
+	}
+}
+
+// each ends with the first error, and calls for every number else.
+func TestEach(t *testing.T) {
+	var n atomic.Int64
+	if err := each(t.Context(), 1000, func(context.Context, int) error { n.Add(1); return nil }); err != nil || n.Load() != 1000 {
+		t.Errorf("%d calls, %v", n.Load(), err)
+	}
+	bad := errors.New("bad")
+	if err := each(t.Context(), 1000, func(_ context.Context, i int) error {
+		if i == 7 {
+			return bad
+		}
+		return nil
+	}); !errors.Is(err, bad) {
+		t.Errorf("%v", err)
 	}
 }
