@@ -19,12 +19,15 @@ const (
 	ClientScenario     = "bar-client"
 	UpdateScenario     = "bar-update"
 	DropScenario       = "bar-drop"
+	ThinScenario       = "jade-thin"
+	SkiScenario        = "jade-skidemo"
+	ReadScenario       = "jade-tpca"
 )
 
 // SystemScenarios are those names.
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
-		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario}
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.
@@ -197,6 +200,9 @@ func (d *Data) checkSystem(s Scenario) error {
 		return err
 	case QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario:
 		_, _, err := d.Caches(s)
+		return err
+	case ThinScenario, SkiScenario, ReadScenario:
+		_, _, err := s.Users()
 		return err
 	case LoadScenario:
 		exact, _, err := s.Loads()

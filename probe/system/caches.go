@@ -12,7 +12,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
-	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
@@ -55,13 +54,8 @@ func (o *Options) newCaches(ctx context.Context, p published.Caches) (_ *caches,
 	}
 	rows := p.Rows * p.Caches
 	views := int64(256) + int64(rows)/4096 // 256 bytes a row, to spare
-	memory := gridMiB(rows) + views
-	if there := host.AvailableMiB(); there > 0 && 2*memory > there {
-		return nil, fmt.Errorf("%d rows need 2 nodes of %d MiB, and this machine has %d MiB available: use --scaled or --quick", rows, memory, there)
-	}
 	k := &caches{p: p}
-	k.grid, err = devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: memory,
-		Args: []string{"--views", fmt.Sprintf("%dMi", views), "--view-rows", fmt.Sprint(max(1<<18, (rows/(1<<16)+2)<<16)), "--order-index", cacheColumns}})
+	k.grid, err = pair(ctx, program, gridMiB(rows)+views, "--views", fmt.Sprintf("%dMi", views), "--view-rows", fmt.Sprint(max(1<<18, (rows/(1<<16)+2)<<16)), "--order-index", cacheColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +170,16 @@ const together = 128
 
 // each calls f for 0 to n-1, many at the same time, until one fails.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	return eachBy(ctx, n, together, f)
+}
+
+// eachBy is each, so many at the same time.
+func eachBy(ctx context.Context, n, most int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(n, together) {
+	for range min(n, most) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				if err := f(ctx, i); err != nil {

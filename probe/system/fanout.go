@@ -92,15 +92,11 @@ type streams struct {
 
 // newStreams starts a grid for so many orders, and a gateway for so many clients.
 func (o *Options) newStreams(ctx context.Context, p published.Fanout, orders, clients int) (*streams, error) {
-	if need, there := 2*gridMiB(orders), host.AvailableMiB(); there > 0 && need > there {
-		return nil, fmt.Errorf("%d orders need 2 nodes of %d MiB, and this machine has %d MiB available: use --scaled or --quick", orders, need/2, there)
-	}
 	g, err := o.grid(ctx, orders)
 	if err != nil {
 		return nil, err
 	}
-	w, err := o.gateway(ctx, g, o.Dir, "--websocket", "127.0.0.1:0", "--websocket-console=false", "--websocket-max-connections", fmt.Sprint(clients+64),
-		"--websocket-client-connections", fmt.Sprint(clients+64), "--websocket-unknown-connections", "1024", "--websocket-memory-bytes", fmt.Sprint(max(256<<20, clients*96<<10)))
+	w, err := o.streaming(ctx, g, o.Dir, clients)
 	if err != nil {
 		return nil, errors.Join(err, g.Stop())
 	}
@@ -163,7 +159,7 @@ func (f *flood) measured(most int) (list []int) {
 func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, err error) {
 	f.step, s.step = s.step, s.step+1
 	s.Say("%s: %d clients, %d messages/s in, %d/s out, %d/s that no client wants", f.name, f.clients, f.preset.Pub, f.clients*f.preset.RateEach, f.discard)
-	w, err := newSwarm(s.gate.addr, s.gate.token, f.clients, s.p.FlushMs, func(client int) []string {
+	w, err := newSwarm([]*gateway{s.gate}, f.clients, s.p.FlushMs, func(client int) []string {
 		list := make([]string, 0, f.preset.Subs)
 		for _, n := range f.wanted(client) {
 			list = append(list, fmt.Sprintf("orders.%s.%s.buy", f.account(n), f.symbol()))
@@ -272,6 +268,11 @@ func settle(ctx context.Context, w *swarm, f flood, sent *publisher) error {
 	for i := range w.clients {
 		want += int64(expected(i).count)
 	}
+	return arrived(ctx, w, want)
+}
+
+// arrived waits until so many messages have come, or none comes any more.
+func arrived(ctx context.Context, w *swarm, want int64) error {
 	for last, at := int64(-1), time.Now(); w.received.Load() < want && time.Since(at) < fanoutTail; {
 		if n := w.received.Load(); n != last {
 			last, at = n, time.Now()

@@ -49,6 +49,9 @@ func (o *Options) gateway(ctx context.Context, g *devgrid.Grid, dir string, args
 		if err != nil {
 			return nil, err
 		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
 		for file, text := range map[string][]byte{token: []byte(w.token), clients: entry} {
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				return nil, err
@@ -75,6 +78,12 @@ func (o *Options) gateway(ctx context.Context, g *devgrid.Grid, dir string, args
 		return nil, fmt.Errorf("%s accepts no clients: %.1000s", program, w.said.String())
 	}
 	return w, nil
+}
+
+// streaming starts one for so many WebSocket clients.
+func (o *Options) streaming(ctx context.Context, g *devgrid.Grid, dir string, clients int) (*gateway, error) {
+	return o.gateway(ctx, g, dir, "--websocket", "127.0.0.1:0", "--websocket-console=false", "--websocket-max-connections", fmt.Sprint(clients+64),
+		"--websocket-client-connections", fmt.Sprint(clients+64), "--websocket-unknown-connections", "1024", "--websocket-memory-bytes", fmt.Sprint(max(256<<20, clients*96<<10)))
 }
 
 // follow keeps the end of what the gateway says, and finds its address.

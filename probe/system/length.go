@@ -47,6 +47,13 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 	case published.QueryScenario, published.TypesScenario, published.ClientScenario:
 		p, err := cachesOf(d, s, mode)
 		return 2*gridTime + rows(p.Rows*p.Caches) + time.Duration(p.Loops)*askTime, err
+	case published.ThinScenario, published.SkiScenario, published.ReadScenario:
+		p, err := usersOf(s, mode)
+		connect := time.Duration(0)
+		for _, n := range p.Users {
+			connect += time.Duration(n) * connectTime
+		}
+		return 4*gridTime + connect + time.Duration((2*len(p.Users)+4)*(p.MeasureS+1))*time.Second, err
 	case published.UpdateScenario, published.DropScenario:
 		p, err := cachesOf(d, s, mode)
 		return 2*gridTime + rows(3*p.Rows), err

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -137,7 +138,15 @@ func (o *Options) grid(ctx context.Context, orders int) (*devgrid.Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: gridMiB(orders)})
+	return pair(ctx, program, gridMiB(orders))
+}
+
+// pair starts a grid of two nodes, unless this machine has not as much memory.
+func pair(ctx context.Context, program string, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
+	if there := host.AvailableMiB(); there > 0 && 2*nodeMiB > there {
+		return nil, fmt.Errorf("2 nodes need %d MiB each, and this machine has %d MiB available: use --scaled or --quick", nodeMiB, there)
+	}
+	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: nodeMiB, Args: args})
 }
 
 // gridMiB is the memory of a node for so many orders.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
-	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -25,25 +25,22 @@ const (
 	dropLimit = time.Second
 )
 
-// objects is a grid with three regions: positions, fresh, and others for other clients.
+// objects is a grid with regions.
 type objects struct {
 	grid *devgrid.Grid
 	c    *client.Client
 }
 
 // newObjects starts a grid whose regions hold so many objects.
-func (o *Options) newObjects(ctx context.Context, n int) (_ *objects, err error) {
+func (o *Options) newObjects(ctx context.Context, n int, regions ...string) (_ *objects, err error) {
 	program, err := find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}
 	memory := int64(64) + int64(n)*objectBlocks*3/2>>20
 	limit := max(2*memory, memory+gridMiB(3*n)) // changes are entries of the log
-	if there := host.AvailableMiB(); there > 0 && 2*limit > there {
-		return nil, fmt.Errorf("%d objects need 2 nodes of %d MiB, and this machine has %d MiB available: use --scaled or --quick", n, limit, there)
-	}
 	file := filepath.Join(o.Dir, "regions.yaml")
-	text := fmt.Sprintf("memory: %dMi\nregions:\n- name: positions\n- name: fresh\n- name: others\n", memory)
+	text := fmt.Sprintf("memory: %dMi\nregions:\n- name: %s\n", memory, strings.Join(regions, "\n- name: "))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -51,7 +48,7 @@ func (o *Options) newObjects(ctx context.Context, n int) (_ *objects, err error)
 		return nil, err
 	}
 	k := &objects{}
-	if k.grid, err = devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: limit, Args: []string{"--", "--regions", file}}); err != nil {
+	if k.grid, err = pair(ctx, program, limit, "--", "--regions", file); err != nil {
 		return nil, err
 	}
 	if k.c, err = client.Dial(ctx, client.Config{Endpoints: k.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {
@@ -126,7 +123,7 @@ func updates(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 	if err != nil {
 		return err
 	}
-	k, err := o.newObjects(ctx, 2*p.Rows)
+	k, err := o.newObjects(ctx, 2*p.Rows, "positions", "fresh", "others")
 	if err != nil {
 		return err
 	}
@@ -211,7 +208,7 @@ func drops(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	if err != nil {
 		return err
 	}
-	k, err := o.newObjects(ctx, p.Rows)
+	k, err := o.newObjects(ctx, p.Rows, "positions")
 	if err != nil {
 		return err
 	}

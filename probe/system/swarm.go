@@ -71,14 +71,15 @@ const (
 	idDigits = 10
 )
 
-// newSwarm connects clients, each subscribed to the topics that it wants.
-func newSwarm(addr, token string, clients, flushMs int, wants func(client int) []string) (_ *swarm, err error) {
+// newSwarm connects clients to gateways in turn, each subscribed to the topics that it wants.
+func newSwarm(gates []*gateway, clients, flushMs int, wants func(client int) []string) (_ *swarm, err error) {
 	s := &swarm{at: map[int32]*listener{}}
 	if s.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
 	}
 	for i := range clients {
-		l, err := dial(addr, token, flushMs, wants(i))
+		at := gates[i%len(gates)]
+		l, err := dial(at.addr, at.token, flushMs, wants(i))
 		if err == nil {
 			err = unix.EpollCtl(s.ep, unix.EPOLL_CTL_ADD, l.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.fd)})
 		}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -120,8 +122,15 @@ func TestParameters(t *testing.T) {
 			return p.Rows * p.Caches, err
 		}, name)
 	}
+	ofUsers := func(name string) [3]int {
+		return sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, err := usersOf(s, m)
+			return p.Users[0], err
+		}, name)
+	}
 	for name, n := range map[string][3]int{
 		"queries": ofCaches(published.QueryScenario), "types": ofCaches(published.TypesScenario), "clients": ofCaches(published.ClientScenario),
+		"thin": ofUsers(published.ThinScenario), "ski": ofUsers(published.SkiScenario), "reads": ofUsers(published.ReadScenario),
 		"updates": ofCaches(published.UpdateScenario), "drops": ofCaches(published.DropScenario),
 		"durability": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
 			p, err := durabilityOf(s, m)
@@ -203,5 +212,54 @@ func TestEach(t *testing.T) {
 		return nil
 	}); !errors.Is(err, bad) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Users keep to their times, and all of them do something, also more than have requests under way otherwise.
+func TestUsersDo(t *testing.T) {
+	var seen [2 * together]atomic.Int64
+	times, err := usersDo(t.Context(), len(seen), 300*time.Millisecond, 100*time.Millisecond, func(_ context.Context, u, _ int) error {
+		seen[u].Add(1)
+		return nil
+	})
+	if err != nil || len(times) != 3*len(seen) || !slices.IsSorted(times) {
+		t.Errorf("%d times, want %d: %v", len(times), 3*len(seen), err)
+	}
+	for u := range seen {
+		if n := seen[u].Load(); n != 3 {
+			t.Errorf("user %d: %d times, want 3", u, n)
+		}
+	}
+	bad := errors.New("bad")
+	if _, err := usersDo(t.Context(), 3, time.Minute, 0, func(context.Context, int, int) error { return bad }); !errors.Is(err, bad) {
+		t.Errorf("%v", err)
+	}
+}
+
+// More users with registrations of their own cost orders; sharing them does not.
+func TestThinShape(t *testing.T) {
+	d, err := published.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := published.Users{Users: []int{100, 500}}
+	for name, c := range map[string]struct {
+		own, shared []float64
+		want        Verdict
+	}{
+		"as published":     {[]float64{2000, 1000}, []float64{3000, 2900}, Pass},
+		"own is flat":      {[]float64{2000, 2000}, []float64{3000, 3000}, Fail},
+		"sharing it costs": {[]float64{2000, 1000}, []float64{3000, 2000}, Fail},
+	} {
+		r := &Report{Verdict: Pass}
+		thinShape(d, r, p, map[bool][]float64{false: c.own, true: c.shared})
+		if r.Verdict != c.want || len(r.Figures) != 1 || r.Figures[0].Published < 0.59 || r.Figures[0].Published > 0.61 {
+			t.Errorf("%s: %s, %+v", name, r.Verdict, r.Figures)
+		}
+	}
+	r := &Report{Verdict: Pass}
+	r.judgeTold("one missing", &notified{tally: tally{expected: 5, received: 4, missing: 1}})
+	if r.Verdict != Wrong {
+		t.Errorf("one missing: %s", r.Verdict)
 	}
 }
