@@ -96,7 +96,7 @@ func (o *Options) newStreams(ctx context.Context, p published.Fanout, orders, cl
 	if err != nil {
 		return nil, err
 	}
-	w, err := o.streaming(ctx, g, o.Dir, clients)
+	w, err := o.streaming(ctx, g, clients)
 	if err != nil {
 		return nil, errors.Join(err, g.Stop())
 	}

@@ -23,6 +23,7 @@ import (
 // gateway is an order-gateway before a grid.
 type gateway struct {
 	cmd   *exec.Cmd
+	dir   string // of its token
 	addr  string // of its listener
 	token string // of the one client of its WebSocket
 	said  tail.Writer
@@ -35,21 +36,27 @@ var listens = regexp.MustCompile(`(?:WebSocket clients are accepted|SQL is serve
 // gatewayStart is how long a gateway may take to accept clients.
 const gatewayStart = time.Minute
 
-// gateway starts order-gateway with one listener before a grid. Its token, which may read all orders, is in a file of dir.
-func (o *Options) gateway(ctx context.Context, g *devgrid.Grid, dir string, args ...string) (_ *gateway, err error) {
+// gateway starts order-gateway with one listener before a grid. Its token, which may read all orders, is in a directory
+// that is removed with it.
+func (o *Options) gateway(ctx context.Context, g *devgrid.Grid, args ...string) (_ *gateway, err error) {
 	program, err := find(o.Gateway, "order-gateway")
 	if err != nil {
 		return nil, err
 	}
 	w := &gateway{token: rand.Text()}
+	if w.dir, err = os.MkdirTemp("", "order-probe-gateway-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(w.dir) // it has a token of a gateway that is gone
+		}
+	}()
 	w.cmd = exec.CommandContext(ctx, program, append([]string{"--endpoint", strings.Join(g.Endpoints, ","), "--http", "127.0.0.1:0"}, args...)...)
 	if strings.HasPrefix(args[0], "--websocket") {
-		token, clients := filepath.Join(dir, "token"), filepath.Join(dir, "clients.json")
+		token, clients := filepath.Join(w.dir, "token"), filepath.Join(w.dir, "clients.json")
 		entry, err := json.Marshal(map[string]any{"clients": []any{map[string]any{"name": "all", "tokenFile": token, "topics": []string{"orders.>"}}}})
 		if err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		for file, text := range map[string][]byte{token: []byte(w.token), clients: entry} {
@@ -81,8 +88,8 @@ func (o *Options) gateway(ctx context.Context, g *devgrid.Grid, dir string, args
 }
 
 // streaming starts one for so many WebSocket clients.
-func (o *Options) streaming(ctx context.Context, g *devgrid.Grid, dir string, clients int) (*gateway, error) {
-	return o.gateway(ctx, g, dir, "--websocket", "127.0.0.1:0", "--websocket-console=false", "--websocket-max-connections", fmt.Sprint(clients+64),
+func (o *Options) streaming(ctx context.Context, g *devgrid.Grid, clients int) (*gateway, error) {
+	return o.gateway(ctx, g, "--websocket", "127.0.0.1:0", "--websocket-console=false", "--websocket-max-connections", fmt.Sprint(clients+64),
 		"--websocket-client-connections", fmt.Sprint(clients+64), "--websocket-unknown-connections", "1024", "--websocket-memory-bytes", fmt.Sprint(max(256<<20, clients*96<<10)))
 }
 
@@ -103,4 +110,5 @@ func (w *gateway) end() {
 	_ = w.cmd.Process.Kill() // it may have ended
 	w.read.Wait()
 	_ = w.cmd.Wait() // it was killed
+	_ = os.RemoveAll(w.dir)
 }

@@ -26,7 +26,7 @@ func clients(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 		return err
 	}
 	defer func() { err = errors.Join(err, k.end()) }()
-	w, err := o.gateway(ctx, k.grid, o.Dir, "--postgresql", "127.0.0.1:0", "--postgresql-insecure-plain", "--postgresql-column", cacheColumns)
+	w, err := o.gateway(ctx, k.grid, "--postgresql", "127.0.0.1:0", "--postgresql-insecure-plain", "--postgresql-column", cacheColumns)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -54,8 +53,8 @@ func (o *Options) newThin(ctx context.Context, p published.Users) (_ *thinGrid, 
 	if t.grid, err = o.grid(ctx, thinOrders*(2*len(p.Users)+1)); err != nil {
 		return nil, err
 	}
-	for i := range p.AppServers {
-		w, err := o.streaming(ctx, t.grid, filepath.Join(o.Dir, fmt.Sprintf("gateway-%d", i)), slices.Max(p.Users))
+	for range p.AppServers {
+		w, err := o.streaming(ctx, t.grid, slices.Max(p.Users))
 		if err != nil {
 			return nil, errors.Join(err, t.end())
 		}
