@@ -55,6 +55,7 @@ func runCommand() *cobra.Command {
   order-probe run --scenario stac-durability --dev --quick  a primary is killed under load: an independent ledger, and a control that loses
   order-probe run --scenario bar-load --dev --quick         files of rising length, loaded into empty grids
   order-probe run --scenario bar-wan --dev --quick          a log to another site over a road of 35 ms, by batch and delay
+  order-probe run --scenario sol-fanout --dev --quick       streams to many WebSocket clients by a gateway
   order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },

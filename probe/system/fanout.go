@@ -26,6 +26,8 @@ const (
 	maxGrowth = 3
 	// maxSpread is how unevenly clients may be served, and minRanked of how many messages that is judged.
 	maxSpread, minRanked = 0.10, 500
+	// streamWarm is how long the messages of a step are counted and not timed.
+	streamWarm = 500 * time.Millisecond
 	// fanoutTail is how long after the last order messages may still come.
 	fanoutTail = 5 * time.Second
 	// gigabit is the published line, in Mbit/s.
@@ -210,7 +212,9 @@ func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, er
 	for _, i := range measured {
 		out.lists = append(out.lists, w.clients[i].arrivals)
 		for _, a := range w.clients[i].arrivals {
-			out.latencies = append(out.latencies, float64(a.at.Sub(sent.due(a.index-f.step*stepIDs)))/float64(time.Microsecond))
+			if due := sent.due(a.index - f.step*stepIDs); due.Sub(at) >= streamWarm {
+				out.latencies = append(out.latencies, float64(a.at.Sub(due))/float64(time.Microsecond))
+			}
 		}
 	}
 	slices.Sort(out.latencies)

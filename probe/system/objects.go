@@ -215,34 +215,48 @@ func drops(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	defer func() { err = errors.Join(err, k.end()) }()
 	r.Columns = []string{"objects", "drop ms", "KiB before", "KiB after", "left", "published"}
 	r.Differences = append(r.Differences, fmt.Sprintf("%d objects of %d bytes in a region, which is cleared", p.Rows, objectSize))
-	o.Say("%d objects", p.Rows)
-	if err := k.fill(ctx, "positions", p.Rows, "old"); err != nil {
-		return err
+	for _, n := range []int{p.Rows / 4, p.Rows} {
+		o.Say("%d objects", n)
+		took, err := k.drop(ctx, r, n)
+		if err != nil {
+			return err
+		}
+		if was, ok := d.FactNumber("bar.delete"); ok && n == p.Rows {
+			r.beside(report.Comparison{Table: report.ProsePrefix + "bar.delete", Metric: "drop, published as less than", Unit: "s", Published: was, At: fmt.Sprintf("%d objects", n)}, took.Seconds())
+		}
+	}
+	return nil
+}
+
+// drop fills a region and clears it.
+func (k *objects) drop(ctx context.Context, r *Report, n int) (took time.Duration, err error) {
+	if err := k.fill(ctx, "positions", n, "old"); err != nil {
+		return 0, err
 	}
 	before, err := k.size(ctx, "positions")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	there, _, err := k.counted(ctx, "positions", "")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	begun := time.Now()
 	if err := k.c.Region("positions").Clear(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	took := time.Since(begun)
+	took = time.Since(begun)
 	left, _, err := k.counted(ctx, "positions", "")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	after, err := k.size(ctx, "positions")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.Control = fmt.Sprintf("the scan that counts what is left found %d objects before the drop", there)
-	if there != p.Rows {
-		r.judge(Invalid, "%d objects are found before the drop, there are %d: the scan is not to be believed", there, p.Rows)
+	if there != n {
+		r.judge(Invalid, "%d objects are found before the drop, there are %d: the scan is not to be believed", there, n)
 	}
 	if left != 0 || after != 0 {
 		r.judge(Wrong, "%d objects and %d bytes are left", left, after)
@@ -250,11 +264,8 @@ func drops(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	if took >= dropLimit {
 		r.judge(Fail, "the drop took %v, allowed: less than %v", took, dropLimit)
 	}
-	r.row(p.Rows, ms(took), before>>10, after>>10, left, "< 1 s")
-	if was, ok := d.FactNumber("bar.delete"); ok {
-		r.beside(report.Comparison{Table: report.ProsePrefix + "bar.delete", Metric: "drop, published as less than", Unit: "s", Published: was, At: fmt.Sprintf("%d objects", p.Rows)}, took.Seconds())
-	}
-	return nil
+	r.row(n, ms(took), before>>10, after>>10, left, "< 1 s")
+	return took, nil
 }
 
 // size is the bytes of a region.
