@@ -39,10 +39,19 @@ type listener struct {
 	repeated int // positions that are not behind the last one
 	told     int // messages that the gateway said it left out
 
+	// inboxes are those of users that it hands each message on to.
+	inboxes []inbox
+
 	measured bool
 	arrivals []arrival
 	// faults for the control: the message to pass over and the one to take twice, counted from 1; 0: none.
 	loses, repeats int
+}
+
+// inbox is a user's: the last message, and how many there were.
+type inbox struct {
+	last  [512]byte
+	count int
 }
 
 // account counts messages, and sums up their places so that one in the place of another is seen.
@@ -259,6 +268,10 @@ func (l *listener) message(p []byte, now time.Time) (data int, err error) {
 		return data, nil
 	}
 	l.place(id, partition, seq)
+	for i := range l.inboxes {
+		copy(l.inboxes[i].last[:], p[len(p)-data:])
+		l.inboxes[i].count++
+	}
 	if n == l.repeats {
 		l.place(id, partition, seq)
 	}

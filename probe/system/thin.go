@@ -32,7 +32,7 @@ func usersOf(s published.Scenario, mode scenario.Mode) (published.Users, error) 
 	case scenario.Exact:
 		return exact, err
 	case scenario.Quick:
-		scaled.MeasureS = 1
+		scaled.MeasureS = 2
 		for i := range scaled.Users {
 			scaled.Users[i] = max(1, scaled.Users[i]/5)
 		}
@@ -73,12 +73,14 @@ func (t *thinGrid) end() error {
 // notified is what came of a step.
 type notified struct {
 	tally
+	handed int // to users, by concentrators
 	tps    float64
 	reader float64
 }
 
-// notify submits orders as fast as all connections are told of each.
-func (t *thinGrid) notify(ctx context.Context, connections int, lose bool) (_ *notified, err error) {
+// notify submits orders as fast as all users are told of each. Where these have no connections of their own, each
+// connection hands its messages on to an equal share of them.
+func (t *thinGrid) notify(ctx context.Context, connections, users int, lose bool) (_ *notified, err error) {
 	t.step++
 	accounts := []string{fmt.Sprintf("STEP%d-0", t.step), fmt.Sprintf("STEP%d-1", t.step)}
 	w, err := newSwarm(t.gates, connections, 0, func(int) []string {
@@ -88,6 +90,11 @@ func (t *thinGrid) notify(ctx context.Context, connections int, lose bool) (_ *n
 		return nil, err
 	}
 	defer w.close()
+	for i := range users {
+		if l := w.clients[i%connections]; users > connections {
+			l.inboxes = append(l.inboxes, inbox{})
+		}
+	}
 	if lose {
 		w.clients[0].loses, w.clients[connections-1].repeats = 5, 7
 	}
@@ -121,7 +128,13 @@ func (t *thinGrid) notify(ctx context.Context, connections int, lose bool) (_ *n
 	if err := errors.Join(err, <-ended); err != nil {
 		return nil, fmt.Errorf("%w; a gateway says: %.1000s", err, t.gates[0].said.String())
 	}
-	return &notified{w.tally(func(int) account { return want }), float64(want.count) / took.Seconds(), w.busy.Seconds() / took.Seconds()}, nil
+	x := &notified{tally: w.tally(func(int) account { return want }), tps: float64(want.count) / took.Seconds(), reader: w.busy.Seconds() / took.Seconds()}
+	for _, l := range w.clients {
+		for i := range l.inboxes {
+			x.handed += l.inboxes[i].count
+		}
+	}
+	return x, nil
 }
 
 // thin tells each user of each order by registrations of its own, and then by those of the gateways' concentrators.
@@ -130,10 +143,10 @@ func thin(ctx context.Context, d *published.Data, s published.Scenario, o Option
 	if err != nil {
 		return err
 	}
-	r.Columns = []string{"design", "users", "registrations", "orders/s all are told of", "told", "expected", "left out", "reader's core", "published TPS"}
+	r.Columns = []string{"design", "users", "registrations", "orders/s all are told of", "messages", "expected", "handed on", "left out", "reader's core", "published TPS"}
 	r.Differences = append(r.Differences,
 		fmt.Sprintf("an application server is an order-gateway, of which there are %d; users are WebSocket clients with %d subscriptions each, to all orders; a transaction is an order, and the next ones wait while %d are under way", p.AppServers, registrations, thinWindow),
-		"for concentrators one connection to each gateway has the two subscriptions; what it hands on to its users is not measured",
+		"for concentrators one connection to each gateway has the two subscriptions, and copies each message into a buffer of each of its users, in the memory of the probe",
 		"users, gateways and grid share this machine")
 	t, err := o.newThin(ctx, p)
 	if err != nil {
@@ -148,7 +161,7 @@ func thin(ctx context.Context, d *published.Data, s published.Scenario, o Option
 				design, connections = "per concentrator", p.AppServers
 			}
 			o.Say("%s: %d users by %d connections", design, users, connections)
-			x, err := t.notify(ctx, connections, false)
+			x, err := t.notify(ctx, connections, users, false)
 			if err != nil {
 				return err
 			}
@@ -159,12 +172,15 @@ func thin(ctx context.Context, d *published.Data, s published.Scenario, o Option
 				pub = fmt.Sprint(was.Value)
 				r.figure(report.Comparison{Table: "TradeEm-thin", Row: fmt.Sprint(users), Metric: "TPS", Published: was.Value}, x.tps)
 			}
-			r.row(design, users, registrations*connections, fmt.Sprintf("%.0f", x.tps), x.received, x.expected, x.told, fmt.Sprintf("%.0f %%", 100*x.reader), pub)
+			r.row(design, users, registrations*connections, fmt.Sprintf("%.0f", x.tps), x.received, x.expected, x.handed, x.told, fmt.Sprintf("%.0f %%", 100*x.reader), pub)
+			if shared && x.missing == 0 && x.handed != x.received/p.AppServers*users {
+				r.judge(Wrong, "%s, %d users: %d messages handed on, of %d", design, users, x.handed, x.received/p.AppServers*users)
+			}
 			r.judgeTold(fmt.Sprintf("%s, %d users", design, users), x)
 		}
 	}
 	thinShape(d, r, p, rates)
-	x, err := t.notify(ctx, p.AppServers, true)
+	x, err := t.notify(ctx, p.AppServers, p.AppServers, true)
 	if err != nil {
 		return err
 	}
