@@ -227,7 +227,7 @@ far-drills: ## Drills of what is outside a grid, as processes: sink-outage, site
 	@ORDERGRID_FAR_DRILLS=1 $(GO) test -count 1 -timeout 20m -v ./e2e/fardrill
 
 .PHONY: scenarios-check
-scenarios-check: ## The scenarios of order-probe about a system of processes, stac-durability, bar-load and bar-wan, in their smallest size (a minute)
+scenarios-check: ## The scenarios of order-probe about a system of processes, in their smallest size (minutes)
 	@ORDERGRID_SYSTEM_SCENARIOS=1 $(GO) test -count 1 -v ./probe/system
 
 .PHONY: reproduction

@@ -32,6 +32,7 @@ type runFlags struct {
 	gridNode  string
 	plugin    string
 	link      string
+	gateway   string
 	memory    int64
 	out       string
 	quiet     time.Duration
@@ -54,6 +55,7 @@ func runCommand() *cobra.Command {
   order-probe run --scenario stac-durability --dev --quick  a primary is killed under load: an independent ledger, and a control that loses
   order-probe run --scenario bar-load --dev --quick         files of rising length, loaded into empty grids
   order-probe run --scenario bar-wan --dev --quick          a log to another site over a road of 35 ms, by batch and delay
+  order-probe run --scenario sol-fanout --dev --quick       streams to many WebSocket clients by a gateway
   order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -67,6 +69,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
 	set.StringVar(&f.plugin, "kubectl-ordergrid", "", "with --dev, bar-load and bar-wan: that program (default: next to this one, then PATH)")
 	set.StringVar(&f.link, "grid-link", "", "with --dev and bar-wan: that program (default: next to this one, then PATH)")
+	set.StringVar(&f.gateway, "order-gateway", "", "with --dev and scenarios that stream or ask by SQL: that program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
 	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below, and report.html here has all")
 	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")

@@ -3,13 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/probe/htmlreport"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 	"github.com/ordergrid/ordergrid/probe/system"
@@ -30,8 +31,8 @@ func (f *runFlags) isSystem() (bool, error) {
 		return true, fmt.Errorf("--scenario %s: %s are run one by one", strings.Join(f.scenarios, ","), strings.Join(published.SystemScenarios(), ", "))
 	case !f.dev || len(f.grid.endpoint) > 0:
 		return true, fmt.Errorf("--scenario %s: it starts and breaks grids of its own: give --dev, and no --endpoint", f.scenarios[0])
-	case f.print.format != "table" && f.print.format != "json":
-		return true, fmt.Errorf("--format %q: of %s there are table and json", f.print.format, f.scenarios[0])
+	case f.print.format != "table" && f.print.format != "json" && f.print.format != "csv":
+		return true, fmt.Errorf("--format %q: of %s there are table, json and csv", f.print.format, f.scenarios[0])
 	}
 	return true, nil
 }
@@ -47,9 +48,9 @@ func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "order-probe:", err)
 		return &codeError{code: ExitFailed}
 	}
-	write := rep.WriteText
-	if f.print.format == "json" {
-		write = rep.WriteJSON
+	write, ok := map[string]func(io.Writer) error{"json": rep.WriteJSON, "csv": rep.WriteCSV}[f.print.format]
+	if !ok {
+		write = rep.WriteText
 	}
 	if err := write(cmd.OutOrStdout()); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (f *runFlags) system(cmd *cobra.Command, d *published.Data) error {
 }
 
 func (f *runFlags) systemOptions(cmd *cobra.Command, mode scenario.Mode, dir string) system.Options {
-	return system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Dir: dir, Say: func(format string, args ...any) {
+	return system.Options{Mode: mode, GridNode: f.gridNode, Plugin: f.plugin, Link: f.link, Gateway: f.gateway, Dir: dir, Say: func(format string, args ...any) {
 		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 	}}
 }
@@ -81,16 +82,15 @@ func systemOutcome(rep *system.Report) error {
 	return nil
 }
 
-// saveSystem writes table and results into a directory.
+// saveSystem writes table, results and page into a directory.
 func saveSystem(dir string, rep *system.Report) (err error) {
-	for name, write := range map[string]func(*os.File) error{
-		"table.txt": func(w *os.File) error { return rep.WriteText(w) }, "results.json": func(w *os.File) error { return rep.WriteJSON(w) },
+	for name, write := range map[string]func(io.Writer) error{
+		"table.txt": rep.WriteText, "results.json": rep.WriteJSON, "results.csv": rep.WriteCSV,
+		"report.html": func(w io.Writer) error {
+			return htmlreport.WriteSystem(w, rep.Outcome().Run, rep.Shows, rep.Table())
+		},
 	} {
-		w, created := os.Create(filepath.Join(dir, name))
-		if created != nil {
-			return errors.Join(err, created)
-		}
-		err = errors.Join(err, write(w), w.Close())
+		err = errors.Join(err, writeFile(filepath.Join(dir, name), write))
 	}
 	return err
 }

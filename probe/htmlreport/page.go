@@ -51,6 +51,7 @@ type pageData struct {
 	Title    string
 	Style    template.CSS
 	Suite    *suite
+	System   *system
 	Sections []section
 	Cost     *table
 }

@@ -17,13 +17,27 @@ type suite struct {
 // WriteSuite writes the page of a suite. Its links are to the pages of the scenarios, in directories of their names beside
 // it.
 func WriteSuite(w io.Writer, s *report.Suite) error {
+	return execute(w, pageData{Title: "Published and here: order probe, suite", Suite: &suite{Suite: s, Started: started(s.StartedAt), Table: newTable(s.Overview())}})
+}
+
+type system struct {
+	Run            report.SuiteRun
+	Shows, Started string
+	Style          string
+	Table          *table
+}
+
+// WriteSystem writes the page of a scenario about a system of processes: what it measured, its verdict and its control.
+func WriteSystem(w io.Writer, run report.SuiteRun, shows string, t *report.Table) error {
+	style := report.SuiteReason{Verdict: run.Verdict}.Style()
+	return execute(w, pageData{Title: run.Scenario + ": order probe", System: &system{Run: run, Shows: shows, Started: started(run.StartedAt), Style: style, Table: newTable(t)}})
+}
+
+func execute(w io.Writer, p pageData) error {
 	css, err := files.ReadFile("style.css")
 	if err != nil { // impossible: go:embed names the file
 		return err
 	}
-	return page.Execute(w, pageData{
-		Title: "Published and here: order probe, suite",
-		Style: template.CSS(plot.CSS() + string(css)), //nolint:gosec // both are constant
-		Suite: &suite{Suite: s, Started: started(s.StartedAt), Table: newTable(s.Overview())},
-	})
+	p.Style = template.CSS(plot.CSS() + string(css)) //nolint:gosec // both are constant
+	return page.Execute(w, p)
 }

@@ -289,3 +289,13 @@ func (d *Data) FactNumber(id string) (float64, bool) {
 	}
 	return 0, false
 }
+
+// FactNumbers returns a fact that is a list of numbers; nil: it is not.
+func (d *Data) FactNumbers(id string) (v []float64) {
+	for _, f := range d.Facts {
+		if f.ID == id && json.Unmarshal(f.Value, &v) == nil {
+			return v
+		}
+	}
+	return nil
+}

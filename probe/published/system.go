@@ -11,10 +11,24 @@ const (
 	DurabilityScenario = "stac-durability"
 	LoadScenario       = "bar-load"
 	WANScenario        = "bar-wan"
+	FanoutScenario     = "sol-fanout"
+	FilterScenario     = "sol-filter"
+	LargeScenario      = "sol-large"
+	QueryScenario      = "bar-query"
+	TypesScenario      = "bar-types"
+	ClientScenario     = "bar-client"
+	UpdateScenario     = "bar-update"
+	DropScenario       = "bar-drop"
+	ThinScenario       = "jade-thin"
+	SkiScenario        = "jade-skidemo"
+	ReadScenario       = "jade-tpca"
 )
 
 // SystemScenarios are those names.
-func SystemScenarios() []string { return []string{DurabilityScenario, LoadScenario, WANScenario} }
+func SystemScenarios() []string {
+	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario}
+}
 
 // IsSystemScenario reports whether the scenario is one of them.
 func (s Scenario) IsSystemScenario() bool { return slices.Contains(SystemScenarios(), s.Name) }
@@ -153,17 +167,6 @@ func (d *Data) LoadSeconds(rows int) float64 {
 	return 0
 }
 
-// LoaderSeconds is the published time of loading a million rows by a loader; 0: there is none.
-func (d *Data) LoaderSeconds(loader string) float64 {
-	t, _ := d.Table("coherence", "5.2")
-	for _, r := range t.Rows {
-		if r["loader"].Text == loader {
-			return r["avg_s"].Number
-		}
-	}
-	return 0
-}
-
 // LoadRatio is the published rate of so many million rows as a share of that of one million; 0: there is none.
 func (d *Data) LoadRatio(millions int) float64 {
 	one, more := d.LoadSeconds(1_000_000), d.LoadSeconds(millions*1_000_000)
@@ -191,6 +194,15 @@ func (d *Data) checkSystem(s Scenario) error {
 				}
 			}
 		}
+		return err
+	case FanoutScenario, FilterScenario, LargeScenario:
+		_, _, err := d.Fanout(s)
+		return err
+	case QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario:
+		_, _, err := d.Caches(s)
+		return err
+	case ThinScenario, SkiScenario, ReadScenario:
+		_, _, err := s.Users()
 		return err
 	case LoadScenario:
 		exact, _, err := s.Loads()

@@ -34,7 +34,7 @@ func durabilityOf(s published.Scenario, mode scenario.Mode) (published.Durabilit
 
 // durability kills the primary of a grid under load, and asks an independent ledger where every order is: in the copy that
 // is left, and in the files downstream. The control is a grid without replication, which has to lose some.
-func durability(ctx context.Context, s published.Scenario, o Options, r *Report) error {
+func durability(ctx context.Context, _ *published.Data, s published.Scenario, o Options, r *Report) error {
 	p, err := durabilityOf(s, o.Mode)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -12,6 +13,10 @@ const (
 	gridTime  = 5 * time.Second // to start a grid and to end it
 	rowsASec  = 20_000          // loaded, sent or read back
 	roadTrips = 4 * time.Second // the orders of one road, one after the other
+	// askTime is of all questions of bar-query, twice.
+	askTime = 2 * time.Second
+	// connectTime is of a client with a hundred subscriptions.
+	connectTime = 5 * time.Millisecond
 )
 
 // Length is about how long a scenario takes.
@@ -36,6 +41,39 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 		p, err := wanOf(s, mode)
 		each := gridTime + rows(2*p.Rows*p.Caches)
 		return time.Duration(len(p.Batches)*len(p.DelayMs)+2)*each + time.Duration(len(p.OneWayMs))*(each+roadTrips), err
+	case published.FanoutScenario, published.FilterScenario, published.LargeScenario:
+		p, err := fanoutOf(d, s, mode)
+		return streamLength(s.Name, p), err
+	case published.QueryScenario, published.TypesScenario, published.ClientScenario:
+		p, err := cachesOf(d, s, mode)
+		return 2*gridTime + rows(p.Rows*p.Caches) + time.Duration(p.Loops)*askTime, err
+	case published.ThinScenario, published.SkiScenario, published.ReadScenario:
+		p, err := usersOf(s, mode)
+		connect := time.Duration(0)
+		for _, n := range p.Users {
+			connect += time.Duration(n) * connectTime
+		}
+		return 4*gridTime + connect + time.Duration((2*len(p.Users)+4)*(p.MeasureS+1))*time.Second, err
+	case published.UpdateScenario, published.DropScenario:
+		p, err := cachesOf(d, s, mode)
+		return 2*gridTime + rows(3*p.Rows), err
 	}
 	return 0, nil
+}
+
+// streamLength is that of steps of streams: connecting, the step, what comes late.
+func streamLength(name string, p published.Fanout) time.Duration {
+	counts := append(slices.Clone(p.Clients), p.ManyClients...)
+	grids := 1
+	switch name {
+	case published.FanoutScenario:
+		counts, grids = append(counts, counts...), 2
+	case published.FilterScenario:
+		counts = slices.Repeat(counts, len(p.Discard))
+	}
+	total := time.Duration(grids)*2*gridTime + 3*gridTime // the control
+	for _, n := range counts {
+		total += time.Duration(p.MeasureS+1)*time.Second + time.Duration(n)*connectTime
+	}
+	return total
 }

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -120,6 +121,27 @@ func (r *Report) Outcome() *report.Outcome {
 		o.Figures = append(o.Figures, c)
 	}
 	return o
+}
+
+// Table is what was measured, as of other reports.
+func (r *Report) Table() *report.Table {
+	t := &report.Table{Name: "system", Title: r.Shows}
+	for i, name := range r.Columns {
+		t.Columns = append(t.Columns, report.Column{Name: name, Left: i == 0})
+	}
+	for _, row := range r.Rows {
+		var cells []report.Cell
+		for _, text := range row {
+			cells = append(cells, report.Cell{Text: text})
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+// WriteCSV prints the rows, with the names of their columns.
+func (r *Report) WriteCSV(w io.Writer) error {
+	return csv.NewWriter(w).WriteAll(append([][]string{r.Columns}, r.Rows...))
 }
 
 // WriteText prints the report.

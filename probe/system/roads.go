@@ -209,8 +209,9 @@ func hashes(ctx context.Context, c *client.Client) (all []uint64, orders int, er
 }
 
 // missing compares the logs of both sites: how many orders the source has, how many the standby has of these, and how many
-// entries it lacks or has otherwise.
-func missing(ctx context.Context, source *devgrid.Grid, s *standby) (sent, received, lost int, err error) {
+// entries it lacks or has otherwise. It may take so long to get what the source has by then: entries that are no orders
+// follow the last one.
+func missing(ctx context.Context, source *devgrid.Grid, s *standby, patience time.Duration) (sent, received, lost int, err error) {
 	c, err := client.Dial(ctx, client.Config{Endpoints: source.Endpoints, RequestTimeout: time.Minute})
 	if err != nil {
 		return 0, 0, 0, err
@@ -219,6 +220,9 @@ func missing(ctx context.Context, source *devgrid.Grid, s *standby) (sent, recei
 	a, sent, err := hashes(ctx, c)
 	if err != nil {
 		return 0, 0, 0, err
+	}
+	if patience > 0 {
+		_ = s.reach(ctx, uint64(len(a)), patience) // the comparison tells what it has not reached
 	}
 	b, received, err := hashes(ctx, s.at)
 	if err != nil {
@@ -252,7 +256,7 @@ func (o *Options) catchUp(ctx context.Context, r *Report, d *published.Data, sou
 		return 0, err
 	}
 	took := time.Since(begun)
-	sent, received, lost, err := missing(ctx, source, s)
+	sent, received, lost, err := missing(ctx, source, s, 10*time.Second)
 	if err != nil {
 		return 0, err
 	}
@@ -325,7 +329,7 @@ func (o *Options) lag(ctx context.Context, r *Report, d *published.Data, source 
 	if p50-oneWay > maxLagMs {
 		r.judge(Fail, "over %v ms an order takes %.1f ms at the median, allowed: %d more than the road", oneWay, p50, maxLagMs)
 	}
-	sent, received, lost, err := missing(ctx, source, s)
+	sent, received, lost, err := missing(ctx, source, s, 10*time.Second)
 	if err != nil {
 		return err
 	}
@@ -360,7 +364,7 @@ func (o *Options) roadControl(ctx context.Context, r *Report, source *devgrid.Gr
 	if err := wait(ctx, 300*time.Millisecond); err != nil { // what was under way is stored
 		return err
 	}
-	sent, received, lost, err := missing(ctx, source, s)
+	sent, received, lost, err := missing(ctx, source, s, 0)
 	if err != nil {
 		return err
 	}

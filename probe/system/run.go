@@ -18,13 +18,21 @@ import (
 // Options of a run.
 type Options struct {
 	Mode scenario.Mode
-	// GridNode, Plugin and Link are the programs grid-node, kubectl-ordergrid and grid-link; empty: next to this one, or in
-	// PATH.
-	GridNode, Plugin, Link string
+	// GridNode, Plugin, Link and Gateway are the programs grid-node, kubectl-ordergrid, grid-link and order-gateway; empty:
+	// next to this one, or in PATH.
+	GridNode, Plugin, Link, Gateway string
 	// Dir keeps certificates; a temporary one when empty.
 	Dir string
 	// Say prints progress.
 	Say func(format string, args ...any)
+}
+
+// scenarios are the bodies of all.
+var scenarios = map[string]func(context.Context, *published.Data, published.Scenario, Options, *Report) error{
+	published.DurabilityScenario: durability, published.LoadScenario: loads, published.WANScenario: roads,
+	published.FanoutScenario: fanouts, published.FilterScenario: filters, published.LargeScenario: large,
+	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
+	published.ThinScenario: thin, published.SkiScenario: skiDemo, published.ReadScenario: reads,
 }
 
 // Run runs a scenario by name.
@@ -50,15 +58,7 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case published.DurabilityScenario:
-		err = durability(ctx, s, o, r)
-	case published.LoadScenario:
-		err = loads(ctx, d, s, o, r)
-	case published.WANScenario:
-		err = roads(ctx, d, s, o, r)
-	}
-	if err != nil {
+	if err := scenarios[name](ctx, d, s, o, r); err != nil {
 		return nil, err
 	}
 	after, err := look()

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -24,8 +29,8 @@ func TestQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Mode: scenario.Quick, GridNode: testgrid.Program(t, "grid-node"), Plugin: testgrid.Program(t, "kubectl-ordergrid"), Link: testgrid.Program(t, "grid-link"), Say: t.Logf}
-	names := []string{published.LoadScenario}
+	o := Options{Mode: scenario.Quick, GridNode: testgrid.Program(t, "grid-node"), Plugin: testgrid.Program(t, "kubectl-ordergrid"), Link: testgrid.Program(t, "grid-link"), Gateway: testgrid.Program(t, "order-gateway"), Say: t.Logf}
+	names := []string{published.LoadScenario, published.QueryScenario, published.UpdateScenario}
 	if os.Getenv("ORDERGRID_SYSTEM_SCENARIOS") != "" { // make scenarios-check
 		names = published.SystemScenarios()
 	}
@@ -111,7 +116,22 @@ func TestParameters(t *testing.T) {
 		}
 		return n
 	}
+	ofCaches := func(name string) [3]int {
+		return sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, err := cachesOf(d, s, m)
+			return p.Rows * p.Caches, err
+		}, name)
+	}
+	ofUsers := func(name string) [3]int {
+		return sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, err := usersOf(s, m)
+			return p.Users[0], err
+		}, name)
+	}
 	for name, n := range map[string][3]int{
+		"queries": ofCaches(published.QueryScenario), "types": ofCaches(published.TypesScenario), "clients": ofCaches(published.ClientScenario),
+		"thin": ofUsers(published.ThinScenario), "ski": ofUsers(published.SkiScenario), "reads": ofUsers(published.ReadScenario),
+		"updates": ofCaches(published.UpdateScenario), "drops": ofCaches(published.DropScenario),
 		"durability": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
 			p, err := durabilityOf(s, m)
 			return p.Rate * p.TotalS, err
@@ -134,5 +154,112 @@ func TestParameters(t *testing.T) {
 	}
 	if got := d.LoadRatio(3); got < 0.88 || got > 0.89 {
 		t.Errorf("published rate of 3 M rows is %v of that of 1 M, want 0.89", got)
+	}
+}
+
+// The rows of a cache are what questions count, however many there are.
+func TestCacheRows(t *testing.T) {
+	for _, p := range []published.Caches{{Rows: 10_000, Caches: 6}, {Rows: 20_000, Caches: 2}} {
+		k := &caches{p: p}
+		n := map[string]int{}
+		for i := range p.Rows * p.Caches {
+			fix := k.row(nil, i)
+			if i < 100 {
+				var o order.Order
+				if err := order.Parse(fix, &o); err != nil {
+					t.Fatalf("%v: %q", err, fix)
+				}
+			}
+			field := func(tag string) string {
+				_, v, _ := bytes.Cut(fix, []byte("\x01"+tag+"="))
+				v, _, _ = bytes.Cut(v, []byte{1})
+				return string(v)
+			}
+			cache := field("5001")
+			for _, tag := range []string{"1", "64", "75", "5002", "5003"} {
+				n[cache+" "+field(tag)]++
+			}
+			n["key "+field("11")]++
+		}
+		if len(n) == 0 || n["key "+rowID("A", 0, 0)] != 1 {
+			t.Fatalf("keys: %d", n["key "+rowID("A", 0, 0)])
+		}
+		for name, want := range map[string]int{"P0 K": 914, "P0 D0": positionDates * p.Rows / perMillion, "A0 S0": 147, "A0 D0": tradeDates * p.Rows / perMillion, "A0 X": 1000} {
+			if n[name] != want {
+				t.Errorf("%+v: %s has %d rows, want %d", p, name, n[name], want)
+			}
+		}
+		if got := n["P0 PA0"] + n["P0 PA1"] + n["P0 PA2"]; got != 914 {
+			t.Errorf("accounts of positions: %d rows", got)
+		}
+		if got := n["A0 AA0"] + n["A0 AA1"] + n["A0 AA2"]; got != 37 {
+			t.Errorf("accounts of activities: %d rows", got)
+		}
+	}
+}
+
+// each ends with the first error, and calls for every number else.
+func TestEach(t *testing.T) {
+	var n atomic.Int64
+	if err := each(t.Context(), 1000, func(context.Context, int) error { n.Add(1); return nil }); err != nil || n.Load() != 1000 {
+		t.Errorf("%d calls, %v", n.Load(), err)
+	}
+	bad := errors.New("bad")
+	if err := each(t.Context(), 1000, func(_ context.Context, i int) error {
+		if i == 7 {
+			return bad
+		}
+		return nil
+	}); !errors.Is(err, bad) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Users keep to their times, and all of them do something, also more than have requests under way otherwise.
+func TestUsersDo(t *testing.T) {
+	var seen [2 * together]atomic.Int64
+	times, err := usersDo(t.Context(), len(seen), 300*time.Millisecond, 100*time.Millisecond, func(_ context.Context, u, _ int) error {
+		seen[u].Add(1)
+		return nil
+	})
+	if err != nil || len(times) != 3*len(seen) || !slices.IsSorted(times) {
+		t.Errorf("%d times, want %d: %v", len(times), 3*len(seen), err)
+	}
+	for u := range seen {
+		if n := seen[u].Load(); n != 3 {
+			t.Errorf("user %d: %d times, want 3", u, n)
+		}
+	}
+	bad := errors.New("bad")
+	if _, err := usersDo(t.Context(), 3, time.Minute, 0, func(context.Context, int, int) error { return bad }); !errors.Is(err, bad) {
+		t.Errorf("%v", err)
+	}
+}
+
+// More users with registrations of their own cost orders; sharing them does not.
+func TestThinShape(t *testing.T) {
+	d, err := published.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := published.Users{Users: []int{100, 500}}
+	for name, c := range map[string]struct {
+		own, shared []float64
+		want        Verdict
+	}{
+		"as published":     {[]float64{2000, 1000}, []float64{3000, 2900}, Pass},
+		"own is flat":      {[]float64{2000, 2000}, []float64{3000, 3000}, Fail},
+		"sharing it costs": {[]float64{2000, 1000}, []float64{3000, 2000}, Fail},
+	} {
+		r := &Report{Verdict: Pass}
+		thinShape(d, r, p, map[bool][]float64{false: c.own, true: c.shared})
+		if r.Verdict != c.want || len(r.Figures) != 1 || r.Figures[0].Published < 0.59 || r.Figures[0].Published > 0.61 {
+			t.Errorf("%s: %s, %+v", name, r.Verdict, r.Figures)
+		}
+	}
+	r := &Report{Verdict: Pass}
+	r.judgeTold("one missing", &notified{tally: tally{expected: 5, received: 4, missing: 1}})
+	if r.Verdict != Wrong {
+		t.Errorf("one missing: %s", r.Verdict)
 	}
 }

@@ -1,0 +1,251 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ordergrid/ordergrid/probe/published"
+	"github.com/ordergrid/ordergrid/probe/report"
+	"github.com/ordergrid/ordergrid/probe/scenario"
+)
+
+// fullCores is how busy the cores may be where latencies of two steps are compared.
+const fullCores = 0.8
+
+var streamColumns = []string{"step", "clients", "in/s", "discarded/s", "out/s", "Mbit/s", "of 1GE", "mean us", "p50 us", "p99 us", "p99.9 us", "stddev us", "max us",
+	"spread", "expected", "received", "left out", "cores busy", "published mean us"}
+
+// streamDifferences are those of all scenarios that stream.
+func streamDifferences(r *Report, p published.Fanout) {
+	r.Differences = append(r.Differences,
+		"messages are orders of the grid: a client of the probe submits them, two nodes commit them, and a gateway streams them to WebSocket clients; a latency is from when an order was due to when a client reads it, of one clock",
+		"payloads are those of orders, of 180 bytes and more: payloads of any length need topics that clients publish to, which a gateway does not have",
+		"clients, gateway and grid share this machine, in place of 12 hosts of subscribers and a line; Mbit/s are of the bytes that clients read, with frames")
+	if p.FlushMs > 0 {
+		r.Differences = append(r.Differences, fmt.Sprintf("a subscription has an interval of %d ms, which is part of the latency", p.FlushMs))
+	}
+}
+
+// streamRow adds the row of a step, and judges what is the same for all.
+func streamRow(r *Report, f flood, x *flooded, was float64) {
+	mean, p50, p99, p999, deviation, most := x.stats()
+	us := func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	share, _ := spread(x.lists)
+	pub := "-"
+	if was > 0 {
+		pub = us(was)
+	}
+	r.row(f.name, f.clients, f.preset.Pub, us(x.discarded), us(x.egress), fmt.Sprintf("%.1f", x.mbits), fmt.Sprintf("%.0f %%", 100*x.mbits/gigabit), us(mean), us(p50), us(p99), us(p999), us(deviation), us(most),
+		fmt.Sprintf("%.1f %%", 100*share), x.expected, x.received, x.told, fmt.Sprintf("%.0f %%", 100*x.busy), pub)
+	where := fmt.Sprintf("%s, %d clients", f.name, f.clients)
+	switch silent := x.missing - x.told; {
+	case x.repeated > 0 || x.others > 0 || silent > 0:
+		r.judge(Wrong, "%s: %d of %d messages missing (%d of them told as left out), %d twice, %d other ones", where, x.missing, x.expected, x.told, x.repeated, x.others)
+	case x.told > 0:
+		r.judge(Fail, "%s: %d messages left out for clients that were too slow, and told so; allowed: none", where, x.told)
+	case x.expected == 0:
+		r.judge(Invalid, "%s: nothing was to be delivered", where)
+	}
+	if x.late > maxLate {
+		r.judge(Invalid, "%s: the p99 of how late orders were sent is %v, allowed: %v", where, x.late, maxLate)
+	}
+	if x.reader > maxReader {
+		r.judge(Invalid, "%s: the thread of the clients used %.0f %% of its core, allowed: %.0f", where, 100*x.reader, 100*maxReader)
+	}
+}
+
+// streamControl has one client pass a message over and another take one twice: both have to be found.
+func (s *streams) streamControl(ctx context.Context, r *Report, preset published.Preset) error {
+	was := s.p.MeasureS
+	s.p.MeasureS = min(2, was)
+	x, err := s.flood(ctx, flood{name: "control", preset: preset, clients: s.p.Clients[0]}, true)
+	s.p.MeasureS = was
+	if err != nil {
+		return err
+	}
+	r.Control = fmt.Sprintf("one client passed a message over and another took one twice: of %d messages %d are found missing and %d repeated", x.expected, x.missing, x.repeated)
+	if x.missing != 1+x.told || x.repeated != 1 || x.others != 0 {
+		r.judge(Invalid, "the control is found as %d missing, %d repeated and %d other messages: the count is not to be believed", x.missing, x.repeated, x.others)
+	}
+	return nil
+}
+
+// fanouts streams both presets to rising numbers of clients.
+func fanouts(ctx context.Context, d *published.Data, s published.Scenario, o Options, r *Report) error {
+	p, err := fanoutOf(d, s, o.Mode)
+	if err != nil {
+		return err
+	}
+	r.Columns = streamColumns
+	streamDifferences(r, p)
+	exact, _, err := d.Fanout(s)
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		name   string
+		preset published.Preset
+		tables []string
+	}{{"high", p.High, []string{"3-1"}}, {"very high", p.VeryHigh, []string{"3-3", "3-5"}}} {
+		if err := o.curve(ctx, d, r, p, exact.Clients, one.name, one.preset, one.tables); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// curve runs one preset over the numbers of clients, on a grid of its own, and judges how the median grows.
+func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p published.Fanout, clients []int, name string, preset published.Preset, tables []string) (err error) {
+	most := slices.Max(p.Clients)
+	st, err := o.newStreams(ctx, p, preset.Pub*p.MeasureS*(len(p.Clients)+1), most)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.end()) }()
+	medians := map[int]float64{}
+	lists := make([][]arrival, 0, p.Measured)
+	for _, n := range p.Clients {
+		f := flood{name: name, preset: preset, clients: n}
+		x, err := st.flood(ctx, f, false)
+		if err != nil {
+			return err
+		}
+		was, _ := d.Cell("solace", tables[0], float64(n), "avg_us")
+		streamRow(r, f, x, was.Value)
+		mean, p50, _, _, _, _ := x.stats()
+		medians[n] = p50
+		for _, table := range tables {
+			if was, ok := d.Cell("solace", table, float64(n), "avg_us"); ok {
+				r.figure(report.Comparison{Table: table, Row: fmt.Sprint(n), Metric: "latency, mean", Unit: "us", TotalRate: n * preset.RateEach, Published: was.Value}, mean)
+			}
+		}
+		if len(x.lists) == p.Measured { // of fewer clients than that a rank says little
+			lists = joined(lists, x.lists)
+		}
+	}
+	growth := medians[most] / max(1, medians[p.Clients[0]])
+	for _, table := range tables {
+		first, _ := d.Cell("solace", table, float64(clients[0]), "median_us")
+		last, _ := d.Cell("solace", table, float64(clients[len(clients)-1]), "median_us")
+		r.figure(report.Comparison{Table: table, Row: fmt.Sprintf("%d and %d clients", clients[0], clients[len(clients)-1]), Metric: "median of the most clients, by that of the fewest", Published: last.Value / max(1, first.Value), Derived: true,
+			At: fmt.Sprintf("%d and %d clients", p.Clients[0], most)}, growth)
+	}
+	if growth > maxGrowth {
+		r.judge(Fail, "%s: the median of %d clients is %.2f that of %d, allowed: %d", name, most, growth, p.Clients[0], maxGrowth)
+	}
+	if share, n := spread(lists); n >= minRanked && share > maxSpread {
+		r.judge(Fail, "%s: mean ranks of %d clients that get the same %d messages spread by %.1f %%, allowed: %.0f", name, len(lists), n, 100*share, 100*maxSpread)
+	}
+	if r.Control != "" {
+		return nil
+	}
+	return st.streamControl(ctx, r, preset)
+}
+
+// joined puts the arrivals of two steps together, client by client; orders have numbers of their own in each.
+func joined(a, b [][]arrival) [][]arrival {
+	if len(a) == 0 {
+		return slices.Clone(b)
+	}
+	for i := range a {
+		a[i] = append(slices.Clip(a[i]), b[i]...)
+	}
+	return a
+}
+
+// filters adds messages that no client wants.
+func filters(ctx context.Context, d *published.Data, s published.Scenario, o Options, r *Report) (err error) {
+	p, err := fanoutOf(d, s, o.Mode)
+	if err != nil {
+		return err
+	}
+	r.Columns = streamColumns
+	streamDifferences(r, p)
+	r.Differences = append(r.Differences, "what is discarded are committed orders, which the gateway gets and no client wants; their number is what this grid takes beside the others, not what was offered")
+	st, err := o.newStreams(ctx, p, (len(p.Discard)+1)*p.MeasureS*(p.VeryHigh.Pub+slices.Max(p.Discard)), p.Clients[0])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.end()) }()
+	idle, ratio, full := 0.0, 0.0, 0.0
+	for _, discard := range p.Discard {
+		f := flood{name: fmt.Sprintf("discard %d/s", discard), preset: p.VeryHigh, clients: p.Clients[0], discard: discard}
+		x, err := st.flood(ctx, f, false)
+		if err != nil {
+			return err
+		}
+		was, ok := d.Cell("solace", "3-7", float64(discard), "avg_us")
+		streamRow(r, f, x, was.Value)
+		mean, _, _, _, _, _ := x.stats()
+		if idle == 0 {
+			idle = mean
+		}
+		ratio, full = mean/max(1, idle), max(full, x.busy)
+		c := report.Comparison{Table: "3-7", Row: fmt.Sprint(discard), Metric: "latency, mean", Unit: "us", At: fmt.Sprintf("%d clients", f.clients), TotalRate: f.clients * f.preset.RateEach, Published: was.Value}
+		if ok && o.Mode == scenario.Exact {
+			r.figure(c, mean)
+		} else if ok {
+			r.beside(c, mean)
+		}
+	}
+	first, _ := d.Cell("solace", "3-7", 0, "avg_us")
+	last, _ := d.Cell("solace", "3-7", 3e6, "avg_us")
+	most := slices.Max(p.Discard)
+	r.figure(report.Comparison{Table: "3-7", Row: "3000000 and 0", Metric: "mean with discarded messages, by that without", Published: last.Value / first.Value, Derived: true, At: fmt.Sprintf("%d/s offered and 0", most)}, ratio)
+	switch allowed := 1.2; {
+	case full > fullCores:
+		r.Differences = append(r.Differences, fmt.Sprintf("the cores were up to %.0f %% busy: the ratio %.2f (allowed %.2f) is printed and not judged", 100*full, ratio, allowed))
+	case ratio > allowed:
+		r.judge(Fail, "the mean with %d/s discarded is %.2f of that without, allowed: %.2f", most, ratio, allowed)
+	}
+	return st.streamControl(ctx, r, p.VeryHigh)
+}
+
+// large streams the smallest and the largest messages that orders make.
+func large(ctx context.Context, d *published.Data, s published.Scenario, o Options, r *Report) (err error) {
+	p, err := fanoutOf(d, s, o.Mode)
+	if err != nil {
+		return err
+	}
+	r.Columns = streamColumns
+	streamDifferences(r, p)
+	r.Differences = append(r.Differences, fmt.Sprintf("in place of %d and %d bytes: orders with ids of usual length, and with ClOrdID, account and symbol of %d bytes", p.Payload[0], p.Payload[1], longest))
+	steps := len(p.Clients) + len(p.ManyClients)
+	st, err := o.newStreams(ctx, p, (steps+1)*p.MeasureS*p.VeryHigh.Pub, max(slices.Max(p.Clients), slices.Max(p.ManyClients)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.end()) }()
+	for i, size := range []struct {
+		name, table string
+		clients     []int
+	}{{"short", "3-9", p.Clients}, {"long", "3-11", p.ManyClients}} {
+		for _, n := range size.clients {
+			f := flood{name: size.name, preset: p.VeryHigh, clients: n, long: i == 1}
+			x, err := st.flood(ctx, f, false)
+			if err != nil {
+				return err
+			}
+			was, ok := d.Cell("solace", size.table, float64(n), "avg_us")
+			streamRow(r, f, x, was.Value)
+			mean, _, _, _, _, _ := x.stats()
+			if c := (report.Comparison{Table: size.table, Row: fmt.Sprint(n), Metric: "latency, mean", Unit: "us", At: fmt.Sprintf("payloads of %.0f bytes", x.payload), TotalRate: n * f.preset.RateEach, Published: was.Value}); ok {
+				r.beside(c, mean)
+			}
+			r.line(d, size.table, f, x)
+		}
+	}
+	return st.streamControl(ctx, r, p.VeryHigh)
+}
+
+// line holds the bandwidth against what clients, rate and payload come to.
+func (r *Report) line(d *published.Data, table string, f flood, x *flooded) {
+	want := float64(f.clients*f.preset.RateEach) * x.payload * 8 / 1e6
+	first, _ := d.Cell("solace", table, 1000, "egress_user_mbps")
+	r.beside(report.Comparison{Table: table, Row: "1000", Metric: "Mbit/s of payloads", At: fmt.Sprintf("%d clients, payloads of %.0f bytes", f.clients, x.payload), Published: first.Value}, x.user)
+	if share := x.user / max(1, want); share < 0.99 || share > 1.01 {
+		r.judge(Fail, "%s, %d clients: %.1f Mbit/s of payloads, and clients x rate x payload is %.1f (allowed: 1 %% off)", f.name, f.clients, x.user, want)
+	}
+}
