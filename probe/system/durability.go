@@ -71,7 +71,7 @@ func durabilityRow(r *Report, run string, c *certificate.Certificate) {
 		if step.TakenOver > 0 {
 			promotion = ms(step.TakenOver)
 		}
-		outage, worst = ms(step.Outage), ms(time.Duration(step.During.Max))
+		outage, worst = ms(step.Outage), ms(step.During.Max)
 	}
 	r.row(run, c.Replicas, c.Orders.Acknowledged, c.Orders.Created, c.Orders.Acknowledged-c.Ledger.Lost-c.Ledger.MissingInCopies, c.Ledger.Downstream, c.Ledger.Lost, c.Ledger.Duplicated,
 		c.Orders.Unknown, c.Ledger.Gaps, promotion, outage, worst, 0)
@@ -125,7 +125,7 @@ func (o *Options) killed(ctx context.Context, name string, p published.Durabilit
 	go func() { ended <- rec.Run(ctx) }()
 	if err := o.inTheMiddle(ctx, rec, g, p, replicas); err != nil {
 		stop()
-		<-ended
+		_ = <-ended // it was stopped
 		return nil, err
 	}
 	if err := <-ended; err != nil {

@@ -34,15 +34,15 @@ func amount(value []byte) uint64 {
 	return binary.BigEndian.Uint64(value)
 }
 
-// add raises the balance of an object, whoever else does so at the same time; it is made where it is not there.
-func add(ctx context.Context, r *client.Region, key []byte, by uint64) error {
+// add raises the balance of an object by 1, whoever else does so at the same time; it is made where it is not there.
+func add(ctx context.Context, r *client.Region, key []byte) error {
 	for {
 		e, err := r.Get(ctx, key)
 		if err != nil && !errors.Is(err, client.ErrNotFound) {
 			return err
 		}
 		value := make([]byte, objectSize)
-		binary.BigEndian.PutUint64(value, amount(e.Value)+by)
+		binary.BigEndian.PutUint64(value, amount(e.Value)+1)
 		_, err = r.PutIf(ctx, key, value, e.Version)
 		var other *client.ConditionError
 		if !errors.As(err, &other) {
@@ -157,7 +157,7 @@ func skiers(ctx context.Context, c *client.Client, users int, p published.Users,
 	interval := time.Duration(users) * time.Second / time.Duration(p.TargetTPS)
 	return usersDo(ctx, users, time.Duration(p.MeasureS)*time.Second, interval, func(ctx context.Context, u, n int) error {
 		id := fmt.Sprintf("SKI-%d-%d-%d", step, u, n)
-		if err := add(ctx, accounts, objectKey(u*7%users), 1); err != nil {
+		if err := add(ctx, accounts, objectKey(u*7%users)); err != nil {
 			return err
 		}
 		if _, err := trades.Put(ctx, []byte(id), objectValue("trade")); err != nil {
@@ -208,7 +208,7 @@ func (k *objects) balanced(ctx context.Context, r *Report, done uint64) error {
 	if total != done || uint64(trades) != done {
 		r.judge(Wrong, "%d transactions: the accounts sum up to %d, and there are %d trades", done, total, trades)
 	}
-	if err := add(ctx, k.c.Region("accounts"), objectKey(0), 1); err != nil {
+	if err := add(ctx, k.c.Region("accounts"), objectKey(0)); err != nil {
 		return err
 	}
 	more, _, err := k.sum(ctx, "accounts")
@@ -309,7 +309,7 @@ func (k *objects) debitCredit(ctx context.Context, r *Report, users int, p publi
 			region string
 			key    int
 		}{{"debited", u*accountsEach + i%accountsEach}, {"tellers", u}, {"branches", u / 10}} {
-			if err := add(ctx, k.c.Region(part.region), objectKey(part.key), 1); err != nil {
+			if err := add(ctx, k.c.Region(part.region), objectKey(part.key)); err != nil {
 				return err
 			}
 		}
@@ -336,7 +336,7 @@ func (k *objects) debitCredit(ctx context.Context, r *Report, users int, p publi
 	if was != [4]uint64{done, done, done, done} {
 		r.judge(Wrong, "%d debits: accounts, tellers, branches and history sum up to %v", done, was)
 	}
-	if err := add(ctx, k.c.Region("debited"), objectKey(0), 1); err != nil {
+	if err := add(ctx, k.c.Region("debited"), objectKey(0)); err != nil {
 		return err
 	}
 	now, err := sums()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -106,7 +107,7 @@ func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p pub
 	defer func() { err = errors.Join(err, st.end()) }()
 	medians := map[int]float64{}
 	lists := make([][]arrival, 0, p.Measured)
-	for _, n := range p.Clients {
+	for i, n := range p.Clients {
 		f := flood{name: name, preset: preset, clients: n}
 		x, err := st.flood(ctx, f, false)
 		if err != nil {
@@ -117,9 +118,7 @@ func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p pub
 		mean, p50, _, _, _, _ := x.stats()
 		medians[n] = p50
 		for _, table := range tables {
-			if was, ok := d.Cell("solace", table, float64(n), "avg_us"); ok {
-				r.figure(report.Comparison{Table: table, Row: fmt.Sprint(n), Metric: "latency, mean", Unit: "us", TotalRate: n * preset.RateEach, Published: was.Value}, mean)
-			}
+			r.streamFigure(d, table, clients, i, f, "", mean)
 		}
 		if len(x.lists) == p.Measured { // of fewer clients than that a rank says little
 			lists = joined(lists, x.lists)
@@ -142,6 +141,26 @@ func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p pub
 		return nil
 	}
 	return st.streamControl(ctx, r, preset)
+}
+
+// streamFigure puts the i-th step beside the i-th published one. Other numbers of clients have no ratio, nor what differs
+// by at.
+func (r *Report) streamFigure(d *published.Data, table string, clients []int, i int, f flood, at string, mean float64) {
+	if i >= len(clients) {
+		return
+	}
+	was, ok := d.Cell("solace", table, float64(clients[i]), "avg_us")
+	c := report.Comparison{Table: table, Row: fmt.Sprint(clients[i]), Metric: "latency, mean", Unit: "us", TotalRate: f.clients * f.preset.RateEach, Published: was.Value, At: at}
+	if clients[i] != f.clients {
+		c.At = strings.TrimPrefix(fmt.Sprintf("%s, %d clients", at, f.clients), ", ")
+	}
+	switch {
+	case !ok: // there is none
+	case c.At != "":
+		r.beside(c, mean)
+	default:
+		r.figure(c, mean)
+	}
 }
 
 // joined puts the arrivals of two steps together, client by client; orders have numbers of their own in each.
@@ -218,22 +237,25 @@ func large(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 		return err
 	}
 	defer func() { err = errors.Join(err, st.end()) }()
-	for i, size := range []struct {
-		name, table string
-		clients     []int
-	}{{"short", "3-9", p.Clients}, {"long", "3-11", p.ManyClients}} {
-		for _, n := range size.clients {
-			f := flood{name: size.name, preset: p.VeryHigh, clients: n, long: i == 1}
+	exact, _, err := d.Fanout(s)
+	if err != nil {
+		return err
+	}
+	for _, size := range []struct {
+		name, table        string
+		long               bool
+		clients, published []int
+	}{{"short", "3-9", false, p.Clients, exact.Clients}, {"long", "3-11", true, p.ManyClients, exact.ManyClients}} {
+		for i, n := range size.clients {
+			f := flood{name: size.name, preset: p.VeryHigh, clients: n, long: size.long}
 			x, err := st.flood(ctx, f, false)
 			if err != nil {
 				return err
 			}
-			was, ok := d.Cell("solace", size.table, float64(n), "avg_us")
+			was, _ := d.Cell("solace", size.table, float64(n), "avg_us")
 			streamRow(r, f, x, was.Value)
 			mean, _, _, _, _, _ := x.stats()
-			if c := (report.Comparison{Table: size.table, Row: fmt.Sprint(n), Metric: "latency, mean", Unit: "us", At: fmt.Sprintf("payloads of %.0f bytes", x.payload), TotalRate: n * f.preset.RateEach, Published: was.Value}); ok {
-				r.beside(c, mean)
-			}
+			r.streamFigure(d, size.table, size.published, i, f, fmt.Sprintf("payloads of %.0f bytes", x.payload), mean)
 			r.line(d, size.table, f, x)
 		}
 	}
