@@ -13,6 +13,7 @@ func replication() (board, error) {
 			{"Heartbeats and errors", trouble()},
 			{"Client authentication", askedWho()},
 			{"Functions", functions()},
+			{"Limits", limited()},
 		},
 	}, nil
 }
@@ -151,6 +152,19 @@ func functions() []*panel {
 		lines(8, 7, "Post functions, copies", "Copies of partitions whose log has a function of kind Post in force, by the digest of its module. A change moves them one partition at a time.").
 			ask("{{function}} {{sha256}}", sumBy("function, sha256", node("post_function_partitions"))).
 			decimals(0).fromZero().empty(noPost).docs("Functions that every copy calls", post),
+	}
+}
+
+// limited has panels for grids with a RiskProfile.
+func limited() []*panel {
+	const none = "no log has limits"
+	return []*panel{
+		lines(12, 7, "Orders refused by limits", "By the rule of the RiskProfile that refused them; killSwitch: by a kill.").
+			ask("{{rule}}", sumBy("rule", rate(node("limit_refusals_total")))+" > 0").
+			unit("ops").fromZero().empty(none).docs("Runbook: limits refuse many orders", "runbooks/LimitRefusalsHigh.md"),
+		lamp(12, "Kills in effect", "Sessions, traders, desks, algorithms, clients, or all, whose new orders are refused because a person wanted it.").
+			ask("kills", "max("+node("limit_kills")+")").
+			decimals(0).goal("green", at(1, "red")).empty(none).docs("Runbook: a kill is active", "runbooks/KillActive.md"),
 	}
 }
 

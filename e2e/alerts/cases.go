@@ -127,6 +127,8 @@ var notCaused = []omitted{
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
 	{named("FunctionsDiffer"), "needs nodes that are started with different modules; those of one grid here have the same arguments"},
 	{named("ExecutionDiverged"), "needs a bug, or memory that changes; the simulator spoils the books of a copy"},
+	{named("KillActive"), "needs a kill by a person; the tests of grid-node/metrics show the metric it goes by"},
+	{named("LimitRefusalsHigh", "rule", "priceCollar"), "needs a RiskProfile, and a client that ignores it; the tests of grid-node/metrics show the metric it goes by"},
 	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},
 	{named("ViewIncomplete"), "goes away with another process only; the tests of grid-node/node show the metric it goes by"},
 	{named("ViewLagging"), "needs a loop without time for views; the tests of grid-node/node show the metric it goes by"},

@@ -156,6 +156,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range journalDescs {
 		ch <- d
 	}
+	for _, d := range limitDescs {
+		ch <- d
+	}
 	for _, d := range functionDescs {
 		ch <- d
 	}
@@ -207,6 +210,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for i := range s.Partitions {
 		e.partitionCounters(&s.Partitions[i])
 		e.partitionGauges(&s.Partitions[i])
+		e.limits(&s.Partitions[i])
 	}
 	e.node(s)
 	e.peerLinks(s)

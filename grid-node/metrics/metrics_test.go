@@ -25,7 +25,7 @@ func full() *Snapshot {
 	s.PostFunctions = []PostFunction{{Name: "audit", SHA256: "cd34", Partitions: 1}}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)
-	p := Partition{Name: "p0", View: &nodestatus.View{Lag: 1}, Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}
+	p := Partition{Name: "p0", View: &nodestatus.View{Lag: 1}, Limited: true, Kills: 2, Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}
 	p.Status = replica.Status{Role: replica.RolePrimary, Config: &replica.Config{Epoch: 4, Lineage: 1, InSync: make([]replica.Member, 2)}, LastSeq: 12, CommitSeq: 10}
 	p.Counters.Acks = 9
 	p.Counters.Rejects[2] = 4
