@@ -206,8 +206,8 @@ func (c *Client) sharedAt(key sharedKey) (*Session, error) {
 	return s, nil
 }
 
-// Submit sends one FIX message (35=D, F or G) to the partition that its ClOrdID (tag 11)
-// belongs to and waits until it is committed. See FateOf for errors and
+// Submit sends one FIX message (35=D, F or G) to the partition that it belongs
+// to (Route) and waits until it is committed. See FateOf for errors and
 // Session.Submit for timeouts.
 func (c *Client) Submit(ctx context.Context, fix []byte) (Receipt, error) {
 	p, err := c.Route(fix)

@@ -95,7 +95,8 @@ type Config struct {
 	// own. Default: nothing is called; Outages() has the last ones.
 	OnOutage func(Outage)
 	// BySymbol routes orders by their symbol (tag 55) in place of their ClOrdID, as a grid
-	// that matches needs it: an order, and what cancels or replaces it, meet in one book.
+	// that matches needs it: an order, and what cancels or replaces it, meet in one book. Needed
+	// before nodes only that do not say it themselves, as those of an earlier release do not.
 	BySymbol bool
 	// OnExecutions gets what happened to orders of this client's sessions in a grid that
 	// matches: those of a session in the order of the partition's log, each once per

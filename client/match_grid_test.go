@@ -23,12 +23,12 @@ const instruments = `
 `
 
 // matching starts a grid that matches.
-func matching(t *testing.T) *testgrid.Grid {
+func matching(t *testing.T, args ...string) *testgrid.Grid {
 	file := filepath.Join(t.TempDir(), "instruments.yaml")
 	if err := os.WriteFile(file, []byte(instruments), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
+	return testgrid.Run(t, append(args, "--", "--execution", "match", "--instruments", file)...)
 }
 
 // message is a FIX 4.4 message of "35=D 11=a 55=IBM ...".

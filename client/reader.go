@@ -137,11 +137,15 @@ func (c *Client) GetAsync(id wire.OrderID, done func(*OrderView, error), opts ..
 }
 
 // GetByClOrdIDAsync is Reader.GetByClOrdIDAsync over a connection that all
-// callers share. It asks the partition that the ClOrdID belongs to. For an order that was
-// sent elsewhere with SubmitTo there is GetByClOrdID.
+// callers share. It asks the partition that the ClOrdID belongs to, or all where BySymbol is
+// true, which costs a read of each. For an order that was sent elsewhere with SubmitTo there
+// is GetByClOrdID.
 func (c *Client) GetByClOrdIDAsync(clOrdID []byte, done func(*OrderView, error), opts ...ReadOption) error {
 	if len(clOrdID) == 0 || len(clOrdID) > wire.MaxKey {
 		return badClOrdID(len(clOrdID))
+	}
+	if n := len(c.table.Load().parts); c.BySymbol() && n > 1 {
+		return c.lookAll(n, clOrdID, done, opts)
 	}
 	return c.look(c.RouteClOrdID(clOrdID), clOrdID, 0, done, opts)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Route is the partition that a FIX message belongs to: the hash of its ClOrdID
-// modulo the number of the grid's partitions, and so the same one for all of the
-// grid's life. The message is not validated; the node does that.
+// Route is the partition that a FIX message belongs to: the hash of its ClOrdID, of its
+// Symbol where the grid matches, modulo the number of the grid's partitions, and so the
+// same one for all of the grid's life. The message is not validated; the node does that.
 func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
-	if c.cfg.BySymbol {
+	if c.BySymbol() {
 		symbol := valueOf(fix, symbolTag)
 		if len(symbol) == 0 {
 			return 0, &RejectError{Code: wire.CodeBadFIX, Tag: 55, Text: "not sent: the message has no Symbol to route by"}
@@ -25,8 +25,12 @@ func (c *Client) Route(fix []byte) (wire.PartitionID, error) {
 	return c.RouteClOrdID(id), nil
 }
 
-// RouteClOrdID is the partition an order with this ClOrdID belongs to; with Config.BySymbol
-// it is that of a symbol.
+// BySymbol reports whether orders go to the partition of their Symbol (tag 55): the grid's
+// nodes have said so, as those of a grid that matches do, or Config.BySymbol does.
+func (c *Client) BySymbol() bool { return c.cfg.BySymbol || c.table.Load().symbol }
+
+// RouteClOrdID is the partition an order with this ClOrdID belongs to, or the one of a
+// symbol where BySymbol is true.
 func (c *Client) RouteClOrdID(id []byte) wire.PartitionID {
 	return wire.PartitionID(order.HashClOrdID(id) % uint64(len(c.table.Load().parts)))
 }

@@ -29,6 +29,7 @@ func (p *PartitionInfo) known() bool { return p.Epoch != 0 || len(p.Members) > 0
 // table is an immutable snapshot of the routing information.
 type table struct {
 	parts   []PartitionInfo // all partitions of the grid by number, known or not; empty: no node has reported the number
+	symbol  bool            // orders go by symbol: a node has said so
 	changed chan struct{}   // closed when a table with another epoch of a partition replaces this one
 }
 
@@ -52,7 +53,7 @@ func (t *table) merge(m *wire.Table) (*table, error) {
 		return nil, fmt.Errorf("Table.partitions is %d, allowed: %d, as a node of this grid reported before. "+
 			"The number never changes; a grid recreated under its name needs a new Client", n, len(t.parts))
 	}
-	next := &table{parts: make([]PartitionInfo, n), changed: t.changed}
+	next := &table{parts: make([]PartitionInfo, n), changed: t.changed, symbol: t.symbol || m.BySymbol}
 	for i := range next.parts {
 		next.parts[i].ID = wire.PartitionID(i)
 	}

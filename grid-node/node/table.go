@@ -17,7 +17,7 @@ func (d *directory) answerTable(l *link, frame []byte) error {
 		return l.goaway(wire.GoawayProtocol, err.Error())
 	}
 	// Asked at connect and after a redirect, never per order: built anew each time.
-	t := wire.Table{ReqID: req.ReqID, Partitions: uint16(d.cfg.Partitions)}
+	t := wire.Table{ReqID: req.ReqID, Partitions: uint16(d.cfg.Partitions), BySymbol: d.cfg.Execution != nil}
 	t.Parts = slices.Clone(d.gridMap.all())
 	for _, p := range d.parts.list {
 		t.Parts = putPart(t.Parts, p.tablePart())

@@ -38,6 +38,9 @@ const (
 	// FlagHeir on Join: the sender has the journal of a former process, a member of the
 	// epoch, and acts for it in no epoch yet.
 	FlagHeir uint8 = 64
+	// FlagBySymbol on Table: orders belong to the partition of their symbol, not to that of
+	// their ClOrdID.
+	FlagBySymbol uint8 = 1
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )

@@ -26,6 +26,7 @@ const MaxTableMembers = 8
 type Table struct {
 	ReqID      uint64
 	Partitions uint16 // of the grid, 1..MaxPartitions
+	BySymbol   bool   // FlagBySymbol
 	Parts      []TablePart
 }
 
@@ -66,7 +67,11 @@ func AppendTable(dst []byte, m *Table) []byte {
 	for i := range m.Parts {
 		size += m.Parts[i].Size()
 	}
-	dst, f := begin(dst, TypeTable, 0, 0, size)
+	flags := uint8(0)
+	if m.BySymbol {
+		flags = FlagBySymbol
+	}
+	dst, f := begin(dst, TypeTable, flags, 0, size)
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint16(f[16:], m.Partitions)
 	le.PutUint16(f[18:], uint16(len(m.Parts)))
@@ -97,7 +102,7 @@ func DecodeTable(f []byte, m *Table) error {
 	if err := open(f, TypeTable, tableFixed, false); err != nil {
 		return err
 	}
-	m.ReqID = le.Uint64(f[8:])
+	m.ReqID, m.BySymbol = le.Uint64(f[8:]), FrameFlags(f)&FlagBySymbol != 0
 	m.Partitions = le.Uint16(f[16:])
 	if m.Partitions == 0 || m.Partitions > MaxPartitions {
 		return &FrameError{Type: TypeTable, Field: "partitions", Value: uint64(m.Partitions), Allowed: "1..1024"}

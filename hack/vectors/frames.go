@@ -132,6 +132,7 @@ var edges = map[wire.Type][]edge{
 	wire.TypeTableRequest: {{"largest reqID", &wire.Request{ReqID: most}}},
 	wire.TypeTable: {
 		{"nothing known", &wire.Table{ReqID: 1, Partitions: 1}},
+		{"orders go by symbol", &wire.Table{ReqID: 1, Partitions: 4, BySymbol: true}},
 		{"no primary, learners, a member without an address", &wire.Table{ReqID: most, Partitions: 1024, Parts: []wire.TablePart{
 			{Partition: 0, Epoch: 0, Primary: wire.NoPrimary},
 			{Partition: 7, Epoch: most, Lineage: math.MaxUint32, Primary: wire.NoPrimary, NInSync: 0, Members: []wire.TableMember{{Member: []byte("g-s0-0/00000000000000a1")}}},

@@ -14,6 +14,8 @@ def _string(text: str) -> bytes:
     b = text.encode("utf-8", "surrogateescape")
     return bytes([len(b)]) + b
 
+_BY_SYMBOL = 1  # the flag of Table: orders belong to the partition of their symbol
+
 
 class TableLayout(Layout[Table]):
     """Table."""
@@ -27,7 +29,7 @@ class TableLayout(Layout[Table]):
             out += _part.pack(p.partition, p.epoch, p.lineage, p.primary, len(p.members), p.n_in_sync)
             for member in p.members:
                 out += _string(member.address) + _string(member.member)
-        header.pack_into(out, 0, len(out), self.number, 0, partition)
+        header.pack_into(out, 0, len(out), self.number, _BY_SYMBOL if m.by_symbol else 0, partition)
         return bytes(out)
 
     def read(self, frame: bytes) -> Table:
@@ -46,7 +48,7 @@ class TableLayout(Layout[Table]):
             parts.append(part)
         if rest:
             raise FrameError("Table", "tail", len(rest), "no bytes after the last field")
-        return Table(req_id, partitions, parts)
+        return Table(req_id, partitions, parts, bool(frame[5] & _BY_SYMBOL))
 
     def _cut(self, data: bytes) -> tuple[TablePart, bytes]:
         if len(data) < _part.size:

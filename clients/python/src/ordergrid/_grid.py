@@ -66,6 +66,7 @@ class Grid:
         """Set, and replaced, when a partition has another epoch."""
         self.closed = False
         self._callers: dict[str, asyncio.Task[Caller]] = {}
+        self.by_symbol = False  # orders belong to the partition of their symbol: a node has said so
         self._questions: dict[str, asyncio.Task[wire.Table]] = {}
         self._flights: dict[int, asyncio.Task[None]] = {}
         self._keeper: Optional[asyncio.Task[None]] = None
@@ -280,6 +281,7 @@ class Grid:
                 "a grid that was made again under its name needs a new client",
             )
         self.parts = self.parts or [Partition(i) for i in range(m.partitions)]
+        self.by_symbol = self.by_symbol or m.by_symbol
         news = False
         for row in m.parts:
             p = self.parts[row.partition]

@@ -15,7 +15,7 @@ from ._readers import Batch, Follower, LogReader
 from ._session import Session
 from .config import Config
 from .errors import Freed, FrameError, InvalidArgument, NotFound, OtherOrder, ProtocolError, Rejected
-from .log import EXECUTE, ORDER, LogEntry, Order, OrderID, Position, Receipt, find_cl_ord_id, parse_order_id, partition_of, read_entry
+from .log import EXECUTE, ORDER, LogEntry, Order, OrderID, Position, Receipt, find_cl_ord_id, find_value, parse_order_id, partition_of, read_entry
 
 __all__ = ["AsyncClient", "Batch", "Follower", "LogReader", "ReadMode", "Session"]
 
@@ -79,7 +79,14 @@ class AsyncClient:
         await self._grid.refresh_all()
 
     def route(self, fix: bytes) -> int:
-        """The partition that a FIX message belongs to, by its ClOrdID."""
+        """The partition that a FIX message belongs to, by its ClOrdID; by its Symbol where the grid matches."""
+        if self._grid.by_symbol:
+            symbol = find_value(fix, b"\x0155=")
+            if symbol is None:
+                raise Rejected(
+                    0, 1, tag=55, text="not sent: the message has no Symbol, allowed: one, which the partition follows from"
+                )
+            return partition_of(symbol, len(self._grid.parts))
         key = find_cl_ord_id(fix)
         if key is None:
             raise Rejected(

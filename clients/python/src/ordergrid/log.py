@@ -107,7 +107,7 @@ def _check(e: LogEntry, flags: int, reserved: int) -> None:
         raise _wrong(e.seq, "size", e.size, "72 and a name of 1 to 32 lowercase letters, digits and hyphens")
     if not e.seq:
         raise _wrong(0, "seq", 0, "1 or more")
-    if flags and (not flags & 1 or e.kind != ORDER):
+    if flags and (not flags & 1 or e.kind not in (ORDER, EXECUTE)):
         raise _wrong(e.seq, "flags", flags, "0, and an odd number for an order")
     if reserved:
         raise _wrong(e.seq, "reserved", reserved, "0")
@@ -250,7 +250,12 @@ def partition_of(cl_ord_id: bytes, partitions: int) -> int:
 
 def find_cl_ord_id(fix: bytes) -> Optional[bytes]:
     """The value behind the first SOH and 11= of a FIX message, by which it is routed."""
-    at = fix.find(b"\x0111=")
+    return find_value(fix, b"\x0111=")
+
+
+def find_value(fix: bytes, tag: bytes) -> Optional[bytes]:
+    """The value behind the first SOH and tag, such as 11=, of a FIX message."""
+    at = fix.find(tag)
     if at < 0:
         return None
     end = fix.find(b"\x01", at + 4)

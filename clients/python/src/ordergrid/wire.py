@@ -87,6 +87,7 @@ class Table(NamedTuple):
     req_id: int
     partitions: int
     parts: list[TablePart]
+    by_symbol: bool = False
 
 
 class OpenSession(NamedTuple):

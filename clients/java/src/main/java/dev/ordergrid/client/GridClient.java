@@ -108,22 +108,30 @@ public final class GridClient implements AutoCloseable {
     }
 
     /**
-     * The partition that a FIX message belongs to: the hash of its ClOrdID (tag 11) modulo the number of the grid's
-     * partitions, and so the same one for all of the grid's life. The message is not validated; the node does that.
+     * The partition that a FIX message belongs to: the hash of its ClOrdID (tag 11), of its Symbol (tag 55) where
+     * the grid matches, modulo the number of the grid's partitions, and so the same one for all of the grid's life.
+     * The message is not validated; the node does that.
      */
     public int route(byte[] fix) {
-        long at = clOrdId(fix);
+        boolean bySymbol = directory.table().bySymbol;
+        long at = bySymbol ? value(fix, '5', '5') : clOrdId(fix);
         if (at == 0) {
-            throw new RejectedException(0, RejectCode.BAD_FIX.wire, 11, 0, 0, "not sent: the message has no ClOrdID to route by", "");
+            throw new RejectedException(0, RejectCode.BAD_FIX.wire, bySymbol ? 55 : 11, 0, 0,
+                    "not sent: the message has no " + (bySymbol ? "Symbol" : "ClOrdID") + " to route by", "");
         }
         return routeHash(XxHash64.hash(fix, (int) (at >> 32), (int) at));
     }
 
     /** Offset (upper half) and length of the value of tag 11, found without parsing the rest; 0: there is none. */
     static long clOrdId(byte[] fix) {
+        return value(fix, '1', '1');
+    }
+
+    /** The same for a tag of two digits. */
+    private static long value(byte[] fix, char tens, char ones) {
         int n = fix.length;
         for (int i = 0; i + 4 <= n; i++) {
-            if (fix[i] == 1 && fix[i + 1] == '1' && fix[i + 2] == '1' && fix[i + 3] == '=') {
+            if (fix[i] == 1 && fix[i + 1] == tens && fix[i + 2] == ones && fix[i + 3] == '=') {
                 int end = i + 4;
                 while (end < n && fix[end] != 1) {
                     end++;

@@ -79,7 +79,7 @@ final class In {
         return b.getLong(at + 8);
     }
 
-    record Table(long reqId, int partitions, List<PartitionInfo> parts) {}
+    record Table(long reqId, int partitions, List<PartitionInfo> parts, boolean bySymbol) {}
 
     static Table table(ByteBuffer b, int at, int len) throws FrameException {
         open(b, at, len, Wire.TABLE, Wire.HEADER + 12, false);
@@ -101,7 +101,7 @@ final class In {
             parts.add(p);
         }
         t.done();
-        return new Table(b.getLong(at + 8), partitions, parts);
+        return new Table(b.getLong(at + 8), partitions, parts, (b.get(at + 5) & Wire.FLAG_BY_SYMBOL) != 0);
     }
 
     private static PartitionInfo part(Tail t) throws FrameException {

@@ -122,7 +122,7 @@ public final class LogEntry {
         if (seq() == 0) {
             throw bad("seq", 0, "1 or more");
         }
-        if (b[at + 55] != 0 && ((b[at + 55] & 1) == 0 || kind() != Kind.ORDER)) {
+        if (b[at + 55] != 0 && ((b[at + 55] & 1) == 0 || kind() != Kind.ORDER && kind() != Kind.EXECUTE)) {
             throw bad("flags", b[at + 55] & 0xFF, "0, and an odd number for an order");
         }
         if ((int) INT.get(b, at + 60) != 0) {

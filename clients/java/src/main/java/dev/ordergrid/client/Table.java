@@ -10,12 +10,15 @@ import java.util.Set;
 final class Table {
     /** How many nodes are asked at a time: a refresh must not become a scan of a large grid. */
     private static final int MAX_TARGETS = 16;
-    static final Table EMPTY = new Table(new PartitionInfo[0]);
+    static final Table EMPTY = new Table(new PartitionInfo[0], false);
 
     final PartitionInfo[] parts;
+    /** Orders belong to the partition of their symbol: a node has said so. */
+    final boolean bySymbol;
 
-    private Table(PartitionInfo[] parts) {
+    private Table(PartitionInfo[] parts, boolean bySymbol) {
         this.parts = parts;
+        this.bySymbol = bySymbol;
     }
 
     boolean whole() {
@@ -41,7 +44,7 @@ final class Table {
                 next[p.partition()] = p;
             }
         }
-        return new Table(next);
+        return new Table(next, bySymbol || m.bySymbol());
     }
 
     /** Whom to ask about a partition, best first; the first {@code own} are its members. */

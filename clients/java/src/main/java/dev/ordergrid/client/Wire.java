@@ -7,6 +7,8 @@ final class Wire {
     static final int ROLE_CLIENT = 1;
 
     static final int HEADER = 8;
+    /** Flag of Table: orders belong to the partition of their symbol. */
+    static final int FLAG_BY_SYMBOL = 1;
     static final int MAX_FRAME = 1 << 20;
     static final int MAX_PAYLOAD = 65472;
     static final int MAX_STRING = 255;

@@ -253,7 +253,7 @@ final class VectorsTest {
             parts.add(fields("partition", (long) p.partition(), "epoch", u(p.epoch()), "lineage", p.lineage(), "primary", primary,
                     "nInSync", p.members().stream().filter(Member::inSync).count(), "members", members));
         }
-        return fields("reqID", u(m.reqId()), "partitions", (long) m.partitions(), "parts", parts);
+        return fields("reqID", u(m.reqId()), "partitions", (long) m.partitions(), "bySymbol", m.bySymbol(), "parts", parts);
     }
 
     private static Map<String, Object> fields(Object... pairs) {
