@@ -42,6 +42,24 @@ func (c *Config) checkJournal() error {
 	return nil
 }
 
+// journalPatience is how long another process may keep the directory of the journals: one
+// that is about to end.
+const journalPatience = 10 * time.Second
+
+// lockJournals takes the directory of the pod's journals for this process.
+func (c *Config) lockJournals(ctx context.Context) (unlock func(), err error) {
+	if c.Journal == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, journalPatience)
+	defer cancel()
+	release, err := journal.Lock(ctx, filepath.Join(c.Journal.Dir, c.Pod))
+	if err != nil {
+		return func() {}, fmt.Errorf("--journal: %w", err)
+	}
+	return func() { _ = release() }, nil // nothing was written by it
+}
+
 // partJournal is the journal of an incarnation. The loop adds to the next batch, and a
 // goroutine of its own writes and syncs: what comes meanwhile is the next group commit.
 type partJournal struct {

@@ -104,8 +104,14 @@ func (n *Node) StopNow() { n.drain.once.Do(func() { close(n.drain.hurry) }) }
 // Run serves until ctx ends, then drains, or until the node fails. It returns nil after an
 // orderly end.
 func (n *Node) Run(ctx context.Context) error {
+	unlock := func() {}
+	defer func() { unlock() }() // when the journals are closed
 	defer n.close()
 	if err := transport.TuneScheduler(2); err != nil {
+		return err
+	}
+	var err error
+	if unlock, err = n.cfg.lockJournals(ctx); err != nil {
 		return err
 	}
 	if err := n.data.parts.watch(ctx); err != nil || ctx.Err() != nil {
