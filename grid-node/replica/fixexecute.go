@@ -2,11 +2,7 @@ package replica
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"slices"
-	"sort"
-	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
@@ -23,189 +19,12 @@ import (
 // fixExecuted is the first form of reports whose generation's gateways know executions.
 const fixExecuted = 3
 
-// fixReports are the reports of the entries that are held, beside their records: a resting
-// order may outlive the entry of its message. Every copy makes its own, none is replicated.
-type fixReports struct {
-	list deque[fixReport]
-}
-
-// fixReport is what a report has beside the record.
-type fixReport struct {
-	exec          uint64 // the record, among all
-	number, first uint64
-	value         [2]uint64
-	slot          uint32
-	n             uint32 // the record, in its entry, from 1
-	answer        bool
-	size          uint8
-	name          [order.MaxClOrdID]byte
-}
-
-// add adds those of an entry whose first record is the one at exec.
-func (x *fixReports) add(exec uint64, list []machine.FixReport) {
-	for i := range list {
-		m := &list[i]
-		x.list.push(&fixReport{exec: exec + uint64(m.Record), number: m.Number, first: m.First, value: m.Value,
-			slot: m.Slot, n: uint32(m.Record) + 1, answer: m.Answer, size: m.Size, name: m.Name})
-	}
-}
-
-// from returns the first report of a record from exec on.
-func (x *fixReports) from(exec uint64) uint64 {
-	l := &x.list
-	return l.first + uint64(sort.Search(int(l.next-l.first), func(i int) bool { return l.at(l.first+uint64(i)).exec >= exec }))
-}
-
-// of returns the reports of the records from exec on, n of them.
-func (x *fixReports) of(exec, n uint64) (from, to uint64) {
-	if x.list.first == x.list.next || n == 0 {
-		return 0, 0
-	}
-	return x.from(exec), x.from(exec + n)
-}
-
-func (x *fixReports) bytes() int64 { return int64(len(x.list.chunks)) * dequeChunk * fixReportBytes }
-
-// fixReportBytes is the memory of a fixReport.
-const fixReportBytes = int64(unsafe.Sizeof(fixReport{}))
-
-// noteReports keeps the reports of the entry that was just applied.
-func (r *Replica) noteReports(seq uint64) {
-	list := r.live.Books.Reports()
-	if len(list) == 0 {
-		return
-	}
-	first, _ := r.execs.of(seq)
-	r.reports.add(first, list)
-	for i := range list {
-		r.fix.note(list[i].Slot, list[i].Number, seq)
-	}
-}
-
-// freeReports frees those of the first entry that is held, before its records are.
-func (r *Replica) freeReports(seq uint64) {
-	from, to := r.reports.of(r.execs.of(seq))
-	for i := from; i < to; i++ {
-		r.fix.drop(r.reports.list.at(i).slot, seq)
-	}
-	if to > from {
-		r.reports.list.freeTo(to)
-	}
-}
-
-// reportsBehind returns how many numbers of a session are those of entries behind seq.
-func (r *Replica) reportsBehind(slot uint32, seq uint64) (n uint64) {
-	if r.execs == nil {
-		return 0
-	}
-	l := &r.reports.list
-	for i := r.reports.from(r.execs.at(seq).ExecSeq); i < l.next; i++ {
-		if l.at(i).slot == slot {
-			n++
-		}
-	}
-	return n
-}
-
-// pushReports sends the reports of an entry that is committed now, to the gateways that have
-// their sessions. A session that is being opened gets them with what it missed.
-func (r *Replica) pushReports(seq uint64) {
-	if l := &r.reports.list; l.first == l.next {
-		return
-	}
-	from, to := r.reports.of(r.execs.of(seq))
-	list := r.reported[:0]
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	at := r.reports.list.at
-	slices.SortFunc(list, func(a, b uint64) int { return cmp.Or(cmp.Compare(at(a).slot, at(b).slot), cmp.Compare(a, b)) })
-	for r.reported = list; len(list) > 0; {
-		slot, k := at(list[0]).slot, 1
-		for k < len(list) && at(list[k]).slot == slot {
-			k++
-		}
-		r.sendReports(seq, r.fix.at(slot), list[:k])
-		list = list[k:]
-	}
-}
-
-func (r *Replica) sendReports(seq uint64, seat *fixSeat, list []uint64) {
-	slot := r.reports.list.at(list[0]).slot
-	seat.next += uint64(len(list))
-	if seat.conn == 0 || seat.opening {
-		return
-	}
-	r.text = r.text[:0]
-	for _, i := range list {
-		r.text = r.appendReport(r.text, seq, r.reports.list.at(i))
-	}
-	off := len(r.out.buf)
-	r.out.buf = wire.AppendFixReports(r.out.buf, r.part, &wire.FixReports{Slot: slot, Attempt: r.live.Fix.At(slot).Attempt, Entries: r.text})
-	r.out.reply(seat.conn, off, nil)
-}
-
-// resendReport appends the report of an executed entry that has this number, if it is held.
-func (r *Replica) resendReport(dst []byte, seq uint64, slot uint32, number uint64) []byte {
-	from, to := r.reports.of(r.execs.of(seq))
-	for i := from; i < to; i++ {
-		if f := r.reports.list.at(i); f.slot == slot && f.number == number {
-			return r.appendReport(dst, seq, f)
-		}
-	}
-	return dst
-}
-
-// appendReport appends a number and what its report is made of, as an entry of kind fix: a
-// gateway gets no more of the order of another session than the execution has.
-func (r *Replica) appendReport(dst []byte, seq uint64, f *fixReport) []byte {
-	entry := r.store.Get(seq)
-	rec := r.execs.records.at(f.exec)
-	in := &r.live.Books.Instruments()[rec.Book]
-	m := order.FixReport{
-		PriceDigits: in.PriceDigits, QtyDigits: in.QtyDigits, N: f.n, First: f.first, Value: f.value,
-		Record: rec.AppendTo(r.fix.record[:0]), Symbol: append(r.fix.symbol[:0], in.Symbol...), ClOrdID: f.name[:f.size],
-	}
-	answers := uint64(1)
-	if f.answer {
-		m.Message, answers = order.Message(entry), order.ClientSeqOf(entry)+1
-	}
-	r.fix.record, r.fix.symbol = m.Record, m.Symbol
-	r.fix.body = m.Append(r.fix.body[:0])
-	record := order.FixRecord{Slot: f.slot, In: answers, Op: order.FixRefusal, Outs: 1, Body: r.fix.body}
-	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &record)
-	e := order.Entry{Kind: order.KindFix, Seq: seq, Epoch: order.EpochOf(entry), TimeNs: order.Received(entry), Size: uint32(order.HeaderSize + len(r.fix.taken))}
-	var head [order.HeaderSize]byte
-	e.Put(head[:])
-	dst = append(append(le.AppendUint64(dst, f.number), head[:]...), r.fix.taken...)
-	for len(dst)%8 != 0 {
-		dst = append(dst, 0)
-	}
-	return dst
-}
-
 // executeFix is the rest of acceptFix in a partition that matches.
 func (r *Replica) executeFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, flags uint8, hint uint32) {
-	b, owner := r.live.Books, machine.FixOwner(m.Slot)
-	f := &r.order.Fields
-	full := store.ErrCapacity{Used: r.execs.bytes() + r.reports.bytes(), Limit: r.opt.Execution.LogBytes}
-	switch seq, rests := b.Find(m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen], owner); {
-	case r.live.Fix.At(m.Slot).Form < fixExecuted:
-		r.refuseFix(conn, m, seat, wire.CodeUnsupported, 0, 0, "the session began at a gateway that does not know executions: log on with ResetSeqNumFlag=Y")
-		return
-	case rests: // of a day before
-		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, seq, "an order of the session with this ClOrdID is in the book")
-		return
-	case !b.Ready() || r.undefined() >= 0:
-		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, 0, "the instruments are being defined; retry")
-		return
-	case len(m.Payload) > order.MaxPayload-order.InstructionSize:
-		r.refuseFix(conn, m, seat, wire.CodeTooLarge, 0, order.MaxPayload-order.InstructionSize, "the order is longer than the limit")
-		return
-	case full.Used+int64(b.MostRecords())*(match.RecordBytes+fixReportBytes) > full.Limit:
-		r.rejectCapacity(conn, wire.TypeFixSubmit, m.Seq, m.Slot, &full, fmt.Sprintf("executions that are held use %d of %d bytes; they are freed with the log", full.Used, full.Limit))
+	if r.refusesExecuteFix(conn, m, seat) {
 		return
 	}
+	b, f := r.live.Books, &r.order.Fields
 	msg := m.Payload
 	if r.opt.Pre != nil {
 		d := r.decide(msg, &r.order)
@@ -213,14 +32,18 @@ func (r *Replica) executeFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, flag
 			r.refuseFix(conn, m, seat, wire.CodeFunctionRefused, 0, uint64(d.Reason), string(d.Text))
 			return
 		}
-		if msg = d.Message; !bytes.Equal(msg, m.Payload) {
+		switch msg = d.Message; {
+		case len(msg) > order.MaxPayload-order.InstructionSize:
+			r.refuseFix(conn, m, seat, wire.CodeFunctionRefused, 0, reasonOther, string(textTooLong))
+			return
+		case !bytes.Equal(msg, m.Payload):
 			if err := r.layouts.Parse(msg, &r.order); err != nil {
 				r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, err.Error())
 				return
 			}
 		}
 	}
-	i, err := b.Resolve(msg, &r.order, owner)
+	i, err := b.Resolve(msg, &r.order, machine.FixOwner(m.Slot))
 	if err == nil && r.opt.Execution.ApartBySession {
 		err = apart(&i)
 	}
@@ -248,4 +71,26 @@ func (r *Replica) executeFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, flag
 		return
 	}
 	seat.admitted = m.Seq
+}
+
+// refusesExecuteFix refuses what no entry can be made of, before functions and limits look at it.
+func (r *Replica) refusesExecuteFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) bool {
+	b, owner := r.live.Books, machine.FixOwner(m.Slot)
+	f := &r.order.Fields
+	full := store.ErrCapacity{Used: r.execs.bytes() + r.reports.bytes(), Limit: r.opt.Execution.LogBytes}
+	switch seq, rests := b.Find(m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen], owner); {
+	case r.live.Fix.At(m.Slot).Form < fixExecuted:
+		r.refuseFix(conn, m, seat, wire.CodeUnsupported, 0, 0, "the session began at a gateway that does not know executions: log on with ResetSeqNumFlag=Y")
+	case rests: // of a day before
+		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, seq, "an order of the session with this ClOrdID is in the book")
+	case !b.Ready() || r.undefined() >= 0:
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, 0, "the instruments are being defined; retry")
+	case len(m.Payload) > order.MaxPayload-order.InstructionSize:
+		r.refuseFix(conn, m, seat, wire.CodeTooLarge, 0, order.MaxPayload-order.InstructionSize, "the order is longer than the limit")
+	case full.Used+int64(b.MostRecords())*(match.RecordBytes+fixReportBytes) > full.Limit:
+		r.rejectCapacity(conn, wire.TypeFixSubmit, m.Seq, m.Slot, &full, fmt.Sprintf("executions that are held use %d of %d bytes; they are freed with the log", full.Used, full.Limit))
+	default:
+		return false
+	}
+	return true
 }
