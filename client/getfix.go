@@ -30,7 +30,8 @@ func FixSessionOf(begin, sender, target string, subIDs ...string) FixSession {
 // FixToday is the day that a session is in.
 const FixToday = wire.FixToday
 
-// RouteFix is the partition of a FIX session: all its orders are there.
+// RouteFix is the partition of a FIX session: all its orders are there. A session with a
+// segment, in a grid that matches, is in that of its segment (RouteSymbol).
 func (c *Client) RouteFix(s FixSession) wire.PartitionID {
 	return wire.PartitionID(s[0] % uint64(len(c.table.Load().parts)))
 }
@@ -46,12 +47,22 @@ func isFixOrder(entry, key []byte) bool {
 
 // GetFix reads the order with a ClOrdID of a FIX session, where it is unique within a day:
 // days since 1970 as the session's calendar has it, or FixToday. ErrNotFound, ErrFreed: as
-// with GetByClOrdID. All nodes have to know FIX sessions.
+// with GetByClOrdID. All nodes have to know FIX sessions. Before a grid that matches it asks
+// all partitions: the session's segment is not known here.
 func (c *Client) GetFix(ctx context.Context, s FixSession, day uint32, clOrdID string, opts ...ReadOption) (Order, error) {
 	if clOrdID == "" || len(clOrdID) > wire.MaxKey-fixKeyFixed {
 		return Order{}, badClOrdID(len(clOrdID))
 	}
-	o, err := c.get(ctx, c.RouteFix(s), &wire.Get{By: wire.ByFix, Key: wire.FixKey(s, day, []byte(clOrdID))}, opts)
+	home, n := c.RouteFix(s), 1
+	if c.BySymbol() {
+		n = len(c.table.Load().parts)
+	}
+	var o Order
+	err := ErrNotFound
+	for i := 0; i < n && errors.Is(err, ErrNotFound); i++ {
+		p := wire.PartitionID((int(home) + i) % len(c.table.Load().parts))
+		o, err = c.get(ctx, p, &wire.Get{By: wire.ByFix, Key: wire.FixKey(s, day, []byte(clOrdID))}, opts)
+	}
 	if errors.Is(err, ErrNotFound) {
 		return o, fmt.Errorf("client: ClOrdID %.80q of FIX session %016x%016x: %w", clOrdID, s[0], s[1], err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
@@ -35,7 +37,7 @@ func TestMatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
-	d, e := serve(t, g, nil, "A@IBM", "B@IBM"), serve(t, g, nil, "A@IBM", "B@IBM")
+	d, e := serve(t, g, nil, "A@IBM", "B@IBM", "C@OIL"), serve(t, g, nil, "A@IBM", "B@IBM")
 	a, b := d.dial("A"), e.dial("B")
 	for _, p := range []*peer{a, b} {
 		if got := p.on(); !strings.Contains(got, "|35=A|34=1|") {
@@ -83,4 +85,15 @@ func TestMatching(t *testing.T) {
 		}
 	}
 	a.wants("34=8", "43=Y", "150=F", "39=2", "11=y", "31=125.30", "32=60", "6=125.20", "14=120", "151=0", "38=120")
+
+	c := d.dial("C")
+	c.on()
+	c.send("D", "11=oil|55=OIL|54=2|60=NOW|38=1|40=2|44=-7|")
+	c.wants("34=2", "150=0", "11=oil")
+	reader := downstream.Dial(t, g)
+	for name, id := range map[string]string{"A": "y", "C": "oil"} { // of sessions of either segment
+		if o, err := reader.GetFix(t.Context(), client.FixSessionOf("FIX.4.4", name, "GRID"), client.FixToday, id); err != nil || !strings.Contains(string(o.FIX), "\x0111="+id+"\x01") {
+			t.Errorf("order %s of %s: %q, %v", id, name, o.FIX, err)
+		}
+	}
 }
