@@ -138,8 +138,8 @@ func (c *Client) GetAsync(id wire.OrderID, done func(*OrderView, error), opts ..
 
 // GetByClOrdIDAsync is Reader.GetByClOrdIDAsync over a connection that all
 // callers share. It asks the partition that the ClOrdID belongs to, or all where BySymbol is
-// true, which costs a read of each. For an order that was sent elsewhere with SubmitTo there
-// is GetByClOrdID.
+// true, which costs a read of each; done may run before the call returns then. For an order
+// that was sent elsewhere with SubmitTo there is GetByClOrdID.
 func (c *Client) GetByClOrdIDAsync(clOrdID []byte, done func(*OrderView, error), opts ...ReadOption) error {
 	if len(clOrdID) == 0 || len(clOrdID) > wire.MaxKey {
 		return badClOrdID(len(clOrdID))
