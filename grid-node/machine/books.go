@@ -93,6 +93,13 @@ func (b *Books) Find(clOrdID []byte, owner uint32) (id uint64, found bool) {
 	return 0, false
 }
 
+// First returns the entry that an order in the books began with.
+func (b *Books) First(id uint64) uint64 { return b.resting.firstOf(id) }
+
+// Value returns price x quantity of the fills of an order of a FIX session in the books, in
+// units, high word first.
+func (b *Books) Value(id uint64) [2]uint64 { return b.resting.valueOf(id) }
+
 // Order returns what the books hold of an order.
 func (b *Books) Order(id uint64) (match.Order, bool) {
 	if b.engine == nil {

@@ -2,7 +2,8 @@ package order
 
 // FixReport is what the report of an execution is made of, for the FIX session that has the
 // order: the body of a record of kind refusal in FixReports and FixResent frames. It is in no
-// log: every copy that executes has it.
+// log: every copy that executes has it. The state of an order, which answers a status request,
+// is in the log, as the body of a refusal.
 //
 //	off size field                          off size field
 //	 0  u16  4                               24  u64  x2 value: price x quantity of all fills, high word first
@@ -11,12 +12,14 @@ package order
 //	 3  u8   the same of quantities              the begin of that message
 //	 4  u8   size of the symbol
 //	 5  u8   size of the ClOrdID
-//	 6  u16  0
+//	 6  u8   1 if it is a state, else 0
+//	 7  u8   0
 //	 8  u32  number in the entry, from 1
 //	12  u32  0
 //	16  u64  the entry that the order began with
 type FixReport struct {
 	PriceDigits, QtyDigits uint8
+	State                  bool // that was reported before: the record is the last of the order, or Accepted of one in a book
 	N                      uint32
 	First                  uint64
 	Value                  [2]uint64
@@ -37,7 +40,11 @@ const (
 func (r *FixReport) Append(dst []byte) []byte {
 	at := len(dst)
 	dst = le.AppendUint16(dst, FixExecuted)
-	dst = append(dst, r.PriceDigits, r.QtyDigits, byte(len(r.Symbol)), byte(len(r.ClOrdID)), 0, 0)
+	state := byte(0)
+	if r.State {
+		state = 1
+	}
+	dst = append(dst, r.PriceDigits, r.QtyDigits, byte(len(r.Symbol)), byte(len(r.ClOrdID)), state, 0)
 	dst = le.AppendUint64(dst, uint64(r.N))
 	for _, v := range [...]uint64{r.First, r.Value[0], r.Value[1]} {
 		dst = le.AppendUint64(dst, v)
@@ -57,7 +64,7 @@ func ParseFixReport(b []byte) (r FixReport, ok bool) {
 	}
 	rest := b[fixReportSize:]
 	return FixReport{
-		PriceDigits: b[2], QtyDigits: b[3], N: le.Uint32(b[8:]), First: le.Uint64(b[16:]),
+		PriceDigits: b[2], QtyDigits: b[3], State: b[6] != 0, N: le.Uint32(b[8:]), First: le.Uint64(b[16:]),
 		Value: [2]uint64{le.Uint64(b[24:]), le.Uint64(b[32:])}, Record: b[40:fixReportSize],
 		Symbol: rest[:symbol], ClOrdID: rest[symbol:][:name], Message: rest[symbol+name:],
 	}, true

@@ -37,7 +37,7 @@ func (r *Replica) advance() {
 		case pendingOpen:
 			s := r.live.Sessions.At(p.slot)
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
-		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixStep:
+		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixStep:
 			r.fixCommitted(&p, seq)
 		case pendingRegion:
 			r.regionCommitted(&p, seq)
@@ -92,7 +92,7 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeOpenSession, p.requestID, 0)
 		case pendingFixOpen:
 			r.notPrimary(p.conn, wire.TypeFixOpen, p.requestID, 0)
-		case pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixExecute:
+		case pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixExecute:
 			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
 		case pendingFixStep:
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)

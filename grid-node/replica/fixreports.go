@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -22,6 +23,7 @@ type fixReport struct {
 	exec          uint64 // the record, among all
 	number, first uint64
 	value         [2]uint64
+	last          uint64 // of an answer: the last report of its order, among all
 	slot          uint32
 	n             uint32 // the record, in its entry, from 1
 	answer        bool
@@ -64,9 +66,39 @@ func (r *Replica) noteReports(seq uint64) {
 		return
 	}
 	first, _ := r.execs.of(seq)
+	at := r.reports.list.next
 	r.reports.add(first, list)
 	for i := range list {
 		r.fix.note(list[i].Slot, list[i].Number, seq)
+		r.reports.link(r.execs, at+uint64(i))
+	}
+}
+
+// answer returns the report that answers the message of an entry, nil if the entry is not held
+// or has none.
+func (x *fixReports) answer(execs *execLog, seq uint64) *fixReport {
+	if seq < execs.entries.first || seq >= execs.entries.next {
+		return nil
+	}
+	from, to := x.of(execs.of(seq))
+	for i := from; i < to; i++ {
+		if f := x.list.at(i); f.answer {
+			return f
+		}
+	}
+	return nil
+}
+
+// link has the first report of an order name the one at i as its last. That a cancel was
+// rejected changes no order.
+func (x *fixReports) link(execs *execLog, i uint64) {
+	f := x.list.at(i)
+	f.last = i
+	if execs.records.at(f.exec).Kind == match.CancelRejected {
+		return
+	}
+	if first := x.answer(execs, f.first); first != nil {
+		first.last = i
 	}
 }
 

@@ -46,6 +46,10 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		return
 	}
 	if err := r.layouts.Parse(m.Payload, &r.order); err != nil {
+		if err.Reason == order.ReasonMsgType && isStatusRequest(m.Payload) {
+			r.answerStatus(conn, m, seat)
+			return
+		}
 		r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
 	}
@@ -124,33 +128,40 @@ const fixKnown = 2
 // that it may have sent it before (PossResend) is told the state of that order in its place.
 func (r *Replica) refuseFixTwice(conn uint64, m *wire.FixSubmit, seat *fixSeat, before []byte) {
 	const code = wire.CodeDuplicateClOrdID
-	again := r.execs == nil && string(order.TagValue(m.Payload, 97)) == "Y" && r.live.Fix.At(m.Slot).Form >= fixKnown
-	if !again || mutant(mutFixAgainRefused) {
-		r.refuseFix(conn, m, seat, code, 11, order.Seq(before), "an order of the session has this ClOrdID on this day")
-		return
+	known := uint8(fixKnown)
+	if r.execs != nil {
+		known = fixStatus
 	}
-	b := le.AppendUint32(le.AppendUint16(le.AppendUint16(r.text[:0], 3), uint16(code)), order.EpochOf(before))
-	b = le.AppendUint64(b, order.Seq(before))
-	payload := order.Payload(before)
-	if mutant(mutFixAgainAsSent) {
-		payload = m.Payload
+	if string(order.TagValue(m.Payload, 97)) == "Y" && r.live.Fix.At(m.Slot).Form >= known && !mutant(mutFixAgainRefused) {
+		f := &r.order.Fields
+		if b := r.appendState(r.text[:0], m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen], m, before, code); b != nil {
+			r.logFixRefusal(conn, m, seat, code, b)
+			return
+		}
 	}
-	r.logFixRefusal(conn, m, seat, code, append(b, payload[:min(len(payload), order.MaxFixBody-len(b))]...))
+	r.refuseFix(conn, m, seat, code, 11, order.Seq(before), "an order of the session has this ClOrdID on this day")
 }
 
 // logFixRefusal appends the entry of a refusal; b is in r.text.
 func (r *Replica) logFixRefusal(conn uint64, m *wire.FixSubmit, seat *fixSeat, code wire.Code, b []byte) {
+	if r.logFixAnswer(conn, m, seat, b, pendingFixRefusal) {
+		r.count.Rejects[min(int(code), len(r.count.Rejects)-1)]++
+	}
+}
+
+// logFixAnswer appends the entry of a report that is no order's; b is in r.text.
+func (r *Replica) logFixAnswer(conn uint64, m *wire.FixSubmit, seat *fixSeat, b []byte, kind pendingKind) bool {
 	r.text = b
 	s := r.live.Fix.At(m.Slot)
 	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &order.FixRecord{
 		Slot: m.Slot, Attempt: s.Attempt, Generation: s.Generation, In: m.Seq + 1, Op: order.FixRefusal, Outs: 1, Body: b,
 	})
-	if err := r.append(&order.Entry{Kind: order.KindFix}, r.fix.taken, 0, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: pendingFixRefusal}); err != nil {
+	if err := r.append(&order.Entry{Kind: order.KindFix}, r.fix.taken, 0, pending{conn: conn, requestID: m.Seq, slot: m.Slot, kind: kind}); err != nil {
 		r.rejectAppend(conn, wire.TypeFixSubmit, m.Seq, m.Slot, err)
-		return
+		return false
 	}
-	r.count.Rejects[min(int(code), len(r.count.Rejects)-1)]++
 	seat.admitted = m.Seq
+	return true
 }
 
 // fixCommitted answers the request of an entry that is committed now.
@@ -175,10 +186,16 @@ func (r *Replica) fixCommitted(p *pending, seq uint64) {
 			if m.Body = order.Payload(entry); mutant(mutDecidedUnsaid) {
 				m.Body = nil
 			}
-		case pendingFixRefusal:
+		case pendingFixRefusal, pendingFixState:
 			var rec order.FixRecord
 			order.NextFix(order.Payload(entry), &rec)
-			m.Code, m.Body = wire.Code(le.Uint16(rec.Body[2:])), rec.Body
+			switch m.Body = rec.Body; {
+			case p.kind == pendingFixState:
+			case le.Uint16(rec.Body) == order.FixExecuted:
+				m.Code = wire.CodeDuplicateClOrdID
+			default:
+				m.Code = wire.Code(le.Uint16(rec.Body[2:]))
+			}
 		}
 		seat := r.fix.at(p.slot)
 		m.Number = seat.next

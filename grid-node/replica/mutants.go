@@ -149,6 +149,8 @@ const (
 	mutFixGoneUnasked
 	mutFixAgainRefused
 	mutFixAgainAsSent
+	mutFixStateOfEntry
+	mutFixStateOfAny
 	mutGuardUnasked
 	mutGuardUnchecked
 	mutGuardLocalClock

@@ -156,6 +156,8 @@ var mutantList = [mutants]Mutant{
 	mutFixIndexDayless:     {"fix-index-dayless", "a ClOrdID of a FIX session is refused that another day had"},
 	mutFixAgainRefused:     {"fix-again-refused", "an order that a FIX session sends again as such is refused as a duplicate"},
 	mutFixAgainAsSent:      {"fix-again-as-sent", "an order that a FIX session sends again is reported as it was sent the second time"},
+	mutFixStateOfEntry:     {"fix-state-of-entry", "the state of an order is what its first entry did"},
+	mutFixStateOfAny:       {"fix-state-of-any", "the state of an order may be that of another session's with the same ClOrdID"},
 	mutGuardUnasked:        {"guard-unasked", "limits come into force while a copy does not know them"},
 	mutGuardUnchecked:      {"guard-unchecked", "a primary that took over does not check limits"},
 	mutGuardLocalClock:     {"guard-local-clock", "limits count by the clock of each copy"},

@@ -22,6 +22,7 @@ const (
 	pendingFixSubmit  // answered by FixAck
 	pendingFixDecided // answered by FixAck, with the message as functions changed it
 	pendingFixRefusal // answered by FixAck
+	pendingFixState   // answered by FixAck: a status request
 	pendingFixStep    // answered by FixStepped
 	pendingFixExecute // answered by FixReports
 

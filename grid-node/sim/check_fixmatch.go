@@ -14,6 +14,8 @@ import (
 type fixBooks struct {
 	orders  map[uint64]fixTraded // by the entry that the order has its id of
 	reports map[fixEntry][]fixExecution
+	named   map[string]uint64       // the entry that an order began with, by session, day and ClOrdID
+	states  map[uint64]fixExecution // the last record of the order that began with an entry
 }
 
 // fixTraded is an order with what its fills were worth.
@@ -40,6 +42,7 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 	b := &m.books
 	if b.orders == nil {
 		b.orders, b.reports = map[uint64]fixTraded{}, map[fixEntry][]fixExecution{}
+		b.named, b.states = map[string]uint64{}, map[uint64]fixExecution{}
 	}
 	var i order.Instruction
 	var own fixTraded
@@ -74,6 +77,7 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 		}
 		s := m.of(slot)
 		x.number = s.Out
+		b.became(s, &x)
 		if key := (fixEntry{e.Seq, slot}); len(b.reports[key]) == 0 {
 			m.first[key], m.days[key] = s.Out, s.Day
 		}
@@ -132,7 +136,7 @@ func (w *world) checkFixExecution(p *process, m *fixModel, slot uint32, number u
 	if w.profile.match != nil && order.Kind(entry[4]) == order.KindFix {
 		var rec order.FixRecord
 		order.NextFix(order.Payload(entry), &rec)
-		if _, executed := order.ParseFixReport(rec.Body); executed {
+		if f, executed := order.ParseFixReport(rec.Body); executed && !f.State { // a state is checked with the log
 			w.violation("I48", "%s sends number %d of FIX session %d for entry %d, which has no such report", p.name, number, slot, seq)
 		}
 	}

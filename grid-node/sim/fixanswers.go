@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -51,6 +52,8 @@ func (d *fixDoor) acked(m *wire.FixAck) {
 	}
 	r := fixMsg{kind: '8', ref: m.Seq}
 	switch {
+	case bytes.Contains(i.payload, []byte(statusRequest)):
+		r.key, r.body = "refused", fixReport(m.Entry, m.TimeNs, m.Body)
 	case m.Code == 0 && len(m.Body) > 0: // functions changed it
 		r.body = fixReport(m.Entry, m.TimeNs, m.Body)
 	case m.Code == 0:

@@ -130,16 +130,22 @@ func (p *fixParty) startOver() {
 // possResend tells that an order may have been sent under another number.
 const possResend = "\x0197=Y\x01"
 
-// order sends an order; ClOrdIDs are those of other parties too.
+// statusRequest is in each message that asks for the state of an order.
+const statusRequest = "\x0135=H\x01"
+
+// order sends an order, or asks for the state of one; ClOrdIDs are those of other parties too.
 func (p *fixParty) order() {
 	m := fixMsg{kind: 'D'}
 	switch n := p.rng.IntN(30); {
 	case n == 0 && len(p.accepted) > 0 && !p.w.profile.retention.FreeDownstream:
 		m.key = p.accepted[p.rng.IntN(len(p.accepted))] // refused: the day has it
 		m.payload = p.message(m.key)
-		if p.w.profile.match == nil && p.rng.IntN(2) == 0 {
+		if p.rng.IntN(2) == 0 {
 			m.payload = fixOrder(m.key, possResend[1:])
 		}
+	case n == 2 && p.keys > 0:
+		m.key = fmt.Sprintf("o-%d", 1+p.keys-p.rng.IntN(min(p.keys, 12)))
+		m.payload = fixMessage('H', m.key, "\x0155=ACME\x0154=1\x01")
 	case n == 1:
 		m.key = "bad"
 		m.payload = []byte("8=FIX.4.4\x019=5\x0135=D\x0110=000\x01")

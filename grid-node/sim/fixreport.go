@@ -30,7 +30,7 @@ func reportOf(entry []byte, slot uint32) fixMsg {
 		rest = order.NextFix(rest, &r)
 		if r.Slot == slot {
 			m.ref, m.key, m.body = r.In-1, "refused", fixReport(e.Seq, e.TimeNs, r.Body)
-			if _, executed := order.ParseFixReport(r.Body); executed {
+			if f, executed := order.ParseFixReport(r.Body); executed && !f.State {
 				m.key = ""
 			}
 		}

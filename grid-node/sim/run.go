@@ -34,6 +34,7 @@ type Stats struct {
 	AskedOther      uint64 // askers told that they hold another history
 	SinkFenced      uint64 // writes the sink refused as of an older epoch
 	FixExecuted     uint64 // reports of executions that left for FIX sessions
+	FixStates       uint64 // status requests that were answered with a state
 	FixReports      uint64 // reports of FIX sessions that reached a counterparty
 	FixHeld         uint64 // requests of gateways that were refused for now
 	FixResent       uint64 // reports that were fetched from the log again
@@ -75,6 +76,7 @@ func (s *Stats) add(o *Stats) {
 	s.AskedOther += o.AskedOther
 	s.SinkFenced += o.SinkFenced
 	s.FixExecuted += o.FixExecuted
+	s.FixStates += o.FixStates
 	s.FixReports += o.FixReports
 	s.FixHeld += o.FixHeld
 	s.FixResent += o.FixResent
