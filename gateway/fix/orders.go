@@ -145,6 +145,7 @@ type ExecutionReport struct {
 	OrdType, TimeInForce     byte   // 40, 59
 	RejectCode               string // 103
 	Text                     string // 58
+	StatusReqID              []byte // 790
 	TransactNs               int64  // 60, unix nanoseconds
 }
 
@@ -197,6 +198,7 @@ func (b *Body) Report(v Version, r *ExecutionReport) {
 	b.String(103, r.RejectCode)
 	b.Byte(150, execType)
 	b.Bytes(151, orZero(r.LeavesQty))
+	b.Bytes(790, r.StatusReqID)
 }
 
 // CancelReject is a message 9.

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"fmt"
+
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -12,8 +14,12 @@ import (
 // the same, whatever the order did since.
 
 // fixStatus is the first form of reports of which a generation's gateways know the answer to
-// a status request, and the state of an executed order.
+// a status request (u16 5, u16 length of its OrdStatusReqID, u32 epoch, u64 entry of the order,
+// that id, then the begin of the order as the log has it), and the state of an executed order.
 const fixStatus = 4
+
+// maxStatusID bounds the OrdStatusReqID (790) of a status request, which its answer repeats.
+const maxStatusID = 128
 
 // isStatusRequest reports whether a message that is no order asks for the state of one.
 func isStatusRequest(msg []byte) bool { return string(order.TagValue(msg, 35)) == "H" }
@@ -23,6 +29,10 @@ func (r *Replica) answerStatus(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 	s, id := r.live.Fix.At(m.Slot), order.TagValue(m.Payload, 11)
 	if s.Form < fixStatus {
 		r.refuseFix(conn, m, seat, wire.CodeUnsupported, 35, 0, "the session began at a gateway that does not know status requests: log on with ResetSeqNumFlag=Y")
+		return
+	}
+	if n := len(order.TagValue(m.Payload, 790)); n > maxStatusID {
+		r.refuseFix(conn, m, seat, wire.CodeBadFIX, 790, 0, fmt.Sprintf("OrdStatusReqID (790) has %d bytes, allowed: at most %d", n, maxStatusID))
 		return
 	}
 	if len(id) > 0 && len(id) <= order.MaxClOrdID {
@@ -50,8 +60,13 @@ func (r *Replica) appendState(dst, id []byte, m *wire.FixSubmit, entry []byte, c
 		if mutant(mutFixAgainAsSent) && code != 0 {
 			payload = m.Payload
 		}
-		dst = le.AppendUint32(le.AppendUint16(le.AppendUint16(dst, 3), uint16(code)), order.EpochOf(entry))
-		dst = le.AppendUint64(dst, order.Seq(entry))
+		kind, second, request := uint16(3), uint16(code), []byte(nil)
+		if code == 0 {
+			request = order.TagValue(m.Payload, 790)
+			kind, second = 5, uint16(len(request))
+		}
+		dst = le.AppendUint32(le.AppendUint16(le.AppendUint16(dst, kind), second), order.EpochOf(entry))
+		dst = append(le.AppendUint64(dst, order.Seq(entry)), request...)
 		return append(dst, payload[:min(len(payload), order.MaxFixBody-len(dst))]...)
 	}
 	f := order.FixReport{State: true, Message: m.Payload}

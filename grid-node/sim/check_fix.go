@@ -314,7 +314,11 @@ func (w *world) checkFixRefusal(p *process, m *fixModel, a *wire.FixAck, c *conn
 
 // knownRecord is the record of docs/protocol.md for an order that was taken before.
 func knownRecord(o *fixOrderTaken, code wire.Code) []byte {
-	b := binary.LittleEndian.AppendUint16(nil, 3)
+	kind := uint16(3)
+	if code == 0 { // the answer to a status request without an id
+		kind = 5
+	}
+	b := binary.LittleEndian.AppendUint16(nil, kind)
 	b = binary.LittleEndian.AppendUint16(b, uint16(code))
 	b = binary.LittleEndian.AppendUint32(b, o.epoch)
 	return append(binary.LittleEndian.AppendUint64(b, o.seq), o.payload...)

@@ -117,6 +117,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 	if x.l.doors[x.slot] == x {
 		delete(x.l.doors, x.slot)
 	}
+	x.form = m.Form
 	x.slot, x.generation, x.attempt, x.day = m.Slot, m.Generation, m.Attempt, m.Day
 	x.l.doors[x.slot] = x
 	x.l.mark(x)
@@ -187,6 +188,8 @@ func (x *door) acked(now fix.Now, m *wire.FixAck) {
 	var report fix.Sent
 	fate := client.FateAccepted
 	switch {
+	case m.Code == 0 && i.kind == 'H':
+		report = x.d.form.refusal(x.version, at, m.Body)
 	case m.Code != 0:
 		report, fate = x.d.form.refusal(x.version, at, m.Body), client.FateRefused
 	case len(m.Body) > 0: // functions changed the order

@@ -154,8 +154,17 @@ func (d *Desk) LoggedOut(s *fix.Session, why error) {
 // Takes implements fix.Application.
 func (d *Desk) Takes([]byte) bool { return false }
 
-// Status implements fix.Application: not built.
-func (d *Desk) Status(*fix.Session, *fix.StatusRequest) *fix.Refusal { return notTaken }
+// Status implements fix.Application: the grid answers, with the order as it is in the log then.
+func (d *Desk) Status(s *fix.Session, r *fix.StatusRequest) *fix.Refusal {
+	switch x := s.Store().(*door); {
+	case x.state == open && x.form < formStatus:
+		return &fix.Refusal{Business: true, Why: fix.NotAvailable, RefID: string(r.ClOrdID), Words: "The session began at a gateway of an older release",
+			Allowed: "a status request after a Logon with ResetSeqNumFlag=Y, or on the next day"}
+	case len(r.ClOrdID) == 0:
+		return &fix.Refusal{Business: true, Why: fix.FieldMissing, Words: "Conditionally Required Field Missing", Tag: 11, Allowed: "the ClOrdID of an order of the session"}
+	}
+	return submit(s, 'H', r.Message)
+}
 
 // MassCancel implements fix.Application: not built.
 func (d *Desk) MassCancel(*fix.Session, *fix.MassCancelRequest) *fix.Refusal { return notTaken }
@@ -163,4 +172,4 @@ func (d *Desk) MassCancel(*fix.Session, *fix.MassCancelRequest) *fix.Refusal { r
 // Other implements fix.Application.
 func (d *Desk) Other(*fix.Session, *fix.Message) *fix.Refusal { return notTaken }
 
-var notTaken = &fix.Refusal{Business: true, Why: fix.UnsupportedType, Words: "Unsupported Message Type; allowed: D, F, G"}
+var notTaken = &fix.Refusal{Business: true, Why: fix.UnsupportedType, Words: "Unsupported Message Type; allowed: D, F, G, H"}

@@ -36,6 +36,7 @@ type door struct {
 	request uint64 // of the FixOpen under way, 0: none
 	retryAt int64
 
+	form                      uint8 // of the reports of the generation
 	day                       uint32
 	slot, generation, attempt uint32
 

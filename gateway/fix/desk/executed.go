@@ -48,13 +48,20 @@ func (x *former) executed(v fix.Version, at place, f *order.FixReport) fix.Sent 
 		r.AvgPx = average(f.Value, e.Cum, f.PriceDigits)
 	}
 	r.ExecType, r.OrdStatus = '0', statusOf(e.Cum > 0)
+	if r.Status = f.State; f.State {
+		if r.StatusReqID = x.statusID(v); e.Kind == client.ExecAccepted && e.Price != 0 {
+			r.Price = []byte(client.Decimal(e.Price, f.PriceDigits))
+		}
+	}
 	refused := false
 	switch e.Kind {
 	case client.ExecRejected:
 		refused = true
 		r.ExecType, r.OrdStatus, r.OrderQty, r.Text, r.RejectCode = '8', '8', qty(e.Qty), reason.String(), rejection(v, reason)
 	case client.ExecFilled:
-		r.LastQty, r.LastPx = qty(e.Qty), []byte(client.Decimal(e.Price, f.PriceDigits))
+		if !f.State {
+			r.LastQty, r.LastPx = qty(e.Qty), []byte(client.Decimal(e.Price, f.PriceDigits))
+		}
 		if e.Leaves == 0 {
 			r.OrdStatus = '2'
 		}
@@ -75,6 +82,14 @@ func (x *former) executed(v fix.Version, at place, f *order.FixReport) fix.Sent 
 	}
 	x.body.Report(v, &r)
 	return fix.Sent{TimeNs: at.timeNs, Type: "8", Body: x.body.Fields(), Kept: true, Refused: refused}
+}
+
+// statusID returns the OrdStatusReqID of the message, which FIX 4.2 does not have.
+func (x *former) statusID(v fix.Version) []byte {
+	if v == fix.FIX42 || typeOf(&x.m) != 'H' {
+		return nil
+	}
+	return x.m.Get(790)
 }
 
 var zero = []byte("0")

@@ -13,15 +13,19 @@ var le = binary.LittleEndian
 
 // form is the number of the functions in this file. A generation of a session keeps the one
 // it began with: what was sent in it is made again byte by byte. A change of what they make
-// of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions:
-// generations of an earlier form have no record of them.
-const form = 3
+// of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions,
+// form 4 answers to status requests: generations of an earlier form have no record of them.
+const (
+	form       = 4
+	formStatus = 4
+)
 
 // Refusals are records of the log. Their first two bytes say who made them.
 const (
 	refusedByGrid    = 1  // u16 1, u16 code, u32 tag, u64 detail, u16 length of the text, the text, the begin of the message
 	refusedByGateway = 2  // u16 2, u16 length of MsgType, MsgType, the fields of the report
 	refusedAsKnown   = 3  // u16 3, u16 code, u32 epoch, u64 entry of the order that was taken before, the begin of it
+	stateAsked       = 5  // u16 5, u16 length of OrdStatusReqID, u32 epoch, u64 entry of the order, the OrdStatusReqID, the begin of the order
 	gridRefusalHead  = 18 // bytes before the text
 	knownHead        = 16 // bytes before the order
 )
@@ -45,12 +49,12 @@ type former struct {
 // order makes the report of an order that is in the log: of one as New, of a cancel or
 // replace as pending, since it is not executed here. Its fields are valid until the next call.
 func (x *former) order(v fix.Version, at place, payload []byte) fix.Sent {
-	return x.state(v, at, at, payload, false)
+	return x.state(v, at, at, payload, false, nil)
 }
 
 // state makes a report of the order that is in the log at of, by the entry at; status: it was
-// reported before.
-func (x *former) state(v fix.Version, at, of place, payload []byte, status bool) fix.Sent {
+// reported before, and request asked for it.
+func (x *former) state(v fix.Version, at, of place, payload []byte, status bool, request []byte) fix.Sent {
 	x.m.Parse(payload, v)
 	r, _ := x.read(at)
 	state := byte('0')
@@ -64,6 +68,7 @@ func (x *former) state(v fix.Version, at, of place, payload []byte, status bool)
 	r.OrderID = strconv.AppendUint(append(x.id, '@'), uint64(of.epoch), 10)
 	x.id = r.OrderID[:0]
 	r.ExecType, r.OrdStatus, r.LeavesQty, r.Status = state, state, r.OrderQty, status
+	r.StatusReqID = request
 	x.body.Reset()
 	x.body.Report(v, &r)
 	return fix.Sent{TimeNs: at.timeNs, Type: "8", Body: x.body.Fields(), Kept: true}
@@ -99,7 +104,11 @@ func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
 		return x.refused(v, at, wire.Code(le.Uint16(record[2:])), le.Uint64(record[8:]), string(record[gridRefusalHead:n]), record[n:])
 	case len(record) >= knownHead && le.Uint16(record) == refusedAsKnown:
 		of := place{partition: at.partition, seq: le.Uint64(record[8:]), epoch: le.Uint32(record[4:])}
-		return x.state(v, at, of, record[knownHead:], true)
+		return x.state(v, at, of, record[knownHead:], true, nil)
+	case len(record) >= knownHead && le.Uint16(record) == stateAsked && knownHead+int(le.Uint16(record[2:])) <= len(record):
+		of := place{partition: at.partition, seq: le.Uint64(record[8:]), epoch: le.Uint32(record[4:])}
+		n := knownHead + int(le.Uint16(record[2:]))
+		return x.state(v, at, of, record[n:], true, record[knownHead:n])
 	case len(record) >= 2 && le.Uint16(record) == order.FixExecuted:
 		if r, ok := order.ParseFixReport(record); ok {
 			return x.executed(v, at, &r)
@@ -127,6 +136,7 @@ func msgTypeOf(b []byte) string {
 const (
 	rejectOther     = "99"
 	rejectOther42   = "0" // Broker option: FIX 4.2 has no "other"
+	rejectUnknown   = "5"
 	rejectDuplicate = "6"
 	cancelOption    = '2' // broker option
 )
@@ -145,6 +155,8 @@ func (x *former) refused(v fix.Version, at place, code wire.Code, detail uint64,
 	}
 	r.OrderID, r.ExecType, r.OrdStatus, r.Text = []byte("NONE"), '8', '8', text
 	switch {
+	case typeOf(&x.m) == 'H':
+		r.Status, r.RejectCode, r.StatusReqID = true, rejectUnknown, x.statusID(v)
 	case code == wire.CodeDuplicateClOrdID:
 		r.RejectCode = rejectDuplicate
 	case code == wire.CodeFunctionRefused && known103(v, detail):

@@ -37,19 +37,21 @@ func continued(t *testing.T, g *testgrid.Grid) {
 		{"D", "11=c-1|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|"},
 		{"D", "97=Y|11=c-1|1=ACCT|55=INTC|54=1|60=NOW|38=700|40=2|44=21.35|59=0|"}, // it may have been sent before
 		{"F", "11=c-3|41=c-1|55=INTC|54=1|60=NOW|38=500|"},
-		{"H", "11=c-1|55=INTC|54=1|"}, // not taken
+		{"H", "11=c-1|55=INTC|54=1|790=why|"},
+		{"H", "11=c-9|55=INTC|54=1|"}, // there is none
+		{"q", "11=c-8|530=7|60=NOW|"}, // not taken
 		{"F", "11=c-3|41=c-1|55=INTC|54=1|60=NOW|38=500|"},
 	} {
 		a.send(m[0], m[1])
 	}
 	var first []string
-	for _, want := range []string{"|35=8|34=2|", "|35=3|34=3|", "|35=8|34=4|", "|35=8|34=5|", "|35=8|34=6|", "|35=j|34=7|", "|35=9|34=8|"} {
+	for _, want := range []string{"|35=8|34=2|", "|35=3|34=3|", "|35=8|34=4|", "|35=8|34=5|", "|35=8|34=6|", "|35=8|34=7|", "|35=8|34=8|", "|35=j|34=9|", "|35=9|34=10|"} {
 		first = append(first, a.receive())
 		if got := first[len(first)-1]; !strings.Contains(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
-	for i, want := range []string{"|39=0|", "|371=54|372=D|373=5|", "|39=8|", "|150=I|", "|39=6|", "|380=3|", "|434=1|"} {
+	for i, want := range []string{"|39=0|", "|371=54|372=D|373=5|", "|39=8|", "|150=I|", "|39=6|", "|150=I|151=500|790=why|", "|103=5|150=I|", "|380=3|", "|434=1|"} {
 		if !strings.Contains(first[i], want) {
 			t.Errorf("got %q, want %q", first[i], want)
 		}
@@ -64,7 +66,7 @@ func continued(t *testing.T, g *testgrid.Grid) {
 	_ = a.c.Close() // without a Logout
 	b := e.dial("G")
 	b.seq = seq
-	if got := b.on(); !strings.Contains(got, "|35=A|34=9|") {
+	if got := b.on(); !strings.Contains(got, "|35=A|34=11|") {
 		t.Fatalf("the Logon at the other service: %q", got)
 	}
 	b.send("2", "7=1|16=0|")
@@ -74,14 +76,14 @@ func continued(t *testing.T, g *testgrid.Grid) {
 			t.Errorf("resent as\n%q, was\n%q", got, want)
 		}
 	}
-	b.want("|35=4|34=9|43=Y|")
+	b.want("|35=4|34=11|43=Y|")
 	b.order("c-4")
-	b.want("|35=8|34=10|")
+	b.want("|35=8|34=12|")
 	b.send("D", "43=Y|122=20260101-00:00:00|11=c-old|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|")
-	b.want("|35=j|34=11|") // an order of another day
+	b.want("|35=j|34=13|") // an order of another day
 	_ = b.c.Close()
 	low := d.dial("G")
-	if got := low.on(); !strings.Contains(got, "|35=5|34=12|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 13 but received 1|") {
+	if got := low.on(); !strings.Contains(got, "|35=5|34=14|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 15 but received 1|") {
 		t.Errorf("a Logon with number 1: %q", got)
 	}
 	again := e.dial("G")

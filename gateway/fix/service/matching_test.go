@@ -55,12 +55,14 @@ func TestMatching(t *testing.T) {
 
 	a.send("G", "11=y|41=x|55=IBM|54=2|60=NOW|38=120|40=2|44=125.30|")
 	keep(a.wants("34=4", "150=5", "39=1", "11=y", "41=x", "38=120", "14=60", "151=60", "6=125.10"))
+	a.send("H", "11=x|55=IBM|54=2|") // under a later ClOrdID now
+	keep(a.wants("34=5", "150=I", "39=1", "11=y", "38=120", "14=60", "151=60", "44=125.30", "6=125.10"))
 	a.send("F", "11=z|41=x|55=IBM|54=2|60=NOW|38=100|")
-	keep(a.wants("35=9", "34=5", "102=1", "39=8", "11=z", "41=x", "37=NONE", "434=1"))
+	keep(a.wants("35=9", "34=6", "102=1", "39=8", "11=z", "41=x", "37=NONE", "434=1"))
 	a.send("D", "11=tick|55=IBM|54=2|60=NOW|38=1|40=2|44=125.11|")
-	keep(a.wants("34=6", "150=8", "39=8", "103=99"))
+	keep(a.wants("34=7", "150=8", "39=8", "103=99"))
 	a.send("D", "11=nowhere|55=INTC|54=2|60=NOW|38=1|40=2|44=1|")
-	if got := a.wants("34=7", "150=8", "39=8", "37=NONE"); !strings.Contains(got, "a session trades the symbols of its segment") {
+	if got := a.wants("34=8", "150=8", "39=8", "37=NONE"); !strings.Contains(got, "a session trades the symbols of its segment") {
 		t.Errorf("got %q, want the segment named", got)
 	} else {
 		keep(got)
@@ -68,14 +70,18 @@ func TestMatching(t *testing.T) {
 	seq := a.seq
 	_ = a.c.Close()
 
+	b.send("H", "11=x|55=IBM|54=1|790=q-1|") // filled
+	b.wants("34=4", "150=I", "39=2", "11=x", "38=60", "14=60", "151=0", "6=125.10", "790=q-1")
+	b.send("H", "11=y|55=IBM|54=2|") // another's
+	b.wants("34=5", "150=I", "39=8", "103=5", "37=NONE")
 	b.send("D", "11=sweep|55=IBM|54=1|60=NOW|38=70|40=2|44=126|59=3|")
-	b.wants("34=4", "150=0", "11=sweep")
-	b.wants("34=5", "150=F", "39=1", "31=125.30", "32=60", "151=10")
-	b.wants("34=6", "150=4", "39=4", "14=60", "151=0", "58=unfilled")
+	b.wants("34=6", "150=0", "11=sweep")
+	b.wants("34=7", "150=F", "39=1", "31=125.30", "32=60", "151=10")
+	b.wants("34=8", "150=4", "39=4", "14=60", "151=0", "58=unfilled")
 
 	a = e.dial("A")
 	a.seq = seq
-	if got := a.on(); !strings.Contains(got, "|35=A|34=9|") {
+	if got := a.on(); !strings.Contains(got, "|35=A|34=10|") {
 		t.Fatalf("the Logon at the other gateway, after a fill: %q", got)
 	}
 	a.send("2", "7=2|16=0|")
@@ -84,7 +90,7 @@ func TestMatching(t *testing.T) {
 			t.Errorf("resent as\n%q, was\n%q", got, want)
 		}
 	}
-	a.wants("34=8", "43=Y", "150=F", "39=2", "11=y", "31=125.30", "32=60", "6=125.20", "14=120", "151=0", "38=120")
+	a.wants("34=9", "43=Y", "150=F", "39=2", "11=y", "31=125.30", "32=60", "6=125.20", "14=120", "151=0", "38=120")
 
 	c := d.dial("C")
 	c.on()
