@@ -66,7 +66,8 @@ func (o *Options) newMarket(ctx context.Context, queues, orders int) (_ *market,
 		err = os.WriteFile(file, text, 0o600)
 	}
 	if err == nil {
-		m.grid, err = pair(ctx, program, gridMiB(orders), "--partitions", strconv.Itoa(queues), "--", "--execution", "match", "--instruments", file)
+		m.grid, err = pair(ctx, program, gridMiB(orders*5/2), // executions have a part of a node's memory
+			"--partitions", strconv.Itoa(queues), "--", "--execution", "match", "--instruments", file)
 	}
 	return m, err
 }

@@ -55,6 +55,9 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 		defer func() { _ = os.RemoveAll(dir) }()
 		o.Dir = dir
 	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
 	before, err := look()
 	if err != nil {
 		return nil, err

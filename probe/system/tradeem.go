@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,40 +86,54 @@ func tradeEm(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 // ordersOf bounds those of a step.
 func ordersOf(x published.Exchange) int { return max(stepOrders, 2*x.Users) }
 
-// trades measures rows with the same number of queues, on one grid.
-func (o *Options) trades(ctx context.Context, r *Report, rows, exact []published.Exchange, lasts time.Duration, rates map[published.Exchange]float64) (err error) {
-	orders := 0
-	for _, x := range rows {
-		orders += ordersOf(x) * (tradeRounds + len(servedShares))
-	}
-	m, err := o.newMarket(ctx, rows[0].Queues, orders)
+// trades measures rows with the same number of queues, on one grid, and then looks for the rate of each on one of its own.
+func (o *Options) trades(ctx context.Context, r *Report, rows, exact []published.Exchange, lasts time.Duration, rates map[published.Exchange]float64) error {
+	steps, err := o.inTurns(ctx, r, rows, lasts)
 	if err != nil {
 		return err
+	}
+	for i, x := range rows {
+		slices.SortFunc(steps[i], func(a, b *traded) int { return cmp.Compare(a.tps, b.tps) })
+		mid := steps[i][tradeRounds/2]
+		rates[x] = mid.tps
+		m, err := o.newMarket(ctx, x.Queues, len(servedShares)*ordersOf(x))
+		if err != nil {
+			return err
+		}
+		at, rate, err := m.served(ctx, o, r, x, mid.tps, lasts)
+		if err := errors.Join(err, m.grid.Stop()); err != nil {
+			return err
+		}
+		exchangeRow(r, x, exact, mid, at, rate)
+	}
+	return nil
+}
+
+// inTurns measures each row as fast as its windows let it.
+func (o *Options) inTurns(ctx context.Context, r *Report, rows []published.Exchange, lasts time.Duration) (_ [][]*traded, err error) {
+	most := 0 // of a step, the same for all: what begins and ends it is not in one rate more than in another
+	for _, x := range rows {
+		most = max(most, ordersOf(x))
+	}
+	m, err := o.newMarket(ctx, rows[0].Queues, most*len(rows)*tradeRounds)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.grid.Stop()) }()
 	steps := make([][]*traded, len(rows))
 	for range tradeRounds {
 		for i, x := range rows {
 			o.Say("%d users, %d queues, %d concentrators, %d/%d in one go", x.Users, x.Queues, x.Concentrators, x.Feeder, x.Matchmaker)
-			got, err := m.run(ctx, demand{row: x, lasts: lasts, most: ordersOf(x)})
+			got, err := m.run(ctx, demand{row: x, lasts: lasts, most: most})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			r.judgeTraded(x, got)
 			steps[i] = append(steps[i], got)
 		}
 	}
-	for i, x := range rows {
-		slices.SortFunc(steps[i], func(a, b *traded) int { return int(a.tps - b.tps) })
-		mid := steps[i][tradeRounds/2]
-		rates[x] = mid.tps
-		at, rate, err := m.served(ctx, o, r, x, mid.tps, lasts)
-		if err != nil {
-			return err
-		}
-		exchangeRow(r, x, exact, mid, at, rate)
-	}
-	return m.control(r)
+	m.control(r)
+	return steps, nil
 }
 
 // served looks for the highest rate at which all users are served in time; 0: at none.
@@ -226,7 +241,7 @@ func tradeShape(r *Report, rows, exact []published.Exchange, rates map[published
 }
 
 // control judges the executions of the first step again, with one trade left out, and with a trade of another order.
-func (m *market) control(r *Report) error {
+func (m *market) control(r *Report) {
 	judged := func(change func(i int, e client.Execution) (client.Execution, bool)) string {
 		t := newTape()
 		for seq, s := range m.sent {
@@ -254,5 +269,4 @@ func (m *market) control(r *Report) error {
 	if trade < 0 || right != "" || without == "" || other == "" {
 		r.judge(Invalid, "the control finds %q of executions that are right, %q without a trade, %q with another one: it is not to be believed", right, without, other)
 	}
-	return nil
 }
