@@ -27,7 +27,7 @@ const (
 // SystemScenarios are those names.
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
-		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario}
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, ExchangeScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.
@@ -203,6 +203,14 @@ func (d *Data) checkSystem(s Scenario) error {
 		return err
 	case ThinScenario, SkiScenario, ReadScenario:
 		_, _, err := s.Users()
+		return err
+	case ExchangeScenario:
+		exact, _, err := d.Exchange(s)
+		for _, x := range exact {
+			if err == nil && x.TPS <= 0 {
+				return fmt.Errorf("published.json: table jade TradeEm-TCP has no rate for %+v", x)
+			}
+		}
 		return err
 	case LoadScenario:
 		exact, _, err := s.Loads()

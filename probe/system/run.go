@@ -33,6 +33,7 @@ var scenarios = map[string]func(context.Context, *published.Data, published.Scen
 	published.FanoutScenario: fanouts, published.FilterScenario: filters, published.LargeScenario: large,
 	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
 	published.ThinScenario: thin, published.SkiScenario: skiDemo, published.ReadScenario: reads,
+	published.ExchangeScenario: tradeEm,
 }
 
 // Run runs a scenario by name.
@@ -53,6 +54,9 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		o.Dir = dir
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
 	}
 	before, err := look()
 	if err != nil {
