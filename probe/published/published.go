@@ -152,7 +152,7 @@ func parse(tables, scenarios, discrepancies []byte) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scenarios.json: %w", err)
 	}
-	d.Scenarios, d.Guards = s.Scenarios, s.Guards
+	d.Scenarios, d.Guards = append(s.Scenarios, own...), s.Guards
 	return d, errors.Join(d.checkTables(), d.checkFacts(), d.checkScenarios(), d.checkNotes())
 }
 

@@ -27,7 +27,7 @@ const (
 // SystemScenarios are those names.
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
-		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, ExchangeScenario}
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, ExchangeScenario, FlashScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.

@@ -13,6 +13,8 @@ const (
 	gridTime  = 5 * time.Second // to start a grid and to end it
 	rowsASec  = 20_000          // loaded, sent or read back
 	roadTrips = 4 * time.Second // the orders of one road, one after the other
+	// flashTime is of all five flows.
+	flashTime = 30 * time.Second
 	// askTime is of all questions of bar-query, twice.
 	askTime = 2 * time.Second
 	// connectTime is of a client with a hundred subscriptions.
@@ -54,6 +56,15 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 			connect += time.Duration(n) * connectTime
 		}
 		return 4*gridTime + connect + time.Duration((2*len(p.Users)+4)*(p.MeasureS+1))*time.Second, err
+	case published.ExchangeScenario:
+		list, lasts, err := exchangeOf(d, s, mode)
+		total := time.Duration(0)
+		for _, x := range list {
+			total += 2*gridTime + time.Duration(tradeRounds+len(servedShares))*(lasts+rows(x.Users)/4)
+		}
+		return total, err
+	case published.FlashScenario:
+		return flashTime, nil
 	case published.UpdateScenario, published.DropScenario:
 		p, err := cachesOf(d, s, mode)
 		return 2*gridTime + rows(3*p.Rows), err

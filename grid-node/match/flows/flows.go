@@ -1,50 +1,33 @@
-package match
+// Package flows makes the flows of the public benchmark flash1-dev/matching-engine-benchmark, and the reports that an
+// engine has to write for them, byte for byte.
+package flows
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
-	"testing"
+	"time"
 
-	"github.com/ordergrid/ordergrid/internal/race"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 )
 
-// The flows of the public benchmark flash1-dev/matching-engine-benchmark, made here from
+// Flow is one of them.
+type Flow struct {
+	Name              string
+	Volatility, Swing float64
+	Sum               string
+}
+
+// Published are the flows of the public benchmark flash1-dev/matching-engine-benchmark, made here from
 // its published parameters (docs/METHODOLOGY.md, workload/scenarios.json), and the SHA-256
 // of the reports that it publishes for them (reference/correctness_hash.txt): a million
 // new orders each, seed 23.
-var published = []struct {
-	name              string
-	volatility, swing float64
-	sum               string
-}{
+var Published = []Flow{
 	{"static", 0, 0, "9803843ee404fc29c9a0aa5614f8f0d5a58b5c44fcac9ef89067886fcaaa30d1"},
 	{"normal", 0.15, 0.02, "e9b2e3926854410b01a035aeb25dd05f1e597c233be8263de9eb49b6713d367e"},
 	{"swing-25", 0.50, 0.25, "61a84be9469661bd039e00dbc9a7c011e70b6ace37aadfe60045ea083b05f4df"},
 	{"swing-40", 0.50, 0.40, "3cb0175e7982ff09ea220d1feaee3844cf9116a5ce455757879dea1d880b9b9f"},
 	{"flash-crash", 0.50, 0.60, "cff8d3f94b709fc64a8b2058a6ca4fb6920364904796e46906895e362d2bb16b"},
-}
-
-// TestPublishedFlowsEveryByte runs the engine on the five flows. Its records, written in
-// the words of the benchmark, have the published hashes. Without the race detector, under
-// which it takes minutes.
-func TestPublishedFlowsEveryByte(t *testing.T) {
-	if race.Enabled || testing.Short() {
-		t.Skip("runs without the race detector")
-	}
-	for _, p := range published {
-		t.Run(p.name, func(t *testing.T) {
-			h := sha256.New()
-			r := reports{out: h}
-			r.run(t, benchmarkFlow(p.volatility, p.swing, 1_000_000))
-			if got := fmt.Sprintf("%x", h.Sum(nil)); got != p.sum {
-				t.Errorf("SHA-256 %s, published %s; %d reports", got, p.sum, r.lines)
-			}
-			t.Logf("%d messages, %d reports, %d fills, %d orders at most", r.messages, r.lines, r.fills, r.most)
-		})
-	}
 }
 
 // twister is the Mersenne Twister MT19937, after Matsumoto and Nishimura (1998).
@@ -91,21 +74,21 @@ func (m *twister) normal() float64 {
 	return math.Sqrt(-2*math.Log(max(a, 1e-300))) * math.Cos(2*math.Pi*b)
 }
 
-// message of the benchmark.
-type message struct {
-	kind  OpKind
-	side  Side
+// Message of the benchmark.
+type Message struct {
+	kind  match.OpKind
+	side  match.Side
 	ioc   bool
 	qty   uint32
 	id    uint64
 	price int64
 }
 
-// benchmarkFlow returns the messages of a scenario. Their times rise as they are made, so
+// Messages returns the messages of a scenario. Their times rise as they are made, so
 // they need no sorting.
-func benchmarkFlow(volatility, swing float64, count int) []message {
+func (f *Flow) Messages(count int) []Message {
 	m := newTwister(23)
-	placed := placeOrders(m, volatility, swing, count)
+	placed := placeOrders(m, f.Volatility, f.Swing, count)
 	arrival := make([]int, count)
 	for i := range arrival {
 		arrival[i] = i
@@ -114,7 +97,7 @@ func benchmarkFlow(volatility, swing float64, count int) []message {
 		j := m.between(0, uint32(i))
 		arrival[i], arrival[j] = arrival[j], arrival[i]
 	}
-	list := make([]message, 0, 2*count+count/10)
+	list := make([]Message, 0, 2*count+count/10)
 	for _, n := range arrival {
 		list = lifecycle(m, list, placed[n])
 	}
@@ -123,7 +106,7 @@ func benchmarkFlow(volatility, swing float64, count int) []message {
 
 // placeOrders prices the orders: buys below the first half of a path of the middle, sells
 // above the second.
-func placeOrders(m *twister, volatility, swing float64, count int) (placed []message) {
+func placeOrders(m *twister, volatility, swing float64, count int) (placed []Message) {
 	const tick, start = 0.005, 167.52
 	depth := make([]float64, 800)
 	sum := 0.0
@@ -148,9 +131,9 @@ func placeOrders(m *twister, volatility, swing float64, count int) (placed []mes
 				hi = c
 			}
 		}
-		o := message{kind: Enter, side: Buy, id: uint64(i + 1), price: at - int64(k) - 1}
+		o := Message{kind: match.Enter, side: match.Buy, id: uint64(i + 1), price: at - int64(k) - 1}
 		if i >= count/2 {
-			o.side, o.price = Sell, at+int64(k)+1
+			o.side, o.price = match.Sell, at+int64(k)+1
 		}
 		o.price = max(o.price, 1)
 		o.qty = m.between(1, 100)
@@ -160,19 +143,19 @@ func placeOrders(m *twister, volatility, swing float64, count int) (placed []mes
 }
 
 // lifecycle appends an order and what its owner does with it.
-func lifecycle(m *twister, list []message, o message) []message {
+func lifecycle(m *twister, list []Message, o Message) []Message {
 	o.ioc = m.uniform() < 0.15
 	list = append(list, o)
 	if o.ioc {
 		return list
 	}
-	change, cancel := o, message{kind: Cancel, side: o.side, id: o.id}
-	change.kind, change.qty = Replace, o.qty+1
+	change, cancel := o, Message{kind: match.Cancel, side: o.side, id: o.id}
+	change.kind, change.qty = match.Replace, o.qty+1
 	modified := m.uniform() < 0.20
 	if modified {
 		m.uniform() // when
 		if m.uniform() < 0.80 {
-			change.price += map[Side]int64{Buy: 1, Sell: -1}[o.side]
+			change.price += map[match.Side]int64{match.Buy: 1, match.Sell: -1}[o.side]
 		}
 		list = append(list, change)
 	}
@@ -192,70 +175,95 @@ func lifecycle(m *twister, list []message, o message) []message {
 	return list
 }
 
-// reports writes the engine's records in the benchmark's words.
-type reports struct {
-	out                          io.Writer
-	line                         []byte
-	lines, fills, messages, most int
+// Reports are what an engine of its own writes for a flow, in the words of the benchmark.
+type Reports struct {
+	Lines, Fills, Most int           // Most orders were in the book
+	Took               time.Duration // the engine alone, without writing and hashing
+
+	out  io.Writer
+	line []byte
 }
 
-func (r *reports) run(t *testing.T, flow []message) {
-	e, err := New(Config{Orders: 1 << 17, Pages: 1 << 16, Books: 1, Work: 1 << 16})
+// batch is how many messages are timed together.
+const batch = 256
+
+// Run runs the flow, and writes the reports to out.
+func Run(flow []Message, out io.Writer) (*Reports, error) {
+	e, err := match.New(match.Config{Orders: 1 << 17, Pages: 1 << 16, Books: 1, Work: 1 << 16})
 	if err == nil {
-		err = e.Define(0, Instrument{Tick: 1, Lot: 1, Low: 0, High: 1 << 20, Ref: 33504})
+		err = e.Define(0, match.Instrument{Tick: 1, Lot: 1, Low: 0, High: 1 << 20, Ref: 33504})
 	}
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	out := make([]Record, 0, e.MaxRecords())
-	e.Apply(&Op{Kind: SetState, State: Open}, out)
-	for seq, m := range flow {
-		op := Op{Kind: m.kind, ID: m.id, Side: m.side, Type: Limit, Price: m.price, Qty: int64(m.qty)}
-		if m.kind != Enter {
-			op.ID, op.Orig = 0, m.id
-			o, _ := e.Find(m.id) // its quantity is of what is left, FIX's of the whole order
-			op.Qty += o.Cum
+	r := &Reports{out: out}
+	records := make([]match.Record, 0, e.MaxRecords())
+	e.Apply(&match.Op{Kind: match.SetState, State: match.Open}, records)
+	var list []match.Record
+	var prices [batch]int64
+	var ends [batch]int
+	for seq := 0; seq < len(flow); seq += batch {
+		part := flow[seq:min(seq+batch, len(flow))]
+		list = list[:0]
+		begun := time.Now()
+		for i := range part {
+			op := part[i].op(e, &prices[i])
+			records = e.Apply(&op, records[:0])
+			list = append(list, records...)
+			ends[i] = len(list)
+			r.Most = max(r.Most, e.Resting())
 		}
-		price := m.price
-		if m.kind == Cancel {
-			o, _ := e.Find(m.id)
-			price = o.Price
+		r.Took += time.Since(begun)
+		for i, from := 0, 0; i < len(part); i++ {
+			r.write(uint64(seq+i), part[i], prices[i], list[from:ends[i]])
+			from = ends[i]
 		}
-		if m.ioc {
-			op.TIF = IOC
-		}
-		out = e.Apply(&op, out[:0])
-		r.write(uint64(seq), m, price, out)
-		r.most = max(r.most, e.Resting())
 	}
-	r.messages = len(flow)
+	return r, nil
+}
+
+// op is the operation of a message; price is that of the order before it.
+func (m *Message) op(e *match.Engine, price *int64) match.Op {
+	op := match.Op{Kind: m.kind, ID: m.id, Side: m.side, Type: match.Limit, Price: m.price, Qty: int64(m.qty)}
+	*price = m.price
+	if m.kind != match.Enter {
+		o, _ := e.Find(m.id) // its quantity is of what is left, FIX's of the whole order
+		op.ID, op.Orig = 0, m.id
+		if op.Qty += o.Cum; m.kind == match.Cancel {
+			*price = o.Price
+		}
+	}
+	if m.ioc {
+		op.TIF = match.IOC
+	}
+	return op
 }
 
 // write writes what follows from a message, sorted by the number of the kind.
-func (r *reports) write(seq uint64, m message, price int64, out []Record) {
-	side := uint64(m.side - Buy)
+func (r *Reports) write(seq uint64, m Message, price int64, out []match.Record) {
+	side := uint64(m.side - match.Buy)
 	for kind := range uint64(6) {
 		for i := range out {
 			switch o := &out[i]; {
-			case kind == 0 && o.Kind == Accepted:
+			case kind == 0 && o.Kind == match.Accepted:
 				r.put(kind, seq, side, m.id, uint64(o.Price), uint64(o.Qty))
-			case kind == 1 && o.Kind == Filled && o.Flags&Passive == 0:
+			case kind == 1 && o.Kind == match.Filled && o.Flags&match.Passive == 0:
 				r.put(kind, seq, uint64(o.Price), uint64(o.Qty), o.Other, o.Order)
-				r.fills++
-			case kind == 2 && o.Kind == Cancelled:
+				r.Fills++
+			case kind == 2 && o.Kind == match.Cancelled:
 				r.put(kind, seq, side, m.id, uint64(price))
-			case kind == 3 && o.Kind == Replaced:
+			case kind == 3 && o.Kind == match.Replaced:
 				r.put(kind, seq, side, m.id, uint64(o.Price), uint64(m.qty))
-			case kind == 4 && o.Kind == CancelRejected && m.kind == Cancel, kind == 5 && o.Kind == CancelRejected && m.kind == Replace:
+			case kind == 4 && o.Kind == match.CancelRejected && m.kind == match.Cancel, kind == 5 && o.Kind == match.CancelRejected && m.kind == match.Replace:
 				r.put(kind, seq, m.id)
 			}
 		}
 	}
 }
 
-func (r *reports) put(fields ...uint64) {
+func (r *Reports) put(fields ...uint64) {
 	r.line = r.line[:0]
-	if r.lines > 0 {
+	if r.Lines > 0 {
 		r.line = append(r.line, '\n')
 	}
 	for i, f := range fields {
@@ -264,6 +272,6 @@ func (r *reports) put(fields ...uint64) {
 		}
 		r.line = strconv.AppendUint(r.line, f, 10)
 	}
-	r.lines++
+	r.Lines++
 	r.out.Write(r.line)
 }
