@@ -14,7 +14,7 @@ import (
 // TestGridShowsBooks: a book is shown as the orders made it, at the primary and at a copy; the exchange halts it and opens
 // it again, and what a book refuses is told.
 func TestGridShowsBooks(t *testing.T) {
-	g := matching(t)
+	g := testgrid.Matching(t)
 	c := dial(t, g, func(c *client.Config) { c.BySymbol = true })
 	waitForRedundancy(t, c)
 	for _, fields := range []string{"35=D 11=b1 55=IBM 54=1 38=100 40=2 44=125.20", "35=D 11=b2 55=IBM 54=1 38=50 40=2 44=125.20", "35=D 11=b3 55=IBM 54=1 38=7 40=2 44=125.00",

@@ -24,7 +24,7 @@ func TestGridGetsInstruments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(instruments)
+	write(testgrid.Instruments)
 	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file, "--self-trade", "session")
 	told := &pushed{t: t, byID: map[string]client.Execution{}}
 	c := dial(t, g, func(c *client.Config) { c.BySymbol, c.OnExecutions = true, told.got })
@@ -33,7 +33,7 @@ func TestGridGetsInstruments(t *testing.T) {
 	if _, err := c.ReadBook(t.Context(), "GAS", 1, ""); !errors.As(err, &reject) || reject.Code != wire.CodeUnknownInstrument {
 		t.Fatalf("a symbol that is not listed: %v", err)
 	}
-	write(instruments + `- {symbol: GAS, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
+	write(testgrid.Instruments + `- {symbol: GAS, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
 	waitFor(t, func() bool { _, err := c.ReadBook(t.Context(), "GAS", 1, ""); return err == nil })
 	for _, fields := range []string{"35=D 11=g1 55=GAS 54=1 38=5 40=2 44=7", "35=D 11=g2 55=GAS 54=2 38=5 40=2 44=7"} {
 		if _, err := c.Submit(t.Context(), message(fields)); err != nil {
@@ -43,7 +43,7 @@ func TestGridGetsInstruments(t *testing.T) {
 	if b, err := c.ReadBook(t.Context(), "GAS", 1, ""); err != nil || b.Traded || len(b.Bids) != 1 || len(b.Asks) != 0 {
 		t.Errorf("the session trades with itself: %+v, %v", b, err)
 	}
-	write(instruments + `- {symbol: GAS, tick: "1", lot: "1", low: "0", high: "9"}` + "\n" + `- {symbol: ORE, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
+	write(testgrid.Instruments + `- {symbol: GAS, tick: "1", lot: "1", low: "0", high: "9"}` + "\n" + `- {symbol: ORE, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
 	waitFor(t, func() bool { _, err := c.ReadBook(t.Context(), "ORE", 1, ""); return err == nil })
 	if b, err := c.ReadBook(t.Context(), "GAS", 1, ""); err != nil || b.High != 9 {
 		t.Errorf("GAS has another band: %+v, %v", b, err)

@@ -3,8 +3,6 @@ package client_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,20 +14,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
-
-const instruments = `
-- {symbol: IBM, tick: "0.05", lot: "1", low: "0", high: "1000", reference: "125"}
-- {symbol: OIL, tick: "1", lot: "1", low: "-100", high: "100"}
-`
-
-// matching starts a grid that matches.
-func matching(t *testing.T, args ...string) *testgrid.Grid {
-	file := filepath.Join(t.TempDir(), "instruments.yaml")
-	if err := os.WriteFile(file, []byte(instruments), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return testgrid.Run(t, append(args, "--", "--execution", "match", "--instruments", file)...)
-}
 
 // message is a FIX 4.4 message of "35=D 11=a 55=IBM ...".
 func message(fields string) []byte {
@@ -66,7 +50,7 @@ func (p *pushed) has(n int) bool {
 // TestGridMatches: two orders of two clients cross, and both are told; while orders come the
 // primary is killed, and what was executed before is the same after it, on every copy.
 func TestGridMatches(t *testing.T) {
-	g := matching(t)
+	g := testgrid.Matching(t)
 	buyer, seller := &pushed{t: t, byID: map[string]client.Execution{}}, &pushed{t: t, byID: map[string]client.Execution{}}
 	b := dial(t, g, func(c *client.Config) { c.BySymbol, c.OnExecutions = true, buyer.got })
 	s := dial(t, g, func(c *client.Config) { c.BySymbol, c.OnExecutions = true, seller.got })
@@ -182,7 +166,7 @@ func executions(t *testing.T, c *client.Client, partition wire.PartitionID, addr
 
 // TestGridMatchRefuses: what a grid that matches cannot do is answered.
 func TestGridMatchRefuses(t *testing.T) {
-	g := matching(t)
+	g := testgrid.Matching(t)
 	c := dial(t, g, func(c *client.Config) { c.BySymbol = true })
 	for fields, tag := range map[string]uint32{
 		"35=D 11=a 55=XYZ 54=1 38=100 40=2 44=1":      55,

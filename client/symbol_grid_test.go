@@ -12,10 +12,13 @@ import (
 // TestGridRoutesBySymbol: a client that was told nothing sends an order, and what replaces and
 // cancels it, to the partition of its symbol, and finds a ClOrdID in any of them.
 func TestGridRoutesBySymbol(t *testing.T) {
-	g := matching(t, "--partitions", "4")
+	g := testgrid.Matching(t, "--partitions", "4")
 	c := dial(t, g)
 	if !c.BySymbol() || len(c.Table()) != 4 {
 		t.Fatalf("by symbol: %v, %d partitions, want true and 4", c.BySymbol(), len(c.Table()))
+	}
+	if c.RouteSymbol("IBM") == c.RouteSymbol("OIL") {
+		t.Fatal("both symbols are traded in one partition, want two")
 	}
 	for i := range 40 {
 		symbol := []string{"IBM", "OIL"}[i%2]

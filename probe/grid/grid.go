@@ -111,6 +111,9 @@ func (g *Grid) Ready(ctx context.Context, plan scenario.Plan) error {
 
 // mismatch returns the difference, and whether waiting is useless.
 func (g *Grid) mismatch(plan scenario.Plan) (final bool, err error) {
+	if g.c.BySymbol() {
+		return true, fmt.Errorf("scenario %s publishes orders to a grid that stores them, and this one matches; allowed: spec.execution.mode Store, or scenario jade-tradeem, which starts a grid that matches", plan.Scenario)
+	}
 	need := fmt.Sprintf("scenario %s needs a grid with %d shard(s), %d partitions or more and replicas %d", plan.Scenario, plan.Shards, plan.Servers(), plan.Replicas)
 	for probe := range plan.Probes {
 		id, err := Partition(plan, probe)

@@ -1,8 +1,6 @@
 package service_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,11 +8,6 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
-
-const instruments = `
-- {symbol: IBM, tick: "0.05", lot: "1", low: "0", high: "1000", reference: "125"}
-- {symbol: OIL, tick: "1", lot: "1", low: "-100", high: "100"}
-`
 
 // wants checks each of the fields of the next message.
 func (p *peer) wants(fields ...string) (got string) {
@@ -32,11 +25,7 @@ func (p *peer) wants(fields ...string) (got string) {
 // an order while its session is away is reported when it logs on again, at another gateway, and
 // is the same whenever it is asked for.
 func TestMatching(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "instruments.yaml")
-	if err := os.WriteFile(file, []byte(instruments), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
+	g := testgrid.Matching(t)
 	d, e := serve(t, g, nil, "A@IBM", "B@IBM", "C@OIL"), serve(t, g, nil, "A@IBM", "B@IBM")
 	a, b := d.dial("A"), e.dial("B")
 	for _, p := range []*peer{a, b} {
