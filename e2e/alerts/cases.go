@@ -103,6 +103,20 @@ func cases() []oneCase {
 			grid:  starvedPost,
 			cause: func(context.Context, *world) error { return nil }, // it fails from the first order on
 			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
+		{alerts: []alert{named("KillActive")}, how: "a trader is killed, and taken again",
+			grid: func(dir string) (gridOptions, error) { return limited(dir, `{"traderTag":50}`) },
+			cause: func(ctx context.Context, w *world) error {
+				_, err := w.grid.client.Kill(ctx, oneTrader)
+				return err
+			},
+			undo: func(ctx context.Context, w *world) error {
+				_, err := w.grid.client.Unkill(ctx, oneTrader)
+				return err
+			}},
+		{alerts: []alert{named("LimitRefusalsHigh", "rule", "maxOrderVolume")}, how: "limits that no order of the flow keeps",
+			grid:  func(dir string) (gridOptions, error) { return limited(dir, `{"maxOrderVolume":"1"}`) },
+			cause: func(context.Context, *world) error { return nil }, // the grid reads its limits by itself
+			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
 		{alerts: []alert{named("SinkFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
 			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow
@@ -127,8 +141,6 @@ var notCaused = []omitted{
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
 	{named("FunctionsDiffer"), "needs nodes that are started with different modules; those of one grid here have the same arguments"},
 	{named("ExecutionDiverged"), "needs a bug, or memory that changes; the simulator spoils the books of a copy"},
-	{named("KillActive"), "needs a kill by a person; the tests of grid-node/metrics show the metric it goes by"},
-	{named("LimitRefusalsHigh", "rule", "priceCollar"), "needs a RiskProfile, and a client that ignores it; the tests of grid-node/metrics show the metric it goes by"},
 	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},
 	{named("ViewIncomplete"), "goes away with another process only; the tests of grid-node/node show the metric it goes by"},
 	{named("ViewLagging"), "needs a loop without time for views; the tests of grid-node/node show the metric it goes by"},
