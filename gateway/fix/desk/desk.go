@@ -26,7 +26,7 @@ type Config struct {
 	// MaxInFlight bounds the messages of a session that the grid has not answered; default
 	// 512. What comes behind them is not read.
 	MaxInFlight int
-	// Answered is called for each message that the grid was given, on the goroutine of the
+	// Answered is called for each order, cancel and replace that the grid was given, on the goroutine of the
 	// sessions, when its report has been handed to the session; may be nil. took is the time
 	// since the message was read, in nanoseconds.
 	Answered func(msgType byte, fate client.Fate, took int64)
