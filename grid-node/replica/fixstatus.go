@@ -77,7 +77,7 @@ func (r *Replica) appendState(dst, id []byte, m *wire.FixSubmit, entry []byte, c
 	var rec match.Record
 	if at, ok := r.live.Books.Find(id, owner); ok {
 		f.ClOrdID = id
-		rec = r.restingState(&f, at)
+		r.restingState(&f, &rec, at)
 	} else if entry == nil || !r.lastState(&f, &rec, order.Seq(entry)) {
 		return nil
 	}
@@ -88,12 +88,13 @@ func (r *Replica) appendState(dst, id []byte, m *wire.FixSubmit, entry []byte, c
 	return f.Append(dst)
 }
 
-// restingState returns the state of an order in a book, as the record of one that is accepted.
-func (r *Replica) restingState(f *order.FixReport, at uint64) match.Record {
+// restingState sets the state of an order in a book, as the record of one that is accepted.
+func (r *Replica) restingState(f *order.FixReport, rec *match.Record, at uint64) {
 	b := r.live.Books
-	o, _ := b.Order(at)
-	f.First, f.Value = b.First(at), b.Value(at)
-	return match.Record{Kind: match.Accepted, Order: at, Owner: o.Owner, Book: o.Book, Side: o.Side, Price: o.Price, Leaves: o.Leaves, Cum: o.Cum}
+	if o, ok := b.Order(at); ok {
+		f.First, f.Value = b.First(at), b.Value(at)
+		*rec = match.Record{Kind: match.Accepted, Order: at, Owner: o.Owner, Book: o.Book, Side: o.Side, Price: o.Price, Leaves: o.Leaves, Cum: o.Cum}
+	}
 }
 
 // lastState finds an order by an entry of it: the last record of one that has ended, or what
@@ -121,10 +122,9 @@ func (r *Replica) lastState(f *order.FixReport, rec *match.Record, seq uint64) b
 		id = rec.Other
 		fallthrough
 	default:
-		if rec.Leaves == 0 || mutant(mutFixStateOfEntry) {
-			return true
+		if rec.Leaves > 0 && !mutant(mutFixStateOfEntry) {
+			r.restingState(f, rec, id)
 		}
-		*rec = r.restingState(f, id)
 		return true
 	}
 }

@@ -101,7 +101,7 @@ func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
 		return fix.Sent{TimeNs: at.timeNs, Type: msgTypeOf(record[4:n]), Body: record[n:], Kept: true}
 	case len(record) >= gridRefusalHead && le.Uint16(record) == refusedByGrid && gridRefusalHead+int(le.Uint16(record[16:])) <= len(record):
 		n := gridRefusalHead + int(le.Uint16(record[16:]))
-		return x.refused(v, at, wire.Code(le.Uint16(record[2:])), le.Uint64(record[8:]), string(record[gridRefusalHead:n]), record[n:])
+		return x.refused(v, at, wire.Code(le.Uint16(record[2:])), le.Uint32(record[4:]), le.Uint64(record[8:]), string(record[gridRefusalHead:n]), record[n:])
 	case len(record) >= knownHead && le.Uint16(record) == refusedAsKnown:
 		of := place{partition: at.partition, seq: le.Uint64(record[8:]), epoch: le.Uint32(record[4:])}
 		return x.state(v, at, of, record[knownHead:], true, nil)
@@ -114,7 +114,7 @@ func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
 			return x.executed(v, at, &r)
 		}
 	}
-	return x.refused(v, at, 0, 0, "", nil) // of a release that knows more kinds; there is none
+	return x.refused(v, at, 0, 0, 0, "", nil) // of a release that knows more kinds; there is none
 }
 
 // msgTypeOf returns the MsgType of a refusal without making a string.
@@ -142,7 +142,7 @@ const (
 )
 
 // refused makes the report of an order that the grid refuses for good.
-func (x *former) refused(v fix.Version, at place, code wire.Code, detail uint64, text string, message []byte) fix.Sent {
+func (x *former) refused(v fix.Version, at place, code wire.Code, tag uint32, detail uint64, text string, message []byte) fix.Sent {
 	x.m.Parse(message, v)
 	r, i := x.read(at)
 	x.body.Reset()
@@ -154,9 +154,12 @@ func (x *former) refused(v fix.Version, at place, code wire.Code, detail uint64,
 		return fix.Sent{TimeNs: at.timeNs, Type: "9", Body: x.body.Fields(), Kept: true}
 	}
 	r.OrderID, r.ExecType, r.OrdStatus, r.Text = []byte("NONE"), '8', '8', text
+	if typeOf(&x.m) == 'H' {
+		r.Status, r.StatusReqID = true, x.statusID(v)
+	}
 	switch {
-	case typeOf(&x.m) == 'H':
-		r.Status, r.RejectCode, r.StatusReqID = true, rejectUnknown, x.statusID(v)
+	case r.Status && tag == 11: // no order has the ClOrdID
+		r.RejectCode = rejectUnknown
 	case code == wire.CodeDuplicateClOrdID:
 		r.RejectCode = rejectDuplicate
 	case code == wire.CodeFunctionRefused && known103(v, detail):
