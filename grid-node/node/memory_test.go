@@ -3,12 +3,14 @@ package node
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/internal/tail"
 )
 
 func TestMemoryPlan(t *testing.T) {
@@ -36,6 +38,8 @@ func TestMemoryPlan(t *testing.T) {
 // everything, repeatedly.
 func TestCopyWithLessMemory(t *testing.T) {
 	g := newGrid(t, 2, 1)
+	var said tail.Writer
+	g.base.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g.start(0)
 	g.base.MemoryLimit = 64 << 20
 	g.start(1)
@@ -72,9 +76,7 @@ func TestCopyWithLessMemory(t *testing.T) {
 		t.Errorf("after %d orders: %v", taken.Load(), full)
 	}
 	g.ready()
-	for i := range g.nodes {
-		if s := g.nodes[i].Node; s.counters.Restarts != 0 {
-			t.Errorf("node %d discarded its replica %d times", i, s.counters.Restarts)
-		}
+	if log := said.String(); strings.Contains(log, "that the primary can") { // a silent member may be dropped on a busy machine
+		t.Errorf("a copy was discarded for its memory:\n%s", log)
 	}
 }
