@@ -3,7 +3,11 @@ package machine
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/match"
@@ -137,4 +141,55 @@ func TestKillSnapshot(t *testing.T) {
 	if sweeping == 0 {
 		t.Error("no snapshot in the middle of cancels")
 	}
+}
+
+// BenchmarkKillCancels reports the longest entry, in CPU time of the thread, of a kill of a
+// client whose 100,000 orders rest: engine, names, limits and ClOrdIDs, as a copy applies it.
+func BenchmarkKillCancels(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const orders = 100_000
+	var longest, total time.Duration
+	steps := 0
+	for range b.N {
+		b.StopTimer()
+		x := &exchange{t: b, at: map[uint32]uint64{}}
+		x.m.Begin(16, 0)
+		x.m.Match()
+		x.add(order.KindNoop, 0, le.AppendUint64(le.AppendUint64(nil, 1), 7))
+		c := order.Market{Op: order.MarketConfig, Values: [5]uint64{orders, orders, 4, 256, 99}}
+		x.add(order.KindMarket, 0, c.Append(nil))
+		i := someInstruments[0].Market(0)
+		x.add(order.KindMarket, 0, i.Append(nil))
+		x.open(0)
+		x.guard(order.Guard{Op: order.GuardNames})
+		for n := range orders {
+			x.send(0, fmt.Sprintf("35=D 11=a%d 1=acc 55=IBM 54=1 38=10 40=2 44=%d.05", n, n%900))
+		}
+		runtime.GC()
+		b.StartTimer()
+		for first := true; first || x.m.Books.Pending(); first = false {
+			start := cpuTime()
+			if first {
+				x.kill(order.GuardClient, "acc")
+			} else {
+				x.add(order.KindContinue, 0, nil)
+			}
+			d := cpuTime() - start
+			longest, total, steps = max(longest, d), total+d, steps+1
+		}
+		if n := x.m.Books.Resting(); n != 0 {
+			b.Fatalf("%d orders rest, want none", n)
+		}
+	}
+	b.ReportMetric(float64(longest.Microseconds()), "longest-µs")
+	b.ReportMetric(float64(total.Microseconds())/float64(steps), "mean-µs")
+	b.ReportMetric(float64(steps)/float64(b.N), "steps")
+}
+
+// cpuTime returns what this thread has used of a processor.
+func cpuTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
 }
