@@ -25,6 +25,17 @@ func TestMatchSeeds(t *testing.T) {
 	}
 }
 
+// TestMatchSeedsThatFailed runs seeds that once found a bug, and the bug.
+func TestMatchSeedsThatFailed(t *testing.T) {
+	for seed, bug := range map[uint64]string{
+		61629843: "a record that the simulator had spoiled books make was none of those that are held",
+	} {
+		if r := RunMatch(seed, nil); r.Violation != nil {
+			t.Errorf("seed %d (%s): %v\nreplay: %s", seed, bug, r.Violation, ReplayMatch(seed))
+		}
+	}
+}
+
 // TestJudge: the judge sees a trade that is not with the best order, and one at another
 // price.
 func TestJudge(t *testing.T) {
