@@ -177,6 +177,7 @@ const (
 	mutRegionConditionEarly
 	mutRegionNothingReceived
 	mutBaseRegionless
+	mutRegionsKept
 	mutExpiredByClock
 	mutants
 )

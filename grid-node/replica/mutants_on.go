@@ -190,6 +190,7 @@ var mutantList = [mutants]Mutant{
 	mutRegionConditionEarly:  {"region-condition-early", "a condition is answered to have failed on a value that is not committed"},
 	mutRegionNothingReceived: {"region-reply-dropped", "the value that was taken is forgotten before its session has it"},
 	mutBaseRegionless:        {"base-regionless", "what is freed leaves the values of regions behind: a learner gets none of them"},
+	mutRegionsKept:           {"regions-kept", "a region has the bounds that it began with, whatever file is read"},
 	mutExpiredByClock:        {"expired-by-clock", "each copy has values expire by its own clock, not by that of the entries"},
 	mutAckBeforeSync:         {"ack-before-sync", "a copy acknowledges entries that its journal has not synced"},
 	mutCommitBeforeSync:      {"commit-before-sync", "a primary commits entries that its own journal has not synced"},

@@ -33,7 +33,12 @@ func (x *Regions) Check() error {
 
 // SetRegions changes the regions that this replica puts in the log as a primary. x must pass Check, and is not changed
 // afterwards.
-func (r *Replica) SetRegions(x *Regions) { r.opt.Regions, r.regions.specsFor, r.restTill = x, 0, 0 }
+func (r *Replica) SetRegions(x *Regions) {
+	r.opt.Regions, r.restTill = x, 0
+	if !mutant(mutRegionsKept) {
+		r.regions.specsFor = 0
+	}
+}
 
 // RegionsAwaited calls f for each region of the options that the committed log does not have as the options do, and once with
 // an empty name if it has another bound of all regions.

@@ -13,19 +13,20 @@ import (
 // pod is a place where processes run, one after the other. Name and address are constant;
 // every process has its own boot id.
 type pod struct {
-	w       *world
-	index   int
-	name    string
-	address string
-	clock   clock
-	proc    *process      // the one that runs, nil if none does
-	all     []*process    // all processes so far
-	absent  bool          // no process is started in it
-	disk    *journal.Disk // nil without journals
-	noHeir  bool          // the next process has another boot id
-	spoiled bool          // the journal lost what was synced
-	given   string        // the module that the next process is given, "" for the one deployed
-	cleared int64         // when the address was last taken by a new process
+	w          *world
+	index      int
+	name       string
+	address    string
+	clock      clock
+	proc       *process      // the one that runs, nil if none does
+	all        []*process    // all processes so far
+	absent     bool          // no process is started in it
+	disk       *journal.Disk // nil without journals
+	noHeir     bool          // the next process has another boot id
+	newRegions bool          // it has read the new file of regions
+	spoiled    bool          // the journal lost what was synced
+	given      string        // the module that the next process is given, "" for the one deployed
+	cleared    int64         // when the address was last taken by a new process
 }
 
 // process is one incarnation: a replica, its store, and the simulation's state of it. When
@@ -117,7 +118,7 @@ func (p *pod) start() *process {
 	if w.profile.leases {
 		opt.LeaseClock = func() int64 { return p.clock.mono(w.now) }
 	}
-	opt.Execution, opt.Journal, opt.Regions = w.profile.execution(), w.profile.journalOptions(), w.profile.regionOptions()
+	opt.Execution, opt.Journal, opt.Regions = w.profile.execution(), w.profile.journalOptions(), p.regionOptions()
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre = w.newDecider(proc)

@@ -46,6 +46,7 @@ type profile struct {
 	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
 	fixes      *rand.Rand        // there are FIX sessions; nil: none
 	regions    *rand.Rand        // clients change a region; nil: there is none
+	regionFile *rand.Rand        // when the file of regions changes; nil: it does not
 	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
 	journal    *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
 	heirWait   time.Duration
@@ -220,6 +221,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	calls(p, seed)
 	limited(p, seed)
 	regions(p, seed)
+	regionFile(p, seed)
 	return p
 }
 

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -30,14 +29,6 @@ const (
 	regionOwner   = 1 << 20
 	regionOpen    = 4 // operations in progress of a client
 )
-
-// regionOptions of a process.
-func (p *profile) regionOptions() *replica.Regions {
-	if p.regions == nil {
-		return nil
-	}
-	return &replica.Regions{Bytes: 1 << 20, Regions: []replica.RegionSpec{{Name: regionName}}}
-}
 
 // regionClient changes and reads a region.
 type regionClient struct {
@@ -78,6 +69,7 @@ func (w *world) addRegionClients() {
 	if w.profile.regions == nil {
 		return
 	}
+	w.scheduleRegionFile()
 	for i := range regionClients {
 		c := &regionClient{w: w, rng: w.profile.regions, id: i, reads: map[uint64]regionAsk{}}
 		c.pod = w.pods[c.rng.IntN(len(w.pods))]
@@ -333,7 +325,7 @@ func (w *world) regionsUnsettled() string {
 			return fmt.Sprintf("operation %d of region client %d was never answered", c.open[0].ClientSeq, c.id)
 		}
 	}
-	return ""
+	return w.regionsAwaited()
 }
 
 // regionModel is a region as the committed log makes it.
