@@ -61,6 +61,14 @@ func (b *Books) Position() match.Position {
 // Records returns what the last entry did, in order. They are valid until the next.
 func (b *Books) Records() []match.Record { return b.out }
 
+// Sweeps returns how many mass cancels are pending: at match.MaxSweeps a further one is refused.
+func (b *Books) Sweeps() int {
+	if b.engine == nil {
+		return 0
+	}
+	return b.engine.Sweeps()
+}
+
 // Pending reports whether an entry of kind continue has something to do.
 func (b *Books) Pending() bool { return b.engine != nil && b.engine.Pending() }
 

@@ -103,7 +103,7 @@ func New(c Config) (*Engine, error) {
 		cfg:    c,
 		books:  make([]book, c.Books),
 		busy:   make([]uint64, (c.Books+63)/64),
-		sweeps: make([]sweep, 0, maxSweeps),
+		sweeps: make([]sweep, 0, MaxSweeps),
 		dirty:  -1,
 	}
 	mask := idPlaces(c.Orders) - 1

@@ -15,5 +15,6 @@ const (
 	mutFOKPartial
 	mutRestoreDisplay
 	mutRestoreSweep
+	mutSweepLate
 	mutants
 )

@@ -127,7 +127,7 @@ func (r *restorer) sweep(w *[16]uint64) error {
 		book: uint16(w[4] >> 48), at: uint16(w[4] >> 32), side: Side(w[4] >> 16), place: uint8(w[4] >> 8), inside: w[4]&1 != 0,
 		key: uint32(w[5]), slot: e.ids.find(e.orders, w[6]),
 	}
-	if w[4]&0xff0000fe != 0 || w[5]>>32 != 0 || len(e.sweeps) == maxSweeps || s.prio > e.prio || s.place > places || s.side > Sell ||
+	if w[4]&0xff0000fe != 0 || w[5]>>32 != 0 || len(e.sweeps) == MaxSweeps || s.prio > e.prio || s.place > places || s.side > Sell ||
 		w[6] != 0 && s.slot == 0 || s.inside && (int(s.at) >= len(e.books) || e.books[s.at].span == 0 || s.place >= places) {
 		return fmt.Errorf("books: mass cancel %d, allowed: one that an engine can have", s.id)
 	}

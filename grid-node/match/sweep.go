@@ -2,8 +2,8 @@ package match
 
 import "math/bits"
 
-// maxSweeps is how many mass cancels can be pending.
-const maxSweeps = 16
+// MaxSweeps is how many mass cancels can be pending.
+const MaxSweeps = 16
 
 // sweep is a mass cancel that has not visited all orders yet. It takes effect when it is
 // applied: an order it includes never trades after it, whether or not it was visited.
@@ -31,7 +31,7 @@ func (e *Engine) massCancel(op *Op) {
 	case op.Side > Sell:
 		e.reject(op, BadField)
 		return
-	case len(e.sweeps) == maxSweeps:
+	case len(e.sweeps) == MaxSweeps:
 		e.reject(op, Busy)
 		return
 	}
@@ -47,8 +47,14 @@ func (e *Engine) massCancel(op *Op) {
 	}
 }
 
+// Sweeps returns how many mass cancels are pending.
+func (e *Engine) Sweeps() int { return len(e.sweeps) }
+
 // doom returns the mass cancel that includes an order, nil for none.
 func (e *Engine) doom(o *order) *sweep {
+	if mutant(mutSweepLate) {
+		return nil
+	}
 	for i := range e.sweeps {
 		if s := &e.sweeps[i]; s.includes(o) {
 			return s

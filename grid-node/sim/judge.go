@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -18,6 +19,8 @@ type judge struct {
 	lineage uint64
 	clock   int
 	fills   int
+	masses  int // mass cancels of FIX sessions
+	swept   int // orders that those cancelled
 
 	e     *order.Entry
 	i     order.Instruction
@@ -53,6 +56,11 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 		j.lineage = lineage
 	case order.KindExecute:
 		j.i = order.Instructed(payload)
+	case order.KindFix:
+		if c, slot, _, ok := order.MassCancelOf(payload); ok {
+			j.masses++
+			j.m = order.Market{Book: c.Book, Side: c.Side, Values: [5]uint64{3: uint64(machine.FixOwner(slot))}}
+		}
 	case order.KindMarket:
 		if j.m = order.MarketOf(payload); j.m.Op == order.MarketDefine {
 			j.states, j.traded = append(j.states, match.Closed), append(j.traded, [3]int64{})
@@ -136,6 +144,9 @@ func (j *judge) filled(t, m *match.Record) string {
 	if taker == nil || maker == nil || taker != j.taker || t.Other != maker.id || m.Other != taker.id || m.Flags&match.Passive == 0 {
 		return "a trade of others than the incoming order and one that rests"
 	}
+	if maker.doomed || taker.doomed {
+		return fmt.Sprintf("I49: a trade of %d with %d, one of which a mass cancel includes", taker.id, maker.id)
+	}
 	if best := j.crosses(taker); best != maker {
 		return fmt.Sprintf("a trade with %d; the best by price, then time, is %+v", maker.id, best)
 	}
@@ -175,6 +186,9 @@ func (j *judge) cancelled(r *match.Record) string {
 	case r.Reason == match.Unfilled && o == j.taker && j.i.TIF == 2 && o.cum != 0:
 		return "a fill-or-kill order that was filled in part"
 	}
+	if _, fix := machine.FixSlot(o.owner); fix && r.Reason == match.MassCancelling {
+		j.swept++
+	}
 	delete(j.orders, o.id)
 	return ""
 }
@@ -191,6 +205,17 @@ func (j *judge) replaced(r *match.Record) string {
 	if !keeps {
 		j.clock++
 		o.prio, o.rests, j.taker = j.clock, false, o
+	}
+	return ""
+}
+
+// stays returns an order that a mass cancel includes and that is still there, though nothing
+// is pending; "" for none (I49).
+func (j *judge) stays() string {
+	for _, o := range j.orders {
+		if o.doomed {
+			return fmt.Sprintf("order %d of owner %d is in the book, and a mass cancel before it ended includes it", o.id, o.owner)
+		}
 	}
 	return ""
 }

@@ -303,5 +303,9 @@ func (w *world) checkExchange() {
 			}
 		}
 	}
+	if text := j.stays(); text != "" {
+		w.violation("I49", "in the end: %s", text)
+	}
 	w.stats.Fills += uint64(j.fills)
+	w.stats.FixMasses, w.stats.FixSwept = w.stats.FixMasses+uint64(j.masses), w.stats.FixSwept+uint64(j.swept)
 }

@@ -11,14 +11,14 @@ type FeatureSet uint64
 
 // The features. A bit keeps its meaning for good.
 const (
-	FeatureFixBooks FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
-	endOfFeatures
+	FeatureFixBooks      FeatureSet = 1 << 0 // orders of FIX sessions that match, their reports and states
+	FeatureSessionOrders FeatureSet = 1 << 2 // mass cancels of FIX sessions
 )
 
 // Features are all features of this release.
-const Features = endOfFeatures - 1
+const Features = FeatureFixBooks | FeatureSessionOrders
 
-var featureNames = [...]string{"orders of FIX sessions in books"}
+var featureNames = [...]string{0: "orders of FIX sessions in books", 2: "mass cancels of FIX sessions"}
 
 // String lists the features; those of later releases by a count.
 func (s FeatureSet) String() string {
