@@ -71,7 +71,7 @@ func (b *Books) report(op *match.Op, i int, clOrdID []byte) {
 	r := &b.out[i]
 	switch r.Kind {
 	case match.Accepted:
-		if r.Reason == match.MassCancelling && clOrdID == nil { // the exchange's
+		if (r.Reason == match.MassCancelling || r.Reason == match.Killed) && clOrdID == nil { // the exchange's
 			return
 		}
 	case match.Rejected:

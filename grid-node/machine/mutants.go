@@ -36,5 +36,6 @@ const (
 	mutRegionsUnsnapshotted
 	mutKillUnsnapshotted
 	mutCountersUnsnapshotted
+	mutKillKeepsResting
 	mutants
 )

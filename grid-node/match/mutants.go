@@ -16,5 +16,7 @@ const (
 	mutRestoreDisplay
 	mutRestoreSweep
 	mutSweepLate
+	mutRestoreParty
+	mutKilledTrades
 	mutants
 )

@@ -29,6 +29,8 @@ var mutantList = [mutants]Mutant{
 	mutRestoreDisplay: {"restore-display", "a restored engine forgets what icebergs hide", "TestSnapshot"},
 	mutSweepLate:      {"sweep-late", "an order that a pending mass cancel includes trades until it is visited", "TestOracleEveryByte"},
 	mutRestoreSweep:   {"restore-sweep", "a restored engine forgets mass cancels that are pending", "TestSnapshot"},
+	mutRestoreParty:   {"restore-party", "a restored engine forgets who answers for an order", "TestSnapshot"},
+	mutKilledTrades:   {"killed-trades", "an order that the kill switch includes trades until its turn to be cancelled", "TestOracleEveryByte"},
 }
 
 // Mutants lists the variants.

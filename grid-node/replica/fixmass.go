@@ -36,8 +36,8 @@ func (r *Replica) massCancel(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 	case !r.live.Books.Ready() || r.undefined() >= 0:
 		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, 0, "the instruments are being defined; retry")
 		return
-	case r.live.Books.Sweeps() == match.MaxSweeps:
-		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, match.MaxSweeps, "as many mass cancels are going on as there may be; retry")
+	case r.live.Books.Full():
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, 0, "as many mass cancels are going on as there may be; retry")
 		return
 	}
 	mass := order.FixMassCancel{Book: match.All, Message: m.Payload[:min(len(m.Payload), order.MaxFixBody-order.FixMassSize)]}

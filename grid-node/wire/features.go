@@ -11,14 +11,16 @@ type FeatureSet uint64
 
 // The features. A bit keeps its meaning for good.
 const (
-	FeatureFixBooks      FeatureSet = 1 << 0 // orders of FIX sessions that match, their reports and states
-	FeatureSessionOrders FeatureSet = 1 << 2 // mass cancels of FIX sessions
+	FeatureFixBooks      FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
+	FeatureKillCancels                          // kills that cancel what rests in books
+	FeatureSessionOrders                        // mass cancels of FIX sessions
+	endOfFeatures
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureSessionOrders
+const Features = endOfFeatures - 1
 
-var featureNames = [...]string{0: "orders of FIX sessions in books", 2: "mass cancels of FIX sessions"}
+var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests", "mass cancels of FIX sessions"}
 
 // String lists the features; those of later releases by a count.
 func (s FeatureSet) String() string {
