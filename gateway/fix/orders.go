@@ -242,6 +242,33 @@ func orNone(v []byte) []byte {
 	return v
 }
 
+// MassCancelReport is a message r. Empty fields are left out.
+type MassCancelReport struct {
+	ClOrdID, OrderID []byte // 11, 37
+	Symbol           []byte // 55
+	Side             byte   // 54
+	Kind             byte   // 530
+	Response         byte   // 531: Kind, or '0' if it is refused
+	Reason           string // 532
+	Total            []byte // 533
+	Text             string // 58
+	TransactNs       int64  // 60
+}
+
+// MassCancelReport appends the fields of an OrderMassCancelReport.
+func (b *Body) MassCancelReport(r *MassCancelReport) {
+	b.Bytes(11, r.ClOrdID)
+	b.Bytes(37, orNone(r.OrderID))
+	b.Byte(54, r.Side)
+	b.Bytes(55, r.Symbol)
+	b.String(58, text(r.Text))
+	b.time(60, r.TransactNs)
+	b.Byte(530, r.Kind)
+	b.Byte(531, r.Response)
+	b.String(532, r.Reason)
+	b.Bytes(533, r.Total)
+}
+
 // Send sends any application message: fields are the fields after the header.
 func (s *Session) Send(now Now, msgType string, fields func(b *Body)) {
 	b := s.a.body.reset()

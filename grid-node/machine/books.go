@@ -62,6 +62,9 @@ func (b *Books) Position() match.Position {
 // Records returns what the last entry did, in order. They are valid until the next.
 func (b *Books) Records() []match.Record { return b.out }
 
+// Full reports whether as many mass cancels are pending as there may be.
+func (b *Books) Full() bool { return b.engine != nil && b.engine.Full() }
+
 // Pending reports whether an entry of kind continue has something to do.
 func (b *Books) Pending() bool { return b.engine != nil && b.engine.Pending() }
 

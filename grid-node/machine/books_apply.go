@@ -16,6 +16,8 @@ func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 		b.owners.open(e.Session)
 	case order.KindExecute:
 		b.execute(e, payload)
+	case order.KindFix:
+		b.massCancel(e, payload)
 	case order.KindMarket:
 		b.market(e, payload)
 	case order.KindContinue:

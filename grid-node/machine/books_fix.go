@@ -54,6 +54,9 @@ func (b *Books) ownerOf(e *order.Entry) uint32 {
 // checkFix rejects the removal of a FIX session whose orders rest: their fills would have no
 // report.
 func (b *Books) checkFix(e *order.Entry, payload []byte) error {
+	if m, _, _, ok := order.MassCancelOf(payload); ok && m.Book != match.All && int(m.Book) >= len(b.instruments) {
+		return fmt.Errorf("entry %d: book of a mass cancel is %d, allowed: one that is defined, or %d for all", e.Seq, m.Book, match.All)
+	}
 	for rest := payload; len(rest) > 0; {
 		var r order.FixRecord
 		if rest = order.NextFix(rest, &r); r.Op == order.FixRemove && b.FixRests(r.Slot) > 0 {
@@ -68,10 +71,18 @@ func (b *Books) report(op *match.Op, i int, clOrdID []byte) {
 	r := &b.out[i]
 	switch r.Kind {
 	case match.Accepted:
-		if r.Reason == match.MassCancelling || r.Reason == match.Killed {
+		if (r.Reason == match.MassCancelling || r.Reason == match.Killed) && clOrdID == nil { // the exchange's
 			return
 		}
-	case match.Rejected, match.Filled, match.Cancelled, match.CancelRejected, match.Replaced, match.Triggered:
+	case match.Rejected:
+		if op.Kind == match.MassCancel && clOrdID == nil {
+			return
+		}
+	case match.Cancelled:
+		if mutant(mutFixMassUnreported) && r.Reason == match.MassCancelling {
+			return
+		}
+	case match.Filled, match.CancelRejected, match.Replaced, match.Triggered:
 	default:
 		return
 	}
@@ -85,7 +96,7 @@ func (b *Books) report(op *match.Op, i int, clOrdID []byte) {
 	f.Answer = answers(op, r, clOrdID)
 	switch {
 	case f.Answer || clOrdID != nil && r.Order == op.ID:
-		if f.Size = uint8(copy(f.Name[:], clOrdID)); op.Kind != match.Enter && !mutant(mutFixFirstOfEntry) {
+		if f.Size = uint8(copy(f.Name[:], clOrdID)); op.Kind != match.Enter && op.Kind != match.MassCancel && !mutant(mutFixFirstOfEntry) {
 			f.First = b.resting.firstOf(op.Orig)
 		}
 	case at != 0:
@@ -104,6 +115,31 @@ func answers(op *match.Op, r *match.Record, clOrdID []byte) bool {
 		return op.Kind == match.Cancel && r.Order == op.Orig
 	}
 	return false
+}
+
+// massCancel takes the orders of a FIX session out, if that is what an entry of kind fix is.
+// How many they are is said in its report where that is known: all that rest when nothing else
+// is pending, or those of a part that is complete with its entry.
+func (b *Books) massCancel(e *order.Entry, payload []byte) {
+	m, slot, _, ok := order.MassCancelOf(payload)
+	if !ok {
+		return
+	}
+	op := match.Op{Kind: match.MassCancel, Time: e.TimeNs, ID: e.Seq, Owner: FixOwner(slot), Book: m.Book, Side: match.Side(m.Side)}
+	all, n := m.Book == match.All && m.Side == 0 && !b.Pending(), uint64(b.FixRests(slot))
+	if mutant(mutFixMassOfAll) {
+		op.Book = match.All
+	}
+	b.do(&op, m.ClOrdID())
+	if all {
+		b.reports[0].Value = [2]uint64{1, n}
+		return
+	}
+	for i := range b.out {
+		if r := &b.out[i]; r.Kind == match.MassCancelled && r.Order == e.Seq {
+			b.reports[0].Value = [2]uint64{1, uint64(r.Cum)}
+		}
+	}
 }
 
 // filled adds a fill to the value of an order: of the row at, or of the order of the entry.

@@ -179,7 +179,7 @@ func (x *Fix) checkRecord(seq uint64, r *order.FixRecord) error {
 		return fmt.Errorf("entry %d: FIX session is %d, allowed: one that is open", seq, r.Slot)
 	}
 	s, least := &x.slots[r.Slot], uint64(0)
-	if least = s.In; r.Op == order.FixRefusal {
+	if least = s.In; r.Op == order.FixRefusal || r.Op == order.FixMass {
 		least++
 	}
 	switch {

@@ -69,8 +69,14 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 	case order.KindOrder:
 		return m.checkSession(e, payload)
 	case order.KindFix:
-		if err := m.Fix.check(e, payload); err != nil || m.Books == nil {
+		if err := m.Fix.check(e, payload); err != nil {
 			return err
+		}
+		if m.Books == nil {
+			if _, _, _, mass := order.MassCancelOf(payload); mass {
+				return fmt.Errorf("entry %d: a mass cancel of a FIX session, allowed: not in a partition that stores orders and does not match", e.Seq)
+			}
+			return nil
 		}
 		return m.Books.checkFix(e, payload)
 	case order.KindRegion:

@@ -27,6 +27,8 @@ const (
 	mutFixFirstOfEntry
 	mutFixValueUnsnapshotted
 	mutFixNumbersShared
+	mutFixMassOfAll
+	mutFixMassUnreported
 	mutFunctionsForget
 	mutFunctionsCloneFresh
 	mutFunctionsStateless

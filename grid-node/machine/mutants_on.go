@@ -47,6 +47,8 @@ var mutantList = [mutants]Mutant{
 	mutFixNamesShared:        {"fix-names-shared", "a cancel of a FIX session finds the order of another one with its ClOrdID, or none", ""},
 	mutFixValueUnsnapshotted: {"fix-value-unsnapshotted", "a learner forgets what the fills of orders of FIX sessions were worth", ""},
 	mutFixNumbersShared:      {"fix-numbers-shared", "the reports of an entry share a number of their FIX session", ""},
+	mutFixMassOfAll:          {"fix-mass-of-all", "a mass cancel of a FIX session for a symbol takes out its orders for others, too", ""},
+	mutFixMassUnreported:     {"fix-mass-unreported", "orders that a mass cancel of their FIX session takes out have no report", ""},
 	mutRegionsUnsnapshotted:  {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
 
 	mutKillUnsnapshotted:     {"kill-unsnapshotted", "a learner forgets the kills in a snapshot", ""},

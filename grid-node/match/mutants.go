@@ -15,6 +15,7 @@ const (
 	mutFOKPartial
 	mutRestoreDisplay
 	mutRestoreSweep
+	mutSweepLate
 	mutRestoreParty
 	mutKilledTrades
 	mutants

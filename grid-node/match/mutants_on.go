@@ -27,6 +27,7 @@ var mutantList = [mutants]Mutant{
 	mutIcebergKeeps:   {"iceberg-keeps", "an iceberg keeps its priority when it shows its next part", "TestOracleEveryByte"},
 	mutFOKPartial:     {"fok-partial", "a FOK order is filled in part", "TestOracleEveryByte"},
 	mutRestoreDisplay: {"restore-display", "a restored engine forgets what icebergs hide", "TestSnapshot"},
+	mutSweepLate:      {"sweep-late", "an order that a pending mass cancel includes trades until it is visited", "TestOracleEveryByte"},
 	mutRestoreSweep:   {"restore-sweep", "a restored engine forgets mass cancels that are pending", "TestSnapshot"},
 	mutRestoreParty:   {"restore-party", "a restored engine forgets who answers for an order", "TestSnapshot"},
 	mutKilledTrades:   {"killed-trades", "an order that the kill switch includes trades until its turn to be cancelled", "TestOracleEveryByte"},

@@ -49,6 +49,9 @@ func (e *Engine) full(kill bool) bool {
 	return kill && n == maxKills || !kill && n == maxSweeps
 }
 
+// Full reports whether a further mass cancel is refused: as many as there may be are pending.
+func (e *Engine) Full() bool { return e.full(false) }
+
 // Kills returns how many mass cancels of the kill switch are pending, and how many can be.
 func (e *Engine) Kills() (pending, most int) {
 	for i := range e.sweeps {
@@ -87,6 +90,9 @@ func (e *Engine) massCancel(op *Op) {
 
 // doom returns the mass cancel that includes an order, nil for none.
 func (e *Engine) doom(o *order) *sweep {
+	if mutant(mutSweepLate) {
+		return nil
+	}
 	for i := range e.sweeps {
 		if s := &e.sweeps[i]; s.includes(o) && !(s.kill && mutant(mutKilledTrades)) {
 			return s

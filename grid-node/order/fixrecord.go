@@ -9,6 +9,7 @@ const (
 	FixStep    FixOp = 2 // numbers for administrative messages
 	FixRefusal FixOp = 3 // a message is refused for good; body: what the report of that is made of
 	FixRemove  FixOp = 4 // the session is forgotten
+	FixMass    FixOp = 5 // a mass cancel that the counterparty asks for; body: FixMassCancel
 )
 
 // FixRecordSize is the fixed part of a record, in bytes.
@@ -20,11 +21,14 @@ const FixOpeningSize = 32
 // MaxFixBody is the maximum size of the body of a record, in bytes.
 const MaxFixBody = 4096
 
+// FixMassSize is the body of a mass cancel without its message, in bytes.
+const FixMassSize = 8
+
 // FixReset in FixOpening.Flags begins a new generation of the same day (ResetSeqNumFlag=Y).
 const FixReset uint8 = 1
 
 // FixRecord is one record of an entry of kind fix. Records of one entry have rising slots,
-// and an opening is the only one of its entry.
+// and an opening or a mass cancel is the only one of its entry.
 //
 //	off size field            off size field
 //	 0  u32  slot             17  u8   outs
@@ -37,7 +41,7 @@ type FixRecord struct {
 	Generation uint32 // of the session; of an opening: the one that it begins or continues
 	In         uint64 // the MsgSeqNum expected next
 	Op         FixOp
-	Outs       uint8 // numbers that it takes: of an opening and a refusal 1, of a step 1..255, of a removal 0
+	Outs       uint8 // numbers that it takes: of an opening and a refusal 1, of a step 1..255, of a removal and a mass cancel 0
 	Body       []byte
 }
 
@@ -50,6 +54,58 @@ type FixOpening struct {
 	// SentNs is the SendingTime of the Logon, unix nanoseconds; 0 for none. A reset that was
 	// sent before another Logon that was taken is a late one.
 	SentNs int64
+}
+
+// FixMassCancel is the body of a mass cancel: of the orders of its session. Its report, and
+// those of the orders, take the numbers that follow, as executions do.
+//
+//	off size field                          off size field
+//	 0  u16  book, 65535 for all              4  u16  where the ClOrdID is in the message
+//	 2  u8   side, as tag 54, 0 for both      6  u16  0
+//	 3  u8   size of the ClOrdID              8  the message, or its begin
+type FixMassCancel struct {
+	Book       uint16
+	Side       uint8
+	ClOrdIDLen uint8
+	ClOrdIDOff uint16
+	Message    []byte
+}
+
+// Append appends the body; what is too long of the message is left out.
+func (m *FixMassCancel) Append(dst []byte) []byte {
+	dst = append(le.AppendUint16(dst, m.Book), m.Side, m.ClOrdIDLen)
+	dst = le.AppendUint16(le.AppendUint16(dst, m.ClOrdIDOff), 0)
+	return append(dst, m.Message[:min(len(m.Message), MaxFixBody-FixMassSize)]...)
+}
+
+// ClOrdID of the request.
+func (m *FixMassCancel) ClOrdID() []byte { return m.Message[m.ClOrdIDOff:][:m.ClOrdIDLen] }
+
+// MassCancelOf returns the mass cancel of the payload of an entry of kind fix that DecodeEntry
+// accepted, and the number that it answers; false if it is of other records.
+func MassCancelOf(payload []byte) (m FixMassCancel, slot uint32, seq uint64, ok bool) {
+	if FixOp(payload[16]) != FixMass {
+		return m, 0, 0, false
+	}
+	var r FixRecord
+	NextFix(payload, &r)
+	b := r.Body
+	return FixMassCancel{Book: le.Uint16(b), Side: b[2], ClOrdIDLen: b[3], ClOrdIDOff: le.Uint16(b[4:]), Message: b[FixMassSize:]}, r.Slot, r.In - 1, true
+}
+
+// checkMass checks the body of a mass cancel.
+func checkMass(seq uint64, b []byte) error {
+	switch {
+	case len(b) < FixMassSize:
+		return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(len(b)), Allowed: "8 and the message for a mass cancel"}
+	case b[2] > 2:
+		return &EntryError{Seq: seq, Field: "side", Value: uint64(b[2]), Allowed: "0 both, 1 buy, 2 sell"}
+	case b[3] == 0 || b[3] > MaxClOrdID || int(le.Uint16(b[4:]))+int(b[3]) > len(b)-FixMassSize:
+		return &EntryError{Seq: seq, Field: "clOrdIDLen", Value: uint64(b[3]), Allowed: "1..64, and inside the message"}
+	case le.Uint16(b[6:]) != 0:
+		return &EntryError{Seq: seq, Field: "reserved", Value: uint64(le.Uint16(b[6:])), Allowed: "0"}
+	}
+	return nil
 }
 
 // AppendFixRecord appends a record to the payload of an entry of kind fix.
@@ -112,16 +168,18 @@ func checkFix(seq uint64, b []byte) error {
 			return &EntryError{Seq: seq, Field: "slot", Value: uint64(slot), Allowed: "rising slots"}
 		}
 		switch op := FixOp(b[16]); {
-		case op < FixOpen || op > FixRemove:
-			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove"}
+		case op < FixOpen || op > FixMass:
+			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove, 5 mass cancel"}
 		case op == FixOpen && (n != FixOpeningSize || b[FixRecordSize+21]&^FixReset != 0 || le.Uint16(b[FixRecordSize+22:]) != 0):
 			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "32 for an opening, its flags 0 or 1, and its reserved bytes 0"}
-		case op == FixOpen && end != all:
-			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 only as the one record of its entry"}
+		case (op == FixOpen || op == FixMass) && end != all:
+			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 and 5 only as the one record of its entry"}
+		case op == FixMass && checkMass(seq, b[FixRecordSize:FixRecordSize+n]) != nil:
+			return checkMass(seq, b[FixRecordSize:FixRecordSize+n])
 		case (op == FixStep || op == FixRemove) && n != 0:
 			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "0 for a step and a removal"}
-		case (op == FixOpen || op == FixRefusal) && outs != 1, op == FixStep && outs == 0, op == FixRemove && outs != 0:
-			return &EntryError{Seq: seq, Field: "outs", Value: uint64(outs), Allowed: "1 for an opening and a refusal, 1..255 for a step, 0 for a removal"}
+		case (op == FixOpen || op == FixRefusal) && outs != 1, op == FixStep && outs == 0, op >= FixRemove && outs != 0:
+			return &EntryError{Seq: seq, Field: "outs", Value: uint64(outs), Allowed: "1 for an opening and a refusal, 1..255 for a step, 0 for a removal and a mass cancel"}
 		}
 		last, b = slot, b[end:]
 	}

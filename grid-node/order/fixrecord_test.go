@@ -64,12 +64,19 @@ func TestFixRecordsAreRefused(t *testing.T) {
 		"one slot twice":            {someFix(), put(second, 4), "slot is 4, allowed: rising"},
 		"slots that fall":           {someFix(), put(third, 1), "slot is 1, allowed: rising"},
 		"operation 0":               {someFix(), put(0+16, 0), "op is 0"},
-		"operation 5":               {someFix(), put(0+16, 5), "op is 5"},
+		"operation 6":               {someFix(), put(0+16, 6), "op is 6"},
+		"half a mass cancel":        {someMass(), func(b []byte) []byte { b[18] = 7; return b[:32] }, "bodySize is 7, allowed: 8 and the message"},
+		"a mass cancel of no side":  {someMass(), put(26, 3), "side is 3"},
+		"a mass cancel unnamed":     {someMass(), put(27, 0), "clOrdIDLen is 0"},
+		"a ClOrdID outside":         {someMass(), put(28, 12), "clOrdIDLen is 3, allowed: 1..64, and inside the message"},
+		"a mass cancel's reserve":   {someMass(), put(30, 1), "reserved is 1"},
+		"a mass cancel of a number": {someMass(), put(17, 1), "outs is 1"},
+		"a mass cancel with a step": {append(someMass(), someFix()...), func(b []byte) []byte { return b }, "op is 5, allowed: 1 and 5 only"},
 		"an unknown flag":           {someOpening(), put(24+21, 2), "bodySize is 32, allowed: 32 for an opening, its flags 0 or 1"},
 		"an opening's last byte":    {someOpening(), put(24+23, 1), "its reserved bytes 0"},
 		"an opening without body":   {someFix(), put(16, 1), "bodySize is 0, allowed: 32 for an opening"},
-		"an opening with a step":    {append(someOpening(), someFix()...), func(b []byte) []byte { return b }, "op is 1, allowed: 1 only as the one record"},
-		"a step before the opening": {append(someFix()[:24], append(someOpening(), 9)[:56]...), func(b []byte) []byte { b[24] = 9; return b }, "op is 1, allowed: 1 only as the one record"},
+		"an opening with a step":    {append(someOpening(), someFix()...), func(b []byte) []byte { return b }, "op is 1, allowed: 1 and 5 only as the one record"},
+		"a step before the opening": {append(someFix()[:24], append(someOpening(), 9)[:56]...), func(b []byte) []byte { b[24] = 9; return b }, "op is 1, allowed: 1 and 5 only as the one record"},
 		"a step with a body":        {someFix(), put(second+16, 2), "bodySize is 9, allowed: 0 for a step"},
 		"a step of none":            {someFix(), put(17, 0), "outs is 0"},
 		"an opening of two":         {someOpening(), put(17, 2), "outs is 2"},
@@ -80,5 +87,20 @@ func TestFixRecordsAreRefused(t *testing.T) {
 		if _, err := DecodeEntry(fixEntry(c.spoil(c.payload)), &e); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+func someMass() []byte {
+	m := FixMassCancel{Book: 1, Side: 2, ClOrdIDOff: 5, ClOrdIDLen: 3, Message: []byte("35=q|q-1|54=2|")}
+	return AppendFixRecord(nil, &FixRecord{Slot: 1, Attempt: 2, Generation: 1, In: 9, Op: FixMass, Body: m.Append(nil)})
+}
+
+func TestMassCancelOf(t *testing.T) {
+	m, slot, seq, ok := MassCancelOf(someMass())
+	if !ok || slot != 1 || seq != 8 || m.Book != 1 || m.Side != 2 || string(m.ClOrdID()) != "q-1" || string(m.Message) != "35=q|q-1|54=2|" {
+		t.Errorf("%+v of slot %d, number %d, %t", m, slot, seq, ok)
+	}
+	if _, _, _, ok := MassCancelOf(someFix()); ok {
+		t.Error("a step is a mass cancel")
 	}
 }

@@ -6,7 +6,8 @@ package order
 // is in the log, as the body of a refusal.
 //
 //	off size field                          off size field
-//	 0  u16  4                               24  u64  x2 value: price x quantity of all fills, high word first
+//	 0  u16  4                               24  u64  x2 value: price x quantity of all fills, high word first;
+//	                                              of a mass cancel 1 and how many it has cancelled, 0 if it goes on
 //	 2  u8   digits behind the point         40  64   the record, as grid-node/match has it
 //	         of prices                      104  the symbol, the ClOrdID, and of the answer to a message
 //	 3  u8   the same of quantities              the begin of that message
@@ -59,7 +60,7 @@ func ParseFixReport(b []byte) (r FixReport, ok bool) {
 		return r, false
 	}
 	symbol, name := int(b[4]), int(b[5])
-	if name == 0 || symbol == 0 || len(b) < fixReportSize+symbol+name {
+	if name == 0 || len(b) < fixReportSize+symbol+name {
 		return r, false
 	}
 	rest := b[fixReportSize:]

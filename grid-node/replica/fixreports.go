@@ -165,15 +165,27 @@ func (r *Replica) sendReports(seq uint64, seat *fixSeat, list []uint64) {
 	r.out.reply(seat.conn, off, nil)
 }
 
-// resendReport appends the report of an executed entry that has this number, if it is held.
-func (r *Replica) resendReport(dst []byte, seq uint64, slot uint32, number uint64) []byte {
+// executedAs returns the report of an executed entry that has this number, nil if it has none.
+func (r *Replica) executedAs(seq uint64, slot uint32, number uint64) *fixReport {
+	if r.execs == nil {
+		return nil
+	}
 	from, to := r.reports.of(r.execs.of(seq))
 	for i := from; i < to; i++ {
 		if f := r.reports.list.at(i); f.slot == slot && f.number == number {
-			return r.appendReport(dst, seq, f)
+			return f
 		}
 	}
-	return dst
+	return nil
+}
+
+// answered returns the message that an entry answers, and its number.
+func answered(entry []byte) (message []byte, seq uint64) {
+	if order.Kind(entry[4]) == order.KindFix {
+		m, _, seq, _ := order.MassCancelOf(order.Payload(entry))
+		return m.Message, seq
+	}
+	return order.Message(entry), order.ClientSeqOf(entry)
 }
 
 // appendReport appends a number and what its report is made of, as an entry of kind fix: a
@@ -181,14 +193,15 @@ func (r *Replica) resendReport(dst []byte, seq uint64, slot uint32, number uint6
 func (r *Replica) appendReport(dst []byte, seq uint64, f *fixReport) []byte {
 	entry := r.store.Get(seq)
 	rec := r.execs.records.at(f.exec)
-	in := &r.live.Books.Instruments()[rec.Book]
-	m := order.FixReport{
-		PriceDigits: in.PriceDigits, QtyDigits: in.QtyDigits, N: f.n, First: f.first, Value: f.value,
-		Record: rec.AppendTo(r.fix.record[:0]), Symbol: append(r.fix.symbol[:0], in.Symbol...), ClOrdID: f.name[:f.size],
+	m := order.FixReport{N: f.n, First: f.first, Value: f.value, Record: rec.AppendTo(r.fix.record[:0]), Symbol: r.fix.symbol[:0], ClOrdID: f.name[:f.size]}
+	if rec.Book != match.All { // of a mass cancel
+		in := &r.live.Books.Instruments()[rec.Book]
+		m.PriceDigits, m.QtyDigits, m.Symbol = in.PriceDigits, in.QtyDigits, append(m.Symbol, in.Symbol...)
 	}
 	answers := uint64(1)
 	if f.answer {
-		m.Message, answers = order.Message(entry), order.ClientSeqOf(entry)+1
+		message, seq := answered(entry)
+		m.Message, answers = message, seq+1
 	}
 	r.fix.record, r.fix.symbol = m.Record, m.Symbol
 	r.fix.body = m.Append(r.fix.body[:0])

@@ -127,11 +127,13 @@ func (r *Replica) fixResend(conn uint64, frame []byte) error {
 			reply.Next = at
 			break
 		}
-		switch {
-		case entry == nil:
-		case r.execs != nil && order.Kind(entry[4]) != order.KindFix:
-			b = r.resendReport(b, seq, m.Slot, at)
-		default:
+		if entry == nil {
+			continue
+		}
+		switch f := r.executedAs(seq, m.Slot, at); {
+		case f != nil:
+			b = r.appendReport(b, seq, f)
+		case r.execs == nil || order.Kind(entry[4]) == order.KindFix:
 			b = append(le.AppendUint64(b, at), entry...)
 			b = append(b, make([]byte, order.Padded(len(entry))-len(entry))...)
 		}

@@ -50,6 +50,10 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 			r.answerStatus(conn, m, seat)
 			return
 		}
+		if err.Reason == order.ReasonMsgType && isMassCancel(m.Payload) {
+			r.massCancel(conn, m, seat)
+			return
+		}
 		r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
 	}

@@ -101,6 +101,12 @@ func (s *script) fixSubmit(d *datadriven.TestData, client uint64) []byte {
 	if d.HasArg("bad") {
 		payload[len(payload)-2] ^= 1
 	}
+	if kind := ""; d.HasArg("mass") { // MassCancelRequestType
+		arg(d, "mass", &kind)
+		body := "35=q\x0111=" + id + "\x01530=" + kind + "\x01"
+		payload = fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s10=000\x01", len(body), body)
+		order.Seal(payload)
+	}
 	k := s.fixes[client]
 	return wire.AppendFixSubmit(nil, partition, &wire.FixSubmit{Seq: seq, Slot: k.slot, Generation: k.generation, Attempt: k.attempt, Prev: prev, Payload: payload})
 }

@@ -166,13 +166,16 @@ func (m *fixModel) record(seq uint64, r *order.FixRecord) string {
 	switch {
 	case s == nil || r.Generation != s.Generation || r.Attempt != s.Attempt:
 		return fmt.Sprintf("a record of FIX session %d has generation %d and attempt %d; the session is %+v", r.Slot, r.Generation, r.Attempt, s)
-	case r.In < s.In || r.Op == order.FixRefusal && r.In == s.In:
+	case r.In < s.In || (r.Op == order.FixRefusal || r.Op == order.FixMass) && r.In == s.In:
 		return fmt.Sprintf("a record of FIX session %d goes back to number %d from %d", r.Slot, r.In, s.In)
 	}
 	s.In = r.In
 	if r.Op == order.FixRefusal {
 		m.report(s, r.Slot, seq, r.In-1)
 		return m.state(s, r)
+	}
+	if r.Op == order.FixMass { // executed has its numbers
+		return ""
 	}
 	m.first[fixEntry{seq, r.Slot}] = s.Out
 	s.Out += uint64(r.Outs)

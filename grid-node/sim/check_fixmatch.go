@@ -14,6 +14,7 @@ import (
 type fixBooks struct {
 	orders  map[uint64]fixTraded // by the entry that the order has its id of
 	reports map[fixEntry][]fixExecution
+	sweeps  int                     // mass cancels that are pending
 	named   map[string]uint64       // the entry that an order began with, by session, day and ClOrdID
 	states  map[uint64]fixExecution // the last record of the order that began with an entry
 }
@@ -32,6 +33,15 @@ type fixExecution struct {
 	n       uint32 // the record in its entry, from 1
 	record  match.Record
 	message []byte // nil unless it answers that
+	whole   bool   // a mass cancel, complete with its entry: value is how many it cancelled
+}
+
+// fixMassOf returns the mass cancel that an entry is, of a FIX session.
+func fixMassOf(e *order.Entry, payload []byte) (m order.FixMassCancel, slot uint32, seq uint64, ok bool) {
+	if e.Kind != order.KindFix {
+		return m, 0, 0, false
+	}
+	return order.MassCancelOf(payload)
 }
 
 // executed gives a number to each record of an order of a FIX session.
@@ -40,6 +50,13 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 		return
 	}
 	b := &m.books
+	defer func() {
+		for i := range records {
+			if r := &records[i]; r.Kind == match.Accepted && (r.Reason == match.MassCancelling || r.Reason == match.Killed) {
+				b.sweeps++
+			}
+		}
+	}()
 	if b.orders == nil {
 		b.orders, b.reports = map[uint64]fixTraded{}, map[fixEntry][]fixExecution{}
 		b.named, b.states = map[string]uint64{}, map[uint64]fixExecution{}
@@ -47,21 +64,31 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 	var i order.Instruction
 	var own fixTraded
 	var message []byte
+	mass, _, of, isMass := fixMassOf(e, payload)
+	if isMass {
+		own, message = fixTraded{name: string(mass.ClOrdID()), first: e.Seq}, mass.Message
+	}
 	if e.Kind == order.KindExecute {
+		of = e.ClientSeq
 		i, message = order.Instructed(payload), payload[order.InstructionSize:]
 		own = fixTraded{name: string(payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]), first: e.Seq}
 	}
 	for n := range records {
 		r := &records[n]
 		slot, fix := machine.FixSlot(r.Owner)
-		if !fix || r.Kind > match.Triggered || r.Kind == match.Restated || r.Reason == match.MassCancelling && r.Kind == match.Accepted {
+		if r.Kind == match.MassCancelled {
+			b.sweeps--
+		}
+		if !fix || r.Kind > match.Triggered || r.Kind == match.Restated || r.Kind == match.Accepted && r.Reason == match.MassCancelling && !isMass {
 			continue
 		}
 		x := fixExecution{fixTraded: b.orders[r.Order], n: uint32(n) + 1, record: *r}
 		switch r.Kind {
 		case match.Accepted, match.Rejected:
 			x.fixTraded, x.message = own, message
-			b.orders[r.Order] = own
+			if !isMass {
+				b.orders[r.Order] = own
+			}
 		case match.Replaced, match.CancelRejected:
 			x.name, x.message = own.name, message
 			if r.Kind == match.Replaced {
@@ -75,16 +102,23 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 			x.value += uint64(r.Price * r.Qty)
 			b.orders[r.Order] = x.fixTraded
 		}
+		if isMass && r.Kind == match.Accepted {
+			if x.value, x.whole = massCount(records, e.Seq); mass.Book == match.All && mass.Side == 0 && b.sweeps == 0 {
+				x.value, x.whole = b.rest(slot), true
+			}
+		}
 		s := m.of(slot)
 		x.number = s.Out
-		b.became(s, &x)
+		if !isMass || x.message == nil {
+			b.became(s, &x)
+		}
 		if key := (fixEntry{e.Seq, slot}); len(b.reports[key]) == 0 {
 			m.first[key], m.days[key] = s.Out, s.Day
 		}
 		b.reports[fixEntry{e.Seq, slot}] = append(b.reports[fixEntry{e.Seq, slot}], x)
 		m.reports[fixNumber{slot, s.Generation, s.Out}] = e.Seq
 		if x.message != nil {
-			m.answers[fixNumber{slot, s.Generation, e.ClientSeq}] = s.Out
+			m.answers[fixNumber{slot, s.Generation, of}] = s.Out
 		}
 		s.Out++
 	}
@@ -124,6 +158,9 @@ func (w *world) checkFixExecution(p *process, m *fixModel, slot uint32, number u
 		if int64(x.value) < 0 {
 			value[0] = ^uint64(0)
 		}
+		if x.whole {
+			value = [2]uint64{1, x.value}
+		}
 		switch {
 		case !ok || f.N != x.n || !bytes.Equal(f.Record, x.record.AppendTo(nil)):
 			w.violation("I48", "%s reports number %d of FIX session %d as %+v; entry %d has record %d, %+v", p.name, number, slot, f, seq, x.n, x.record)
@@ -140,4 +177,31 @@ func (w *world) checkFixExecution(p *process, m *fixModel, slot uint32, number u
 			w.violation("I48", "%s sends number %d of FIX session %d for entry %d, which has no such report", p.name, number, slot, seq)
 		}
 	}
+}
+
+// rest is how many orders of a FIX session are in the books.
+func (b *fixBooks) rest(slot uint32) (n uint64) {
+	for _, x := range b.states {
+		if x.record.Owner == machine.FixOwner(slot) && !x.ended() {
+			n++
+		}
+	}
+	return n
+}
+
+// massCount returns how many orders a mass cancel has cancelled, false if it goes on in later
+// entries.
+func massCount(records []match.Record, id uint64) (n uint64, whole bool) {
+	for i := range records {
+		switch r := &records[i]; {
+		case r.Kind == match.Cancelled && r.Reason == match.MassCancelling && r.Other == id:
+			n++
+		case r.Kind == match.MassCancelled && r.Order == id:
+			whole = true
+		}
+	}
+	if !whole {
+		n = 0
+	}
+	return n, whole
 }

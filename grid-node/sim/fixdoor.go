@@ -69,7 +69,7 @@ func (d *fixDoor) open() {
 		return
 	}
 	d.request = d.g.request()
-	m := wire.FixOpen{ReqID: d.request, Day: d.logon.day, Form: 4}
+	m := wire.FixOpen{ReqID: d.request, Day: d.logon.day, Form: 5}
 	m.IDHi, m.IDLo = d.party.sid()
 	switch {
 	case d.state == doorHeld:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // fixParty is a counterparty: it keeps the rules of FIX, and remembers what it was sent.
@@ -15,6 +16,7 @@ type fixParty struct {
 
 	day       uint32
 	keys      int      // ClOrdIDs of the day so far
+	masses    int      // mass cancels so far
 	accepted  []string // of these
 	link      *fixLink
 	loggedOn  bool
@@ -146,6 +148,10 @@ func (p *fixParty) order() {
 	case n == 2 && p.keys > 0:
 		m.key = fmt.Sprintf("o-%d", 1+p.keys-p.rng.IntN(min(p.keys, 12)))
 		m.payload = fixMessage('H', m.key, "\x0155=ACME\x0154=1\x01")
+	case n <= 4 && p.w.profile.match != nil && p.w.profile.match.IntN(2) == 0:
+		p.masses++
+		m.key = fmt.Sprintf("q-%d", p.masses)
+		m.payload = massCancel(p.w.profile.match, m.key)
 	case n == 1:
 		m.key = "bad"
 		m.payload = []byte("8=FIX.4.4\x019=5\x0135=D\x0110=000\x01")
@@ -156,6 +162,22 @@ func (p *fixParty) order() {
 	}
 	p.open = append(p.open, fixOrderSent{p.out, p.w.now})
 	p.send(m)
+}
+
+// massCancel is a request of each kind: of all orders or of a symbol, of a side or both; one in
+// ten is for a symbol that is not traded.
+func massCancel(rng *rand.Rand, key string) []byte {
+	fields := "\x01530=7\x01"
+	if rng.IntN(2) == 0 {
+		fields = "\x01530=1\x0155=" + matchInstruments[rng.IntN(len(matchInstruments))].Symbol + "\x01"
+	}
+	switch rng.IntN(10) {
+	case 0:
+		fields = "\x01530=1\x0155=NONE\x01"
+	case 1, 2, 3:
+		fields += fmt.Sprintf("54=%d\x01", 1+rng.IntN(2))
+	}
+	return fixMessage('q', key, fields)
 }
 
 func (p *fixParty) message(key string) []byte {
@@ -286,7 +308,7 @@ func (p *fixParty) report(m *fixMsg) {
 		p.open = slices.Delete(p.open, at, at+1)
 	}
 	p.reports[m.ref] = m.seq
-	if o := &p.sent[m.ref-1]; o.kind == 'D' && o.key != "bad" && m.key == "" && !slices.Contains(p.accepted, o.key) {
+	if o := &p.sent[m.ref-1]; o.kind == 'D' && strings.HasPrefix(o.key, "o-") && m.key == "" && !slices.Contains(p.accepted, o.key) {
 		p.accepted = append(p.accepted, o.key)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -20,6 +21,8 @@ type judge struct {
 	lineage uint64
 	clock   int
 	fills   int
+	masses  int  // mass cancels of FIX sessions
+	swept   int  // orders that those cancelled
 	killed  int  // orders that kills cancelled
 	named   bool // kills cancel what rests
 	kills   []order.Guard
@@ -61,6 +64,11 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 		j.lineage = lineage
 	case order.KindExecute:
 		j.i, j.account = order.Instructed(payload), accountIn(payload[min(order.InstructionSize, len(payload)):])
+	case order.KindFix:
+		if c, slot, _, ok := order.MassCancelOf(payload); ok {
+			j.masses++
+			j.m = order.Market{Book: c.Book, Side: c.Side, Values: [5]uint64{3: uint64(machine.FixOwner(slot))}}
+		}
 	case order.KindGuard:
 		j.guard(order.GuardOf(payload))
 	case order.KindMarket:
@@ -149,6 +157,9 @@ func (j *judge) filled(t, m *match.Record) string {
 	if taker == nil || maker == nil || taker != j.taker || t.Other != maker.id || m.Other != taker.id || m.Flags&match.Passive == 0 {
 		return "a trade of others than the incoming order and one that rests"
 	}
+	if maker.doomed || taker.doomed {
+		return fmt.Sprintf("I49: a trade of %d with %d, one of which a mass cancel includes", taker.id, maker.id)
+	}
 	if best := j.crosses(taker); best != maker {
 		return fmt.Sprintf("a trade with %d; the best by price, then time, is %+v", maker.id, best)
 	}
@@ -188,8 +199,11 @@ func (j *judge) cancelled(r *match.Record) string {
 	case r.Reason == match.Unfilled && o == j.taker && j.i.TIF == 2 && o.cum != 0:
 		return "a fill-or-kill order that was filled in part"
 	}
-	if r.Reason == match.Killed {
+	switch _, fix := machine.FixSlot(o.owner); {
+	case r.Reason == match.Killed:
 		j.killed++
+	case fix && r.Reason == match.MassCancelling:
+		j.swept++
 	}
 	delete(j.orders, o.id)
 	return ""

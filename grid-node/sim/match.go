@@ -309,6 +309,7 @@ func (w *world) checkExchange() {
 		}
 	}
 	w.stats.Fills += uint64(j.fills)
+	w.stats.FixMasses, w.stats.FixSwept = w.stats.FixMasses+uint64(j.masses), w.stats.FixSwept+uint64(j.swept)
 	w.stats.Killed += uint64(j.killed)
 	for id, o := range j.orders {
 		if o.doomed {

@@ -45,7 +45,7 @@ func Mutants() []replica.Mutant {
 // world does not trade; its own tests catch them.
 var ofMatch = []string{"execute-undecided", "release-at-execution", "book-uncommitted", "ack-position-ignored", "position-of-last", "position-echoed", "continue-forgotten",
 	"sweep-map", "local-clock", "keep-priority", "fok-partial", "restore-sweep", "restore-party",
-	"fix-names-shared", "fix-value-unsnapshotted", "fix-numbers-shared", "fix-opened-ahead", "fix-report-early", "fix-first-of-entry",
+	"fix-names-shared", "fix-value-unsnapshotted", "fix-numbers-shared", "fix-mass-of-all", "fix-mass-unreported", "sweep-late", "fix-opened-ahead", "fix-report-early", "fix-first-of-entry",
 	"fix-state-of-entry", "fix-state-of-any"}
 
 // OfMatch reports whether only the world match can show what a mutant breaks.

@@ -45,6 +45,8 @@ type Stats struct {
 	RegionFailed    uint64 // conditions that did not hold
 	Executions      uint64 // records that reached a session
 	Books           uint64 // that were shown
+	FixMasses       uint64 // mass cancels of FIX sessions in the committed log
+	FixSwept        uint64 // orders of FIX sessions that mass cancels took out
 	Fills           uint64 // trades in the committed log
 	FunctionChanges uint64 // of functions in force, in all histories
 	Records         uint64 // of functions that every copy calls, on all replicas together
@@ -89,6 +91,8 @@ func (s *Stats) add(o *Stats) {
 	s.Executions += o.Executions
 	s.Books += o.Books
 	s.Fills += o.Fills
+	s.FixMasses += o.FixMasses
+	s.FixSwept += o.FixSwept
 	s.Simulated += o.Simulated
 }
 

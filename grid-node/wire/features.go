@@ -11,15 +11,16 @@ type FeatureSet uint64
 
 // The features. A bit keeps its meaning for good.
 const (
-	FeatureFixBooks    FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
-	FeatureKillCancels                        // kills that cancel what rests in books
+	FeatureFixBooks      FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
+	FeatureKillCancels                          // kills that cancel what rests in books
+	FeatureSessionOrders                        // mass cancels of FIX sessions
 	endOfFeatures
 )
 
 // Features are all features of this release.
 const Features = endOfFeatures - 1
 
-var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests"}
+var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests", "mass cancels of FIX sessions"}
 
 // String lists the features; those of later releases by a count.
 func (s FeatureSet) String() string {

@@ -237,7 +237,7 @@ func (x *door) reported(now fix.Now, m *wire.FixReports) {
 }
 
 func (d *Desk) answered(now fix.Now, i *item, fate client.Fate) {
-	if d.cfg.Answered != nil && i.payload != nil && i.kind != 'H' {
+	if d.cfg.Answered != nil && i.payload != nil && i.kind != 'H' && i.kind != 'q' {
 		d.cfg.Answered(i.kind, fate, now.Mono-i.readAt)
 	}
 }

@@ -166,10 +166,7 @@ func (d *Desk) Status(s *fix.Session, r *fix.StatusRequest) *fix.Refusal {
 	return submit(s, 'H', r.Message)
 }
 
-// MassCancel implements fix.Application: not built.
-func (d *Desk) MassCancel(*fix.Session, *fix.MassCancelRequest) *fix.Refusal { return notTaken }
-
 // Other implements fix.Application.
 func (d *Desk) Other(*fix.Session, *fix.Message) *fix.Refusal { return notTaken }
 
-var notTaken = &fix.Refusal{Business: true, Why: fix.UnsupportedType, Words: "Unsupported Message Type; allowed: D, F, G, H"}
+var notTaken = &fix.Refusal{Business: true, Why: fix.UnsupportedType, Words: "Unsupported Message Type; allowed: D, F, G, H, q"}

@@ -23,6 +23,9 @@ func (x *former) executed(v fix.Version, at place, f *order.FixReport) fix.Sent 
 	e := client.DecodeExecution(at.partition, at.seq, f.N, f.Record)
 	x.m.Parse(f.Message, v)
 	r, i := x.read(at)
+	if typeOf(&x.m) == 'q' && e.Kind != client.ExecCancelled {
+		return x.massCancelled(at, f, match.Reason(e.Reason))
+	}
 	r.ClOrdID, r.Symbol = f.ClOrdID, f.Symbol
 	if r.Side = 0; e.Side != 0 {
 		r.Side = '0' + e.Side

@@ -14,9 +14,11 @@ var le = binary.LittleEndian
 // form is the number of the functions in this file. A generation of a session keeps the one
 // it began with: what was sent in it is made again byte by byte. A change of what they make
 // of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions,
-// form 4 answers to status requests: generations of an earlier form have no record of them.
+// form 4 answers to status requests, form 5 mass cancels: generations of an earlier form have
+// no record of them.
 const (
-	form       = 4
+	form       = 5
+	formMass   = 5
 	formStatus = 4
 )
 
@@ -145,6 +147,9 @@ const (
 func (x *former) refused(v fix.Version, at place, code wire.Code, tag uint32, detail uint64, text string, message []byte) fix.Sent {
 	x.m.Parse(message, v)
 	r, i := x.read(at)
+	if typeOf(&x.m) == 'q' {
+		return x.massRefused(at, tag, text)
+	}
 	x.body.Reset()
 	if kind := typeOf(&x.m); kind == 'F' || kind == 'G' {
 		x.body.CancelReject(&fix.CancelReject{
