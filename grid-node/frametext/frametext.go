@@ -35,6 +35,12 @@ func Peer(frame []byte, short func(string) string) string {
 			return err.Error()
 		}
 		return fmt.Sprintf("Nack epoch %d expects %d", a.Epoch, a.Expected)
+	case wire.TypeFeatures:
+		var m wire.FeaturesAre
+		if err := wire.DecodeFeatures(frame, &m); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("Features epoch %d: %s", m.Epoch, m.Known)
 	case wire.TypeJoin:
 		var j wire.Join
 		if err := wire.DecodeJoin(frame, &j); err != nil {

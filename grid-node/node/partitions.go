@@ -23,7 +23,8 @@ type partitions struct {
 	views       *views     // nil: none are kept
 	functions   *functions // nil: none decide
 	posts       *postFunctions
-	profile     profile      // of limits
+	profile     profile // of limits
+	regions     regionsRead
 	journals    journalStats // of Config.Journal
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 

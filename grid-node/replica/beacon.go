@@ -30,6 +30,10 @@ func (r *Replica) ask(p *peer, round uint64) {
 		p.arbiter.askDue = false
 		m.Flags |= wire.FlagWantArbiter
 	}
+	if p.featuresDue {
+		p.featuresDue = false
+		m.Flags |= wire.FlagWantFeatures
+	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendBeacon(r.out.buf, r.part, &m)
 	r.out.send(p.Address, off, nil)
@@ -52,6 +56,9 @@ func (r *Replica) beacon(frame []byte) error {
 	r.heard(m.Round, m.SentNs, m.Flags)
 	r.follow(m.CommitSeq)
 	r.backup.ackDue = true
+	if m.Flags&wire.FlagWantFeatures != 0 {
+		r.sayFeatures()
+	}
 	if m.Flags&wire.FlagWantArbiter != 0 {
 		r.backup.arbiterAsked = true
 		r.arbiterAnswers()

@@ -198,7 +198,7 @@ func (r *Replica) becomePrimary(before Role) {
 	if before != RolePrimary {
 		r.failPending() // of a hand-over that came back at once
 		r.role = RolePrimary
-		p.peers = p.peers[:0]
+		p.peers, p.agreed = p.peers[:0], 0
 		p.pend.clear()
 		r.seats.forget()
 		r.fix.forget()

@@ -138,5 +138,11 @@ func (r *Replica) Executed(seq uint64) (match.Position, bool) {
 func (r *Replica) BooksPending() bool { return r.execs != nil && r.live.Books.Pending() }
 
 // SpoilBooks is for the simulator: it changes the books of this replica so that they do
-// not match its log, as after a bug or a bit flip.
-func (r *Replica) SpoilBooks() { r.live.Books.Spoil() }
+// not match its log, as after a bug or a bit flip. What that did counts as the next entry's:
+// positions number the records that are held.
+func (r *Replica) SpoilBooks() {
+	r.live.Books.Spoil()
+	for i := range r.live.Books.Records() {
+		r.execs.records.push(&r.live.Books.Records()[i])
+	}
+}

@@ -85,6 +85,8 @@ func (r *Replica) refusesExecuteFix(conn uint64, m *wire.FixSubmit, seat *fixSea
 		r.refuseFix(conn, m, seat, wire.CodeDuplicateClOrdID, 11, seq, "an order of the session with this ClOrdID is in the book")
 	case !b.Ready() || r.undefined() >= 0:
 		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, 0, "the instruments are being defined; retry")
+	case !r.allKnow(wire.FeatureFixBooks):
+		r.reject(conn, wire.TypeFixSubmit, m.Seq, m.Slot, wire.CodeOverloaded, 0, 0, "a copy of the partition has not said that it knows orders of FIX sessions in books, or is of a release that does not; retry when all nodes are of this one")
 	case len(m.Payload) > order.MaxPayload-order.InstructionSize:
 		r.refuseFix(conn, m, seat, wire.CodeTooLarge, 0, order.MaxPayload-order.InstructionSize, "the order is longer than the limit")
 	case full.Used+int64(b.MostRecords())*(match.RecordBytes+fixReportBytes) > full.Limit:

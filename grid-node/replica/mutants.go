@@ -151,6 +151,7 @@ const (
 	mutFixAgainAsSent
 	mutFixStateOfEntry
 	mutFixStateOfAny
+	mutFeaturesUnasked
 	mutGuardUnasked
 	mutGuardUnchecked
 	mutGuardLocalClock

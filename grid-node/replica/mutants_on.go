@@ -158,6 +158,7 @@ var mutantList = [mutants]Mutant{
 	mutFixAgainAsSent:      {"fix-again-as-sent", "an order that a FIX session sends again is reported as it was sent the second time"},
 	mutFixStateOfEntry:     {"fix-state-of-entry", "the state of an order is what its first entry did"},
 	mutFixStateOfAny:       {"fix-state-of-any", "the state of an order may be that of another session's with the same ClOrdID"},
+	mutFeaturesUnasked:     {"features-unasked", "an entry of a new feature is made although a copy does not know it"},
 	mutGuardUnasked:        {"guard-unasked", "limits come into force while a copy does not know them"},
 	mutGuardUnchecked:      {"guard-unchecked", "a primary that took over does not check limits"},
 	mutGuardLocalClock:     {"guard-local-clock", "limits count by the clock of each copy"},

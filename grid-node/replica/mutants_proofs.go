@@ -68,6 +68,7 @@ var proofs = [mutants]string{
 	mutEvictUnderWay:         "^TestScripts$/^eviction_under_way$",
 	mutConnectionsKept:       "^TestScripts$/^old_connection$",
 
+	mutFeaturesUnasked:    "^TestScripts$/^fix_books_versions$",
 	mutGuardUnasked:       "^TestScripts$/^limits_versions$",
 	mutFixUnasked:         "^TestScripts$/^fix_versions$",
 	mutFixOpenUncommitted: "^TestScripts$/^fix_open$",

@@ -12,36 +12,40 @@ const maxPeers = wire.MaxMembers - 1 + wire.MaxCopies
 // peer is a primary's view of another replica.
 type peer struct {
 	Member
-	stage        stage
-	fault        fault
-	feedAt       int64  // when a learner may be sent more
-	knowsEpoch   bool   // has acknowledged in this epoch
-	tellConfig   bool   // NewConfig goes out with the next flush
-	synced       bool   // stored is known
-	answered     bool   // it has acknowledged: a learner that has knows that it may count
-	draining     bool   // it announced that it is about to stop
-	differs      bool   // its state differs, and it is removed for that
-	digested     uint64 // entry of the last one sent to it
-	knowsFix     bool   // it announced that it knows entries of FIX sessions
-	knowsRegions bool   // it announced that it knows entries of regions
-	knowsGuard   bool   // it announced that it knows entries with limits
-	functions    uint8  // what it announced of functions, with
-	functionsAt  uint64 // the entry up to which it had stored the log then
-	full         bool   // it announced that only its memory reserve is left
-	fullAt       int64  // when
-	inSyncAt     int64  // when this primary had it in sync first
-	sent         uint64 // entries sent
-	stored       uint64 // entries acknowledged
-	round        uint64 // highest round echoed
-	echoNs       int64  // highest send time echoed: the lease counts from here
-	heardAt      int64
-	progressAt   int64 // when stored last rose, or something was first sent
-	shortAt      int64 // when it first acknowledged less than is committed in this epoch
-	toldAt       int64 // when its knowledge of the epoch was last checked
-	askedAt      int64 // when an answer was last requested
-	wantedAt     int64 // when an installing learner last requested a part of the base state, or was notified of it
-	askDue       bool  // a beacon that requests an answer is sent with the next flush
-	arbiter      arbiterProof
+	stage           stage
+	fault           fault
+	feedAt          int64           // when a learner may be sent more
+	knowsEpoch      bool            // has acknowledged in this epoch
+	tellConfig      bool            // NewConfig goes out with the next flush
+	synced          bool            // stored is known
+	answered        bool            // it has acknowledged: a learner that has knows that it may count
+	draining        bool            // it announced that it is about to stop
+	differs         bool            // its state differs, and it is removed for that
+	digested        uint64          // entry of the last one sent to it
+	knowsFix        bool            // it announced that it knows entries of FIX sessions
+	knowsRegions    bool            // it announced that it knows entries of regions
+	knowsGuard      bool            // it announced that it knows entries with limits
+	functions       uint8           // what it announced of functions, with
+	functionsAt     uint64          // the entry up to which it had stored the log then
+	features        wire.FeatureSet // it announced, once
+	featuresSaid    bool
+	featuresDue     bool   // it is asked with the next flush
+	featuresAskedAt int64  // when it was asked last, 0: never
+	full            bool   // it announced that only its memory reserve is left
+	fullAt          int64  // when
+	inSyncAt        int64  // when this primary had it in sync first
+	sent            uint64 // entries sent
+	stored          uint64 // entries acknowledged
+	round           uint64 // highest round echoed
+	echoNs          int64  // highest send time echoed: the lease counts from here
+	heardAt         int64
+	progressAt      int64 // when stored last rose, or something was first sent
+	shortAt         int64 // when it first acknowledged less than is committed in this epoch
+	toldAt          int64 // when its knowledge of the epoch was last checked
+	askedAt         int64 // when an answer was last requested
+	wantedAt        int64 // when an installing learner last requested a part of the base state, or was notified of it
+	askDue          bool  // a beacon that requests an answer is sent with the next flush
+	arbiter         arbiterProof
 }
 
 func (r *Replica) peer(boot uint64) *peer {
@@ -81,7 +85,7 @@ func (r *Replica) flushPeers() {
 			r.sendConfig(p)
 		}
 		sent := p.synced && r.sendEntries(p, round)
-		if (p.askDue || reads && p.acks()) && !sent || p.arbiter.askDue {
+		if (p.askDue || reads && p.acks()) && !sent || p.arbiter.askDue || p.featuresDue {
 			r.ask(p, round)
 			sent = true
 		}

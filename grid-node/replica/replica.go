@@ -94,7 +94,8 @@ type primaryState struct {
 	reads     readQueue
 	waits     readQueue // confirmed, and waiting for an entry to be committed
 	hand      handOver
-	released  [8]uint64 // boot ids of the last released learners: they rely on it
+	agreed    wire.FeatureSet // that every replica knew
+	released  [8]uint64       // boot ids of the last released learners: they rely on it
 	nReleased int
 }
 
@@ -298,6 +299,8 @@ func (r *Replica) peerFrame(frame []byte) {
 			err = r.prepareExecAck(frame)
 		case wire.TypeBeacon:
 			err = r.beacon(frame)
+		case wire.TypeFeatures:
+			err = r.features(frame)
 		case wire.TypeNack:
 			err = r.nack(frame)
 		case wire.TypeNewConfig:

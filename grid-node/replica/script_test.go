@@ -84,7 +84,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.leases = d.HasArg("leases")
 	opt.proved = !d.HasArg("asks")
 	opt.standby = d.HasArg("standby")
-	opt.functions = d.HasArg("functions")
+	opt.functions, opt.matches = d.HasArg("functions"), d.HasArg("matches")
 	arg(d, "posts", &opt.posts)
 	s.addSource(d)
 	outside := ""

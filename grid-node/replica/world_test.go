@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -56,6 +58,7 @@ type worldOptions struct {
 	standby   bool     // the partition is claimed as a standby
 	posts     string   // functions that every copy calls, see scriptPosts
 	functions bool     // pods have functions, see scriptDecider
+	matches   bool     // the partition matches one instrument, X
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -140,6 +143,10 @@ func (n *node) start() {
 		o.Pre = &scriptDecider{n: n}
 	}
 	o.Functions = scriptPosts(n.w.posts)
+	if n.w.opt.matches {
+		o.Execution = &replica.Execution{Orders: 16, Pages: 16, Books: 1, Work: 4, Instruments: []machine.Instrument{
+			{Instrument: match.Instrument{Low: 10000, High: 11000, Tick: 25, Lot: 1, Ref: 10425}, Symbol: "IBM", PriceDigits: 2, State: match.Open}}}
+	}
 	if n.r, err = replica.New(o); err != nil {
 		n.w.tb.Fatal(err)
 	}
@@ -299,6 +306,9 @@ func (w *world) send(from *node, to string, frame []byte, liveness bool) {
 	}
 	if wire.FrameType(frame) == wire.TypePrepareAck && from.pod == w.older {
 		frame[5] &^= wire.FlagFix | wire.FlagGuard | wire.FlagFunctions | wire.FlagOtherFunctions
+	}
+	if wire.FrameType(frame) == wire.TypeFeatures && from.pod == w.older {
+		return
 	}
 	m := message{from: from.address, to: to, frame: frame, liveness: liveness}
 	w.faults.copies(w, &m)

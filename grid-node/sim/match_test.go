@@ -20,8 +20,19 @@ func TestMatchSeeds(t *testing.T) {
 	for _, r := range sum.Failed {
 		t.Errorf("seed %d (%s): %v\nreplay: %s", r.Seed, r.Profile, r.Violation, ReplayMatch(r.Seed))
 	}
-	if s := &sum.Stats; s.Fills == 0 || s.Executions == 0 || s.Books == 0 || s.Snapshots == 0 || s.Freed == 0 || s.Failovers == 0 {
+	if s := &sum.Stats; s.Fills == 0 || s.Executions == 0 || s.Books == 0 || s.Snapshots == 0 || s.Freed == 0 || s.Failovers == 0 || s.Killed == 0 {
 		t.Errorf("no work was done in %d seeds: %+v", sum.Seeds, *s)
+	}
+}
+
+// TestMatchSeedsThatFailed runs seeds that once found a bug, and the bug.
+func TestMatchSeedsThatFailed(t *testing.T) {
+	for seed, bug := range map[uint64]string{
+		61629843: "a record that the simulator had spoiled books make was none of those that are held",
+	} {
+		if r := RunMatch(seed, nil); r.Violation != nil {
+			t.Errorf("seed %d (%s): %v\nreplay: %s", seed, bug, r.Violation, ReplayMatch(seed))
+		}
 	}
 }
 

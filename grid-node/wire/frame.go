@@ -41,6 +41,8 @@ const (
 	// FlagBySymbol on Table: orders belong to the partition of their symbol, not to that of
 	// their ClOrdID.
 	FlagBySymbol uint8 = 1
+	// FlagWantFeatures on Beacon: the receiver should say by Features what it knows.
+	FlagWantFeatures uint8 = 4
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )

@@ -16,6 +16,8 @@ var peerFrames = []Frame{
 		Example: &PrepareAck{PeerHead: exampleHead, StoredSeq: 5, Hash: 0x1122334455667788, Round: 100, EchoNs: 1000000}},
 	{Type: TypeNack, Name: "Nack", From: FromPeer, ToReplica: true, codec: codecOn(DecodeNack, AppendNack),
 		Example: &Nack{PeerHead: exampleHead, Expected: 4}},
+	{Type: TypeFeatures, Name: "Features", From: FromPeer, ToReplica: true, codec: codecOn(DecodeFeatures, AppendFeatures),
+		Example: &FeaturesAre{PeerHead: exampleHead, Known: FeatureFixBooks}},
 	{Type: TypeBeacon, Name: "Beacon", From: FromPeer, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
 		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased}},
 	{Type: TypeDigest, Name: "Digest", From: FromPeer, ToReplica: true, codec: codecOn(DecodeDigest, AppendDigest),
@@ -161,7 +163,7 @@ type Beacon struct {
 	CommitSeq uint64
 	Round     uint64
 	SentNs    int64
-	Flags     uint8 // FlagLeased, FlagWantArbiter
+	Flags     uint8 // FlagLeased, FlagWantArbiter, FlagWantFeatures
 }
 
 // AppendBeacon appends a Beacon frame.

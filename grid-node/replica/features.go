@@ -1,0 +1,52 @@
+package replica
+
+import "github.com/ordergrid/ordergrid/grid-node/wire"
+
+// A copy that does not know a kind of entry stops at it. So the first entry of a feature is made
+// when every replica has said that it knows it. A primary asks by a flag of its Beacon, which
+// replicas of releases before ignore, and only when something needs an answer.
+
+// allKnow reports whether every replica of the partition knows these features. It asks those
+// that have not said so; the caller refuses the request (Overloaded, to be retried) or waits.
+// What was agreed on stays so while this replica is primary: who joins later has to know what
+// the log has.
+func (r *Replica) allKnow(f wire.FeatureSet) bool {
+	if r.primary.agreed&f == f || mutant(mutFeaturesUnasked) {
+		return true
+	}
+	know := true
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.features&f != f && !r.gone(p) {
+			know = false
+			if !p.featuresSaid && (p.featuresAskedAt == 0 || r.now.Mono-p.featuresAskedAt >= int64(r.opt.Timing.Resend)) {
+				p.featuresDue, p.featuresAskedAt = true, r.now.Mono
+			}
+		}
+	}
+	if know {
+		r.primary.agreed |= f
+	}
+	return know
+}
+
+// sayFeatures answers the primary.
+func (r *Replica) sayFeatures() {
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendFeatures(r.out.buf, r.part, &wire.FeaturesAre{PeerHead: r.head(r.cfg.Primary.Boot), Known: wire.Features})
+	r.out.send(r.cfg.Primary.Address, off, nil)
+}
+
+// features notes what a peer knows.
+func (r *Replica) features(frame []byte) error {
+	var m wire.FeaturesAre
+	if err := wire.DecodeFeatures(frame, &m); err != nil {
+		return err
+	}
+	p := r.peer(m.From)
+	if r.role != RolePrimary || m.To != r.self.Boot || m.Epoch != r.epoch || p == nil {
+		r.count.StaleFrames++
+		return nil
+	}
+	p.features, p.featuresSaid = m.Known, true
+	return nil
+}

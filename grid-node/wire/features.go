@@ -1,0 +1,60 @@
+package wire
+
+import "strings"
+
+// TypeFeatures answers a Beacon or a Prepare with FlagWantFeatures.
+const TypeFeatures Type = 0x43
+
+// FeatureSet is what a release knows beyond what flags of PrepareAck say, as bits. An entry that
+// needs a feature is made once every replica of the partition has said that it knows it.
+type FeatureSet uint64
+
+// The features. A bit keeps its meaning for good.
+const (
+	FeatureFixBooks    FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
+	FeatureKillCancels                        // kills that cancel what rests in books
+	endOfFeatures
+)
+
+// Features are all features of this release.
+const Features = endOfFeatures - 1
+
+var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests"}
+
+// String lists the features; those of later releases by a count.
+func (s FeatureSet) String() string {
+	var names []string
+	for i, name := range featureNames {
+		if s&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if s&^Features != 0 {
+		names = append(names, "some of a later release")
+	}
+	return strings.Join(names, ", ")
+}
+
+// FeaturesAre are those of the sender.
+type FeaturesAre struct {
+	PeerHead
+	Known FeatureSet
+}
+
+// AppendFeatures appends a Features frame.
+func AppendFeatures(dst []byte, p PartitionID, m *FeaturesAre) []byte {
+	dst, f := begin(dst, TypeFeatures, 0, p, peerFixed+8)
+	putHead(f, &m.PeerHead)
+	le.PutUint64(f[32:], uint64(m.Known))
+	return dst
+}
+
+// DecodeFeatures decodes a Features frame.
+func DecodeFeatures(f []byte, m *FeaturesAre) error {
+	if err := open(f, TypeFeatures, peerFixed+8, true); err != nil {
+		return err
+	}
+	m.get(f)
+	m.Known = FeatureSet(le.Uint64(f[32:]))
+	return nil
+}
