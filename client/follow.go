@@ -26,6 +26,9 @@ type FollowOptions struct {
 	Name string
 	// Account lets orders of this account (FIX tag 1) through, and nothing else.
 	Account string
+	// Executions adds what entries did, in a grid that matches; OnlyExecutions leaves the
+	// entries themselves out.
+	Executions, OnlyExecutions bool
 	// Window is how many bytes the node may send ahead of Next; 1 MiB when 0. A node with many
 	// followers grants less.
 	Window int
@@ -46,6 +49,8 @@ type FollowBatch struct {
 	CommitSeq uint64     // committed prefix of the replica that sent it
 	Address   string     // of that replica
 	Entries   []LogEntry // those the filter let through, by seq; valid until the next call of Next
+	// Executions of From..Through, with FollowOptions.Executions; valid until the next call of Next.
+	Executions []Executed
 }
 
 // SnapshotRequiredError says that entries which a follower wants are freed. What they were is
@@ -102,6 +107,7 @@ type Follower struct {
 	lookedAt int64
 	back     backoff
 	advances advances
+	unended  []byte // executions of an entry that the next frame goes on with
 }
 
 const (
@@ -127,6 +133,8 @@ func (c *Client) Follow(_ context.Context, o FollowOptions) (*Follower, error) {
 		return nil, fmt.Errorf("client: FollowOptions.Account has %d bytes, allowed: at most %d", len(o.Account), wire.MaxFilter)
 	case o.Name != "" && !order.IsReaderName(o.Name):
 		return nil, fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", o.Name, order.MaxReaderName)
+	case (o.Executions || o.OnlyExecutions) && o.Name != "":
+		return nil, fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: none with Executions", o.Name)
 	case o.AtEnd && o.After != Position{}:
 		return nil, fmt.Errorf("client: FollowOptions.After is entry %d, allowed: none with AtEnd", o.After.Seq)
 	}
@@ -235,14 +243,18 @@ func (f *Follower) connect(ctx context.Context) error {
 	if f.o.Account != "" {
 		m.Filter, m.Value = wire.FilterAccount, []byte(f.o.Account)
 	}
+	request := wire.AppendFollow(nil, f.o.Partition, &m)
+	if f.streams() {
+		request = f.streamRequest(&m)
+	}
 	dial, cancel := context.WithTimeout(ctx, f.c.attemptTimeout(time.Second))
 	defer cancel()
-	conn, _, err := f.c.dialNode(dial, IONet, addr, wire.AppendFollow(nil, f.o.Partition, &m))
+	conn, _, err := f.c.dialNode(dial, IONet, addr, request)
 	if err != nil {
 		return err
 	}
 	conn.grow(readerBuffer)
-	f.conn, f.taken, f.window = conn, 0, f.o.Window
+	f.conn, f.taken, f.window, f.unended = conn, 0, f.o.Window, f.unended[:0]
 	f.heardAt, f.pingedAt = nanotime(), 0
 	return nil
 }
@@ -320,7 +332,10 @@ func (f *Follower) handle(frame []byte) (*FollowBatch, error) {
 			return nil, &ProtocolError{Address: addr, What: "follow-entries", Cause: err}
 		}
 		f.taken += len(frame)
+		f.batch.Executions = f.batch.Executions[:0]
 		return f.take(&m)
+	case wire.TypeStreamPart:
+		return f.takePart(frame)
 	case wire.TypeFollowEnd:
 		var m wire.FollowEnd
 		if err := wire.DecodeFollowEnd(frame, &m); err != nil {
@@ -390,16 +405,16 @@ func (f *Follower) take(m *wire.FollowEntries) (*FollowBatch, error) {
 			return fault(seq+1, "%v", err)
 		}
 		switch {
-		case e.Seq <= seq || e.Seq > m.Through || f.o.Account == "" && e.Seq != seq+1:
+		case e.Seq <= seq || e.Seq > m.Through || f.o.whole() && e.Seq != seq+1:
 			return fault(e.Seq, "it follows entry %d in a part that ends with %d", seq, m.Through)
-		case f.o.Account == "" && known && e.PrevHash != hash:
+		case f.o.whole() && known && e.PrevHash != hash:
 			return fault(e.Seq, "prevHash is %016x, allowed: the hash of the entry before, %016x", e.PrevHash, hash)
 		}
 		hash, known, seq = order.Hash(e.Bytes), true, e.Seq
 		b.Entries = append(b.Entries, e)
 	}
 	switch {
-	case f.o.Account == "" && seq != m.Through:
+	case f.o.whole() && seq != m.Through:
 		return fault(seq+1, "it is missing in a part that ends with %d", m.Through)
 	case known && seq == m.Through && hash != m.ThroughHash && (len(b.Entries) > 0 || m.Through == f.after.Seq):
 		return fault(seq, "its hash is %016x, the replica says %016x", hash, m.ThroughHash)

@@ -56,6 +56,7 @@ var clientFrames = [256]func(*clients, *link, []byte) error{
 	wire.TypeListSinks:    (*clients).askSink,
 	wire.TypeReadSink:     (*clients).askSink,
 	wire.TypeFollow:       (*clients).follow,
+	wire.TypeStream:       (*clients).stream,
 	wire.TypeFollowCredit: (*clients).followCredit,
 	wire.TypeQuery:        (*clients).query,
 	wire.TypeQueryCancel:  (*clients).cancelQuery,

@@ -52,26 +52,48 @@ func newFollows(plan memoryPlan) follows {
 	return f
 }
 
-// follow begins a stream, or says why it does not.
+// follow begins a stream of entries, or says why it does not.
 func (c *clients) follow(l *link, frame []byte) error {
 	var m wire.Follow
 	if err := wire.DecodeFollow(frame, &m); err != nil {
 		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
+	if len(m.Name) > 0 && l.may&access.Sink == 0 {
+		return c.lacks(l, wire.TypeFollow, access.Sink, frame)
+	}
+	s := selection{}
+	if m.Filter == wire.FilterAccount {
+		s.accounts = setOf([][]byte{m.Value})
+	}
+	return c.startStream(l, frame, &m, &s)
+}
+
+// stream begins a stream of orders, executions or both.
+func (c *clients) stream(l *link, frame []byte) error {
+	var m wire.Stream
+	if err := wire.DecodeStream(frame, &m); err != nil {
+		return c.badFrame(l, wire.GoawayProtocol, err.Error())
+	}
+	return c.startStream(l, frame, &wire.Follow{ReqID: m.ReqID, FromSeq: m.FromSeq, FromHash: m.FromHash, Lineage: m.Lineage, Window: m.Window},
+		&selection{what: m.What, accounts: setOf(m.Accounts), symbols: setOf(m.Symbols)})
+}
+
+func (c *clients) startStream(l *link, frame []byte, m *wire.Follow, s *selection) error {
+	t := wire.FrameType(frame)
 	p := c.parts.at(wire.FramePartition(frame))
 	switch {
 	case p == nil:
-		return c.directory.notHere(l, wire.TypeFollow, frame)
+		return c.directory.notHere(l, t, frame)
 	case p.ended:
-		return c.directory.notServed(l, p, wire.TypeFollow, frame)
+		return c.directory.notServed(l, p, t, frame)
 	case l.streamOf(m.ReqID) != nil:
-		return c.badFrame(l, wire.GoawayProtocol, fmt.Sprintf("frame Follow: reqID is %d, allowed: one that no stream of the connection has", m.ReqID))
-	case len(m.Name) > 0 && l.may&access.Sink == 0:
-		return c.lacks(l, wire.TypeFollow, access.Sink, frame)
+		return c.badFrame(l, wire.GoawayProtocol, fmt.Sprintf("frame %s: reqID is %d, allowed: one that no stream of the connection has", t, m.ReqID))
 	case len(m.Name) > 0 && !slices.Contains(c.cfg.ExternalSinks, string(m.Name)):
-		return c.refuseFollow(l, p, &m, wire.CodeReaderUnknown, 0, 0, replica.UnknownReader(string(m.Name), c.cfg.ExternalSinks))
+		return c.refuseFollow(l, p, t, m, wire.CodeReaderUnknown, 0, 0, replica.UnknownReader(string(m.Name), c.cfg.ExternalSinks))
+	case s.what&wire.StreamExecutions != 0 && c.cfg.Execution == nil:
+		return c.refuseFollow(l, p, t, m, wire.CodeUnsupported, 0, 0, "the partition stores orders and does not match: it has no executions")
 	}
-	from, end := p.replica.FollowFrom(&m)
+	from, end := p.replica.FollowFrom(m)
 	if end != nil {
 		l.conn.SetOut(wire.AppendFollowEnd(l.conn.Out(), p.id, end))
 		return nil
@@ -79,9 +101,9 @@ func (c *clients) follow(l *link, frame []byte) error {
 	window, what, have, limit := c.follows.grant(l, int64(m.Window))
 	if window == 0 {
 		c.follows.stats.Rejected++
-		return c.refuseFollow(l, p, &m, wire.CodeOverloaded, have, limit, fmt.Sprintf("%s %d, allowed: %d; end some, or follow at another replica", what, have, limit))
+		return c.refuseFollow(l, p, t, m, wire.CodeOverloaded, have, limit, fmt.Sprintf("%s %d, allowed: %d; end some, or follow at another replica", what, have, limit))
 	}
-	return p.startFollower(l, &m, from, window)
+	return p.startFollower(l, m, s, from, window)
 }
 
 // grant says how large the window of a new stream may be. 0: there is no room, and what there is too much of.
@@ -114,8 +136,8 @@ func (f *follows) grant(l *link, window int64) (granted int64, what string, have
 	}
 }
 
-func (c *clients) refuseFollow(l *link, p *partition, m *wire.Follow, code wire.Code, have, limit int64, text string) error {
-	l.conn.SetOut(wire.AppendReject(l.conn.Out(), p.id, &wire.Reject{RequestID: m.ReqID, Code: code, ForType: wire.TypeFollow, Detail: uint64(have), Limit: uint64(limit), Text: []byte(text)}))
+func (c *clients) refuseFollow(l *link, p *partition, t wire.Type, m *wire.Follow, code wire.Code, have, limit int64, text string) error {
+	l.conn.SetOut(wire.AppendReject(l.conn.Out(), p.id, &wire.Reject{RequestID: m.ReqID, Code: code, ForType: t, Detail: uint64(have), Limit: uint64(limit), Text: []byte(text)}))
 	return nil
 }
 

@@ -21,8 +21,8 @@ type follower struct {
 	client  uint64 // l's
 	reqID   uint64
 	name    string // of a reader of the configuration, or ""
-	account []byte // only its orders; nil: everything
-	granted int64  // the largest window
+	sel     selection
+	granted int64 // the largest window
 	cancel  context.CancelFunc
 	ended   bool // of the data loop
 
@@ -42,12 +42,14 @@ type follower struct {
 	sent      []sentFrame
 	unread    int64 // bytes of sent
 	frame     []byte
-	matched   int  // entries in frame
-	crowded   bool // the connection has much output that is not written
+	executed  *executedTape // nil unless executions are sent
+	matched   int           // entries in frame
+	crowded   bool          // the connection has much output that is not written
 	patience  time.Duration
 	taken     chan bool // the loop has looked at frame, or at from
 	giveFrame func()
 	takeHold  func()
+	takeWhole func()
 	lookAgain func()
 }
 
@@ -73,7 +75,7 @@ const (
 )
 
 // startFollower starts a stream; on the loop, which reads where the log begins.
-func (p *partition) startFollower(l *link, m *wire.Follow, from uint64, window int64) error {
+func (p *partition) startFollower(l *link, m *wire.Follow, sel *selection, from uint64, window int64) error {
 	p.clients.follows.begun++
 	log, err := p.inc.feed.Reader(fmt.Sprintf("stream %d", p.clients.follows.begun))
 	if err != nil {
@@ -82,12 +84,14 @@ func (p *partition) startFollower(l *link, m *wire.Follow, from uint64, window i
 	ctx, cancel := context.WithCancel(p.inc.ctx)
 	w := &follower{p: p, inc: p.inc, l: l, client: l.client, reqID: m.ReqID, name: string(m.Name), granted: window, cancel: cancel,
 		log: log, next: from, from: from, hash: p.store.HashAt(from - 1), taken: make(chan bool, 1)}
-	if m.Filter == wire.FilterAccount {
-		w.account = slices.Clone(m.Value)
+	if w.sel = *sel; sel.what&wire.StreamExecutions != 0 {
+		w.executed = p.newExecutedTape(from)
+		w.executed.log = log
 	}
 	w.window.Store(window)
 	w.lineage.Store(uint32(p.replica.Lineage()))
 	w.giveFrame, w.takeHold, w.lookAgain, w.patience = w.onGive, w.onHold, w.onLook, crowdedFirst
+	w.takeWhole = w.holdWhole
 	for _, o := range slices.Clone(p.inc.followers) {
 		if w.name != "" && o.name == w.name {
 			o.end(wire.EndReplaced, fmt.Sprintf("%s follows %s as reader %q from %s now", l.name, p.id, w.name, l.conn.Remote()))
@@ -142,6 +146,9 @@ func (w *follower) run(ctx context.Context) {
 			w.onLoop(w.takeHold)
 		case collects > 0:
 			w.log.Await(ctx, feed.Never, collects)
+		case w.needsWhole():
+			w.onLoop(w.takeWhole)
+			w.executed.whole = w.held
 		case w.examine(ctx):
 			w.send(ctx)
 		default:
@@ -174,7 +181,7 @@ func (w *follower) takeCredit() {
 func (w *follower) letGo() {
 	if w.held {
 		w.held = false
-		w.log.Hold(0)
+		w.holdFrom(0)
 	}
 }
 
@@ -207,7 +214,7 @@ func (w *follower) onLoop(f func()) {
 // examine looks at entries until one has to be sent, and reports whether a frame is due.
 func (w *follower) examine(ctx context.Context) bool {
 	committed := w.log.Committed()
-	if w.account == nil {
+	if w.sel.all() {
 		return !w.begun || w.next <= committed
 	}
 	for step := 0; w.next <= committed && step < examineStep && ctx.Err() == nil; step++ {
@@ -215,17 +222,21 @@ func (w *follower) examine(ctx context.Context) bool {
 			return true
 		}
 		w.next++
+		if w.executed != nil {
+			w.executed.tape.Skip()
+		}
 	}
 	if w.next > w.from { // what was examined need not stay
 		last := w.log.Read(w.next - 1)
 		w.hash = order.Hash(last)
-		w.log.Hold(w.next)
+		w.holdFrom(w.next)
 	}
 	return !w.begun || w.next > w.from && time.Since(w.toldAt) >= quietFrame
 }
 
+// matches reports whether something of the next entry is sent.
 func (w *follower) matches(entry []byte) bool {
-	return w.account == nil || string(order.Account(entry)) == string(w.account)
+	return w.sel.takes(entry) || w.executed != nil && w.executed.selects(&w.sel, entry)
 }
 
 // due is how long the stream waits at most for the next entry.
@@ -244,9 +255,13 @@ func (w *follower) send(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	w.frame = w.fill(buf[:0])
+	if w.sel.what == 0 {
+		w.frame = w.fill(buf[:0])
+	} else {
+		w.frame = w.fillPart(buf[:0])
+	}
 	size := int64(len(w.frame))
-	w.log.Hold(w.next)
+	w.holdFrom(w.next)
 	w.sent = append(w.sent, sentFrame{through: w.next - 1, bytes: size})
 	w.unread += size
 	w.from, w.begun, w.toldAt = w.next, true, time.Now()
@@ -309,6 +324,60 @@ func (w *follower) fill(dst []byte) []byte {
 	w.full = w.next <= committed
 	wire.AddTail(dst, n)
 	wire.SetFollowed(dst, w.next-1, w.hash)
+	return dst
+}
+
+// fillPart is fill of a Stream.
+func (w *follower) fillPart(dst []byte) []byte {
+	committed := w.log.Committed()
+	room := min(maxFollowFrame, int(w.window.Load()-w.unread))
+	m := wire.StreamPart{ReqID: w.reqID, From: w.from, CommitSeq: committed, Lineage: w.lineage.Load(), Window: uint32(w.window.Load())}
+	dst = wire.AppendStreamPart(dst, w.p.id, &m)
+	fixed := len(dst)
+	w.matched = 0
+	x, more := w.executed, false
+	var last []byte
+	executions := func() int {
+		if x == nil {
+			return 0
+		}
+		return len(x.out)
+	}
+	if x != nil {
+		x.out = x.out[:0]
+	}
+	for ; w.next <= committed && w.next-w.from < examineStep; w.next++ {
+		entry := w.log.Read(w.next)
+		size := 0
+		if w.sel.takes(entry) {
+			size = order.Padded(len(entry))
+		}
+		first := len(dst)+executions() == fixed
+		if !first && len(dst)+executions()+size > room {
+			break
+		}
+		if x != nil {
+			var ok bool
+			if more, ok = x.add(&w.sel, entry, len(dst)+size, room, first); more || !ok {
+				break
+			}
+		}
+		if size > 0 {
+			dst = append(append(dst, entry...), zeros[:size-len(entry)]...)
+			w.matched++
+		}
+		last = entry
+	}
+	if last != nil {
+		w.hash = order.Hash(last)
+	}
+	w.full = w.next <= committed
+	entries := len(dst) - fixed
+	if x != nil {
+		dst = append(dst, x.out...)
+	}
+	wire.AddTail(dst, len(dst)-fixed)
+	wire.SetStreamed(dst, w.next-1, w.hash, entries, executions(), more)
 	return dst
 }
 

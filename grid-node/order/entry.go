@@ -340,6 +340,12 @@ func Account(entry []byte) []byte {
 	return entry[HeaderSize+off : HeaderSize+off+n]
 }
 
+// Symbol returns the symbol of an entry of kind order or execute; empty for other kinds, and where the order has none.
+func Symbol(entry []byte) []byte {
+	off, n := int(le.Uint16(entry[50:])), int(entry[49])
+	return entry[HeaderSize+off : HeaderSize+off+n]
+}
+
 // PeekClOrdID returns the ClOrdID of the entry that b may begin with, unchecked: nil, or
 // any bytes of b. For prefetching.
 func PeekClOrdID(b []byte) []byte {

@@ -20,6 +20,7 @@ const AlarmExecutionDiverged AlarmKind = "ExecutionDiverged"
 func (r *Replica) executed() {
 	b := r.live.Books
 	r.execs.add(b.Position(), b.Records())
+	r.execs.trade(b.Instruments())
 	last, _ := r.store.Last()
 	r.noteReports(last)
 	if mutant(mutFixReportEarly) && r.role == RolePrimary {

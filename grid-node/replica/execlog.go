@@ -1,6 +1,11 @@
 package replica
 
-import "github.com/ordergrid/ordergrid/grid-node/match"
+import (
+	"sync/atomic"
+
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/match"
+)
 
 // execLog is what the entries of a partition that matches did: the records, and after each
 // entry the position. Every copy computes its own, none is replicated; copies compare
@@ -9,21 +14,44 @@ type execLog struct {
 	entries deque[match.Position] // after entry i
 	records deque[match.Record]   // the i-th of all, from 0
 	base    match.Position        // after the last entry that is freed
+	shared  atomic.Pointer[execView]
+	traded  atomic.Pointer[[]machine.Instrument] // by number of their book
 }
+
+// execView is where other goroutines find what is held, see ExecTape. It is replaced when a
+// chunk comes or goes.
+type execView struct {
+	entries view[match.Position]
+	records view[match.Record]
+}
+
+// trade lets other goroutines see the instruments, if there are others than before.
+func (x *execLog) trade(list []machine.Instrument) {
+	if known := x.traded.Load(); known == nil || len(*known) != len(list) {
+		x.traded.Store(&list)
+	}
+}
+
+// share lets other goroutines see the chunks that there are.
+func (x *execLog) share() { x.shared.Store(&execView{x.entries.view(), x.records.view()}) }
 
 // begin forgets everything: the next entry is the one behind base.
 func (x *execLog) begin(base uint64, at match.Position) {
 	x.entries.begin(base + 1)
 	x.records.begin(at.ExecSeq)
 	x.base = at
+	x.share()
 }
 
 // add adds the output of the next entry.
 func (x *execLog) add(at match.Position, records []match.Record) {
+	grew := false
 	for i := range records {
-		x.records.push(&records[i])
+		grew = x.records.push(&records[i]) || grew
 	}
-	x.entries.push(&at)
+	if x.entries.push(&at) || grew {
+		x.share()
+	}
 }
 
 // at returns the position after an entry, from the last one freed to the last one added.
@@ -43,8 +71,9 @@ func (x *execLog) of(seq uint64) (first, n uint64) {
 // free frees the first entry.
 func (x *execLog) free() {
 	x.base = *x.entries.at(x.entries.first)
-	x.entries.freeTo(x.entries.first + 1)
-	x.records.freeTo(x.base.ExecSeq)
+	if entries, records := x.entries.freeTo(x.entries.first+1), x.records.freeTo(x.base.ExecSeq); entries || records {
+		x.share()
+	}
 }
 
 // bytes returns the memory of what is held.
@@ -69,24 +98,41 @@ func (d *deque[T]) at(i uint64) *T {
 	return &d.chunks[(i-d.origin)/dequeChunk][(i-d.origin)%dequeChunk]
 }
 
-func (d *deque[T]) push(v *T) {
+// push adds an element, and reports whether that took another chunk.
+func (d *deque[T]) push(v *T) (grew bool) {
 	if int((d.next-d.origin)/dequeChunk) == len(d.chunks) {
 		c := d.spare
 		if d.spare = nil; c == nil {
 			c = make([]T, dequeChunk)
 		}
 		d.chunks = append(d.chunks, c)
+		grew = true
 	}
 	*d.at(d.next) = *v
 	d.next++
+	return grew
 }
 
-// freeTo frees the elements before i.
-func (d *deque[T]) freeTo(i uint64) {
+// freeTo frees the elements before i, and reports whether a chunk went with them. A view of
+// before has the other chunks at their places still.
+func (d *deque[T]) freeTo(i uint64) (shrank bool) {
 	for d.first = i; d.first-d.origin >= dequeChunk; d.origin += dequeChunk {
-		d.spare = d.chunks[0]
-		n := copy(d.chunks, d.chunks[1:])
-		d.chunks[n] = nil
-		d.chunks = d.chunks[:n]
+		d.spare, d.chunks[0] = d.chunks[0], nil
+		d.chunks = d.chunks[1:]
+		shrank = true
 	}
+	return shrank
+}
+
+// view is a deque as another goroutine may read it: elements that were pushed before
+// something it has seen, and that are not freed while it reads.
+type view[T any] struct {
+	chunks [][]T
+	origin uint64
+}
+
+func (d *deque[T]) view() view[T] { return view[T]{d.chunks, d.origin} }
+
+func (v *view[T]) at(i uint64) *T {
+	return &v.chunks[(i-v.origin)/dequeChunk][(i-v.origin)%dequeChunk]
 }

@@ -151,6 +151,7 @@ func (r *Replica) beginBehind(state *machine.Machine, base, hash uint64) error {
 	r.live = state.Clone()
 	if r.execs != nil {
 		r.execs.begin(base, state.Books.Position())
+		r.execs.trade(r.live.Books.Instruments())
 		*r.reports = fixReports{}
 	}
 	r.marks = marks{}

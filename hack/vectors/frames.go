@@ -167,12 +167,16 @@ var edges = map[wire.Type][]edge{
 		{"three entries", &wire.FollowEntries{ReqID: 1, From: 1, Through: 3, CommitSeq: 3, ThroughHash: order.Hash(orderEntry()), Lineage: 1, Window: 4096, Entries: logBytes()}}},
 	wire.TypeFollowCredit: {{"end of the stream", &wire.FollowCredit{ReqID: most, Through: most}}},
 	wire.TypeFollowEnd:    ends(),
-	wire.TypeAdvance:      {{"longest name", &wire.Advance{ReqID: most, Seq: most, Hash: most, Name: long}}},
-	wire.TypeQuery:        {{"longest question", &wire.Query{ReqID: most, MinSeq: most, MinHash: most, TimeoutMs: math.MaxUint32, MaxBytes: math.MaxUint32, Explain: true, Question: bytes.Repeat([]byte{7}, 300)}}},
-	wire.TypeQueryRows:    {{"two rows", &wire.QueryRows{ReqID: most, Rows: 2, Values: []byte{1, 0, 1, 1, 2}}}},
-	wire.TypeQueryEnd:     queryEnds(),
-	wire.TypeQueryCancel:  {{"largest", &wire.QueryCancel{ReqID: most}}},
-	wire.TypeAdvanced:     {{"largest", &wire.Advanced{ReqID: most, Seq: most}}},
+	wire.TypeStream: {{"all from the first entry", &wire.Stream{ReqID: 1, FromSeq: 1, Window: 1, What: wire.StreamOrders | wire.StreamExecutions}},
+		{"longest account", &wire.Stream{ReqID: most, FromSeq: most, FromHash: most, Lineage: math.MaxUint32, Window: 1, What: wire.StreamOrders, Accounts: [][]byte{long[:wire.MaxSelectedValue]}}}},
+	wire.TypeStreamPart: {{"none examined", &wire.StreamPart{ReqID: 1, From: 4, Through: 3, CommitSeq: 3, ThroughHash: order.Hash(orderEntry()), Lineage: 1, Window: 4096}},
+		{"three entries", &wire.StreamPart{ReqID: 1, From: 1, Through: 3, CommitSeq: 3, ThroughHash: order.Hash(orderEntry()), Lineage: 1, Window: 4096, Entries: logBytes()}}},
+	wire.TypeAdvance:     {{"longest name", &wire.Advance{ReqID: most, Seq: most, Hash: most, Name: long}}},
+	wire.TypeQuery:       {{"longest question", &wire.Query{ReqID: most, MinSeq: most, MinHash: most, TimeoutMs: math.MaxUint32, MaxBytes: math.MaxUint32, Explain: true, Question: bytes.Repeat([]byte{7}, 300)}}},
+	wire.TypeQueryRows:   {{"two rows", &wire.QueryRows{ReqID: most, Rows: 2, Values: []byte{1, 0, 1, 1, 2}}}},
+	wire.TypeQueryEnd:    queryEnds(),
+	wire.TypeQueryCancel: {{"largest", &wire.QueryCancel{ReqID: most}}},
+	wire.TypeAdvanced:    {{"largest", &wire.Advanced{ReqID: most, Seq: most}}},
 }
 
 // eight are as many members as a Table may list.

@@ -115,6 +115,12 @@ func fieldsOf(message any) object {
 			} else {
 				out = append(out, member{name, string(value)})
 			}
+		case [][]byte:
+			list := []string{}
+			for _, v := range value {
+				list = append(list, string(v))
+			}
+			out = append(out, member{name, list})
 		case uint8, uint16, uint32, wire.Type, wire.Code, wire.Role, wire.PartitionID, wire.EndReason, wire.QueryEndCode:
 			out = append(out, member{name, small(v.Field(i).Uint())})
 		case uint64, int64, bool:

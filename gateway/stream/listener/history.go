@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -77,8 +78,11 @@ func (g *generation) readHistory(ctx context.Context, h *server.Held) {
 // feed reads a part of the partition's log for a subscription.
 func (p *partition) feed(ctx context.Context, h *server.Held, r fanout.Range, turnEnd time.Time) error {
 	after := client.Position{Seq: r.After.Seq, Lineage: p.end.Lineage}
+	if p.matches() && after.Seq > 0 {
+		after.Seq-- // of the entry there it may lack some
+	}
 	for {
-		f, err := p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: after, Window: historyWindow})
+		f, err := p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: after, Window: historyWindow, Executions: p.matches()})
 		if err != nil {
 			return err
 		}
@@ -90,6 +94,9 @@ func (p *partition) feed(ctx context.Context, h *server.Held, r fanout.Range, tu
 		}
 		after = freed.After
 		lost := fanout.Position{Seq: min(freed.After.Seq, r.Through.Seq)}
+		if p.matches() {
+			lost.Index = math.MaxUint32 // what it lacks of that entry is not known
+		}
 		if err := p.g.give(ctx, h, func(s *fanout.Sub) bool { return s.Lost(int(p.id), lost) }); err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (g *generation) open() error {
 	c := g.l.cfg.Server
 	c.Hub.Seed = rand.Uint64()
 	c.Hub.Lineage, c.Hub.Partitions = g.lineage(), len(g.parts)
-	c.Streams = map[string][]topics.Field{Orders: OrderFields}
+	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields}
 	c.Admit, c.Login, c.Status, c.Pages, c.History = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages, g.history
 	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil {
 		c.Login = g.l.cfg.Access.byToken

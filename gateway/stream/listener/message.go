@@ -54,16 +54,23 @@ func (b *batch) fill(from *client.FollowBatch, partition int) {
 	if b.locator == nil {
 		b.locator = newLocator()
 	}
+	executions := from.Executions
 	for i := range from.Entries {
-		if e := &from.Entries[i]; e.Kind == order.KindOrder {
+		e := &from.Entries[i]
+		executions = b.executed(executions, e.Seq-1, partition)
+		if e.Kind.IsOrder() {
 			b.add(e, partition)
 		}
 	}
+	b.executed(executions, from.Through.Seq, partition)
 }
 
 // add makes a message of an order.
 func (b *batch) add(e *client.LogEntry, partition int) {
-	msg, f := order.Payload(e.Bytes), &e.Fields
+	msg, f := order.Message(e.Bytes), e.Fields
+	if e.Kind == order.KindExecute {
+		f = f.Uninstructed()
+	}
 	span := b.locator.Locate(msg, f.Places())
 	kind := kinds[string(span[atMsgType].Of(msg))]
 	side := sides[f.Side]

@@ -90,7 +90,7 @@ func (p *partition) run(ctx context.Context) error {
 		free <- &batch{}
 	}
 	for from := p.from; ; {
-		f, err := p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: from, Window: followWindow})
+		f, err := p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: from, Window: followWindow, Executions: p.matches()})
 		if err != nil {
 			return err
 		}
@@ -116,6 +116,9 @@ func (p *partition) run(ctx context.Context) error {
 		}
 	}
 }
+
+// matches reports whether the grid has executions.
+func (p *partition) matches() bool { return p.g.l.cfg.Client.BySymbol() }
 
 // skip begins behind entries that are freed.
 func (p *partition) skip(after client.Position) bool {
