@@ -178,5 +178,10 @@ const (
 	mutRegionNothingReceived
 	mutBaseRegionless
 	mutExpiredByClock
+	mutInvokeRetried
+	mutInvokedOnBackup
+	mutInvokeCommitted
+	mutInvokeNothingReceived
+	mutInvokeFailedEarly
 	mutants
 )

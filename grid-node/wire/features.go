@@ -11,20 +11,20 @@ type FeatureSet uint64
 
 // The features. A bit keeps its meaning for good.
 const (
-	FeatureFixBooks FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
-	endOfFeatures
+	FeatureFixBooks FeatureSet = 1 << 0 // orders of FIX sessions that match, their reports and states
+	FeatureInvoke   FeatureSet = 1 << 3 // changes of regions that a function decided, with their reply
 )
 
 // Features are all features of this release.
-const Features = endOfFeatures - 1
+const Features = FeatureFixBooks | FeatureInvoke
 
-var featureNames = [...]string{"orders of FIX sessions in books"}
+var featureNames = [...]string{0: "orders of FIX sessions in books", 3: "changes of regions by functions"}
 
 // String lists the features; those of later releases by a count.
 func (s FeatureSet) String() string {
 	var names []string
 	for i, name := range featureNames {
-		if s&(1<<i) != 0 {
+		if s&Features&(1<<i) != 0 {
 			names = append(names, name)
 		}
 	}
