@@ -25,7 +25,7 @@ func computes(p *profile, seed uint64) {
 }
 
 const (
-	computesBegin = 0x636f6d7075746505
+	computesBegin = 0x636f6d7075746506
 	invokers      = 2
 	counters      = 2 // keys
 	countMost     = 40
