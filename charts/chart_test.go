@@ -140,7 +140,7 @@ func TestDefaults(t *testing.T) {
 		"ClusterRoleBinding/og-ordergrid", "ClusterRoleBinding/og-ordergrid-certificates", "ClusterRoleBinding/og-ordergrid-metrics", "ClusterRoleBinding/og-ordergrid-preflight",
 		"ConfigMap/og-ordergrid-dashboard-downstream", "ConfigMap/og-ordergrid-dashboard-gateways", "ConfigMap/og-ordergrid-dashboard-latency", "ConfigMap/og-ordergrid-dashboard-operator", "ConfigMap/og-ordergrid-dashboard-overview",
 		"ConfigMap/og-ordergrid-dashboard-probes", "ConfigMap/og-ordergrid-dashboard-queries", "ConfigMap/og-ordergrid-dashboard-replication",
-		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridfunctions.ordergrid.dev", "CustomResourceDefinition/gridlinks.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/instrumentsets.ordergrid.dev", "CustomResourceDefinition/ordergateways.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev", "CustomResourceDefinition/riskprofiles.ordergrid.dev",
+		"CustomResourceDefinition/failoverdrills.ordergrid.dev", "CustomResourceDefinition/gridfunctions.ordergrid.dev", "CustomResourceDefinition/gridlinks.ordergrid.dev", "CustomResourceDefinition/gridpartitions.ordergrid.dev", "CustomResourceDefinition/gridregions.ordergrid.dev", "CustomResourceDefinition/instrumentsets.ordergrid.dev", "CustomResourceDefinition/ordergateways.ordergrid.dev", "CustomResourceDefinition/ordergrids.ordergrid.dev", "CustomResourceDefinition/orderprobes.ordergrid.dev", "CustomResourceDefinition/riskprofiles.ordergrid.dev",
 		"Deployment/og-ordergrid", "Pod/og-ordergrid-test", "Role/og-ordergrid-leader", "Role/og-ordergrid-test", "RoleBinding/og-ordergrid-leader", "RoleBinding/og-ordergrid-test",
 		"Service/og-ordergrid-metrics", "ServiceAccount/og-ordergrid", "ServiceAccount/og-ordergrid-test",
 		"ValidatingAdmissionPolicy/og-ordergrid-deprecations", "ValidatingAdmissionPolicyBinding/og-ordergrid-deprecations",
@@ -221,7 +221,7 @@ func TestRights(t *testing.T) {
 	}
 	edit := as[rbacv1.ClusterRole](t, render(t), "ClusterRole/og-ordergrid-edit")
 	for _, rule := range edit.Rules {
-		if slices.Contains(rule.Resources, "gridpartitions") || slices.Contains(rule.Resources, "failoverdrills") || slices.Contains(rule.Resources, "gridlinks") || slices.Contains(rule.Resources, "ordergateways") || slices.Contains(rule.Resources, "gridfunctions") {
+		if slices.Contains(rule.Resources, "gridpartitions") || slices.Contains(rule.Resources, "failoverdrills") || slices.Contains(rule.Resources, "gridlinks") || slices.Contains(rule.Resources, "ordergateways") || slices.Contains(rule.Resources, "gridfunctions") || slices.Contains(rule.Resources, "gridregions") {
 			t.Errorf("an editor of a namespace may change GridPartitions, run drills, carry a log away, open a port for orders or run code in a grid: %+v", rule)
 		}
 	}
@@ -232,7 +232,7 @@ func TestRights(t *testing.T) {
 	if r := operate.Rules; len(r) != 2 || !slices.Equal(r[0].Resources, []string{"gridpartitions"}) || !slices.Equal(r[0].Verbs, []string{"patch"}) {
 		t.Errorf("rules %+v; the status of a GridPartition is for grid nodes", r)
 	}
-	if r := operate.Rules; len(r) == 2 && !slices.Equal(r[1].Resources, []string{"failoverdrills", "gridlinks", "ordergateways", "instrumentsets", "gridfunctions", "riskprofiles"}) {
+	if r := operate.Rules; len(r) == 2 && !slices.Equal(r[1].Resources, []string{"failoverdrills", "gridlinks", "ordergateways", "instrumentsets", "gridfunctions", "riskprofiles", "gridregions"}) {
 		t.Errorf("rules %+v; the administrator of a namespace may run drills in it", r)
 	}
 	if render(t, "userRoles=false")["ClusterRole/og-ordergrid-edit"] != nil {
@@ -243,7 +243,7 @@ func TestRights(t *testing.T) {
 // TestCRDs: the chart installs the generated CRDs, kept on uninstall.
 func TestCRDs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(envtest.CRDs(), "*.yaml"))
-	if err != nil || len(files) != 9 {
+	if err != nil || len(files) != 10 {
 		t.Fatalf("%d CRDs, error %v", len(files), err)
 	}
 	objects, gone := render(t), render(t, "crds.keep=false")

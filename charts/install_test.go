@@ -159,7 +159,7 @@ func serve(t *testing.T, cl client.Client, grid *api.OrderGrid) {
 
 func waitForCRDs(t *testing.T, cl client.Client) {
 	t.Helper()
-	for _, name := range []string{"ordergrids", "gridpartitions", "orderprobes", "failoverdrills", "gridlinks", "ordergateways", "instrumentsets", "gridfunctions", "riskprofiles"} {
+	for _, name := range []string{"ordergrids", "gridpartitions", "orderprobes", "failoverdrills", "gridlinks", "ordergateways", "instrumentsets", "gridfunctions", "riskprofiles", "gridregions"} {
 		waitForCRD(t, cl, name+".ordergrid.dev")
 	}
 }

@@ -2,10 +2,13 @@ package client_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -248,5 +252,73 @@ func raise(t *testing.T, r *client.Region, key []byte) error {
 		if !errors.Is(err, client.ErrConditionFailed) {
 			return err
 		}
+	}
+}
+
+// TestGridRegionsChange: a region that is added to the file, and a bound that changes there, are in the logs without a
+// restart; a file that cannot be read changes nothing.
+func TestGridRegionsChange(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "regions.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("regions: [{name: positions}]")
+	g := testgrid.Run(t, "--", "--regions", file, "--regions-memory", "16Mi")
+	c := dial(t, g)
+	ctx, key := t.Context(), []byte("k")
+	if _, err := c.Region("positions").Put(ctx, key, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Region("later").Put(ctx, key, nil); !errors.Is(err, client.ErrRegionUnknown) {
+		t.Errorf("a region that the file does not have: %v", err)
+	}
+	page := func(what string, is func(*nodestatus.Regions) bool) {
+		t.Helper()
+		for _, at := range g.HTTP {
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+				m, err := nodestatus.GetMemory(ctx, http.DefaultClient, strings.TrimPrefix(at, "http://"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.Regions != nil && m.Regions.MemoryBytes == 16<<20 && len(m.Regions.Partitions) > 0 && is(m.Regions) {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("%s: %s reports %+v", what, at, m.Regions)
+				}
+			}
+		}
+	}
+	loaded := func(text string) func(*nodestatus.Regions) bool {
+		return func(x *nodestatus.Regions) bool {
+			return x.Error == "" && x.SHA256 == fmt.Sprintf("%x", sha256.Sum256([]byte(text))) &&
+				!slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionRegions) bool { return p.BoundAwaited || len(p.Awaited) > 0 })
+		}
+	}
+	page("first file", loaded("regions: [{name: positions}]"))
+	write("regions: [{name: positions, bytes: 1}]")
+	page("a file that is wrong", func(x *nodestatus.Regions) bool { return strings.Contains(x.Error, "unknown field") })
+	const second = "regions: [{name: positions, maxBytes: 8Ki}, {name: later}]"
+	write(second)
+	page("second file", loaded(second))
+	if _, err := c.Region("later").Put(ctx, key, nil); err != nil {
+		t.Errorf("a region that every copy has: %v", err)
+	}
+	full := false
+	for i := 0; i < 200 && !full; i++ {
+		_, err := c.Region("positions").Put(ctx, []byte(strconv.Itoa(i)), make([]byte, 1000))
+		full = errors.Is(err, client.ErrCapacity)
+		if err != nil && !full {
+			t.Fatal(err)
+		}
+	}
+	if !full {
+		t.Error("a region takes more than the bound that the file has now")
 	}
 }

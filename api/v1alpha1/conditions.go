@@ -43,6 +43,9 @@ const (
 	// ConditionLimitsLoaded is True while the limits of spec.riskProfile are in force in every partition; absent in a grid that
 	// neither names a RiskProfile nor has limits in its logs.
 	ConditionLimitsLoaded = "LimitsLoaded"
+	// ConditionRegionsLoaded is True while the log of every partition has the regions of spec.regions with their bounds; absent
+	// without spec.regions.
+	ConditionRegionsLoaded = "RegionsLoaded"
 	// ConditionExecutionsAgree is True while all copies of every partition have executed its orders in the same way; absent in
 	// a grid that does not match.
 	ConditionExecutionsAgree = "ExecutionsAgree"
@@ -79,11 +82,14 @@ const (
 	ConditionClientsLoaded = "ClientsLoaded"
 )
 
-// Conditions of a GridFunction. docs/spec/gridfunction.md has the remedy for each.
+// Conditions of a GridFunction and of a GridRegion. docs/spec/gridfunction.md and docs/spec/gridregion.md have the remedy for
+// each.
 const (
-	// ConditionValid is True while the module that spec names was read, has its digest, and can be loaded by a grid node.
+	// ConditionValid is True while the module that spec names was read, has its digest, and can be loaded by a grid node; of a
+	// GridRegion, while a grid node would take it.
 	ConditionValid = "Valid"
-	// ConditionInUse is True while an OrderGrid names the function, or its pods are given it.
+	// ConditionInUse is True while an OrderGrid names the function, or its pods are given it; of a GridRegion, while an OrderGrid
+	// names it.
 	ConditionInUse = "InUse"
 )
 

@@ -156,6 +156,9 @@ func RecorderName(drill string) string { return drill + "-recorder" }
 // LimitsConfigMap names the ConfigMap with the limits that the nodes of a grid put in force.
 func LimitsConfigMap(grid string) string { return grid + ".limits" }
 
+// RegionsConfigMap names the ConfigMap with the regions that the nodes of a grid put in their logs.
+func RegionsConfigMap(grid string) string { return grid + ".regions" }
+
 // InstrumentsConfigMap names the ConfigMap with the instruments that the nodes of a grid trade.
 func InstrumentsConfigMap(grid string) string { return grid + ".instruments" }
 

@@ -46,6 +46,11 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".memory",rule="self.?execution.?mode.orValue('Store') != 'Match' || !isQuantity(string(self.memory)) || quantity(string(self.memory)).compareTo(quantity('0').add(self.partitions * 16777216)) >= 0",messageExpression="'%s is too little for %d partitions that match: a quarter of it is for books, 4Mi of each partition at least; give %dMi or more, or create the grid with fewer partitions'.format([self.memory, self.partitions, self.partitions * 16])"
 // +kubebuilder:validation:XValidation:fieldPath=".partitionBy",rule="(self.?execution.?mode.orValue('Store') == 'Match') == (self.partitionBy == 'Symbol')",messageExpression="self.partitionBy == 'Symbol' ? 'Symbol, and spec.execution.mode is Store: only a grid that matches spreads orders by their symbol; remove partitionBy, or set execution.mode to Match' : '%s, and spec.execution.mode is Match: the orders of a symbol have to meet in one partition; set partitionBy to Symbol'.format([self.partitionBy])"
 // +kubebuilder:validation:XValidation:fieldPath=".journal",rule="has(self.journal) == has(oldSelf.journal) && (!has(self.journal) || self.journal == oldSelf.journal)",message="changed; the PersistentVolumeClaims belong to the running pods, and either all copies have a journal or none; keep it as it was, or create a second OrderGrid and move the traffic"
+// +kubebuilder:validation:XValidation:fieldPath=".regions",rule="self.?execution.?mode.orValue('Store') != 'Match' || !has(self.regions)",message="spec.execution.mode is Match, and a grid that matches has no regions; remove regions"
+// +kubebuilder:validation:XValidation:fieldPath=".regions",rule="!has(oldSelf.regions) || has(self.regions)",message="removed from a running grid, whose logs have regions that would take memory nothing has planned for; put it back. gridRegions may be emptied, and memory lowered"
+// +kubebuilder:validation:XValidation:fieldPath=".regions",rule="!has(self.regions) || !isQuantity(string(self.regions.memory)) || !isQuantity(string(self.memory)) || quantity(string(self.regions.memory)).compareTo(quantity(string(self.memory))) <= 0",messageExpression="'memory: %s is more than the %s of spec.memory; give at most that'.format([self.regions.memory, self.memory])"
+// +kubebuilder:validation:XValidation:fieldPath=".regions",rule="!has(self.regions) || !isQuantity(string(self.regions.memory)) || quantity(string(self.regions.memory)).compareTo(quantity('0').add(self.partitions * 131072)) >= 0",messageExpression="'memory: %s is too little for %d partitions; give at least 128Ki for each, %dKi'.format([self.regions.memory, self.partitions, self.partitions * 128])"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="!has(self.regions) || !isQuantity(string(self.regions.memory)) || !has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory)).add(quantity(string(self.regions.memory))).add(quantity(has(self.views) ? string(self.views.memory) : '0')).add(quantity('256Mi'))) >= 0",messageExpression="'limits.memory: %s leaves less than 256Mi beside spec.memory, spec.views.memory and the %s of spec.regions.memory; raise the limit, lower one of them, or leave the limit out'.format([self.resources.limits['memory'], self.regions.memory])"
 type OrderGridSpec struct {
 	// shards is the number of groups of grid nodes; the partitions are spread over them. 1 to 256, no more than partitions, default 1.
 	// It may change while the grid runs: partitions move to the shards that are added, and from those that go, with their
@@ -152,6 +157,11 @@ type OrderGridSpec struct {
 	// force stay: name a RiskProfile with an empty spec to lift them.
 	// +optional
 	RiskProfile *RiskProfileReference `json:"riskProfile,omitempty"`
+
+	// regions are keyed objects that the grid keeps beside orders. They may be set while the grid runs, and are not removed:
+	// what is in the logs keeps its memory. Not in a grid that matches.
+	// +optional
+	Regions *RegionsSpec `json:"regions,omitempty"`
 
 	// callbacks are functions of users, as WebAssembly, that the grid calls.
 	// +optional

@@ -29,6 +29,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&InstrumentSet{}, &InstrumentSetList{},
 		&GridFunction{}, &GridFunctionList{},
 		&RiskProfile{}, &RiskProfileList{},
+		&GridRegion{}, &GridRegionList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -1,89 +1,70 @@
 package main
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
+	"github.com/spf13/pflag"
 
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/internal/regionfile"
 )
 
-// maxRegionsFile bounds what is read of the file.
-const maxRegionsFile = 1 << 20
+type regionFlags struct{ file, memory string }
 
-// regionsText is the file of --regions.
-type regionsText struct {
-	Memory  string `json:"memory"`
-	Regions []struct {
-		Name     string `json:"name"`
-		MaxBytes string `json:"maxBytes"`
-		Life     string `json:"life"`
-	} `json:"regions"`
+func (f *regionFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.file, "regions", "", "file with the grid's regions: memory, which all of them may take on this node, and a list of name, maxBytes and life, see docs/regions.md. The same on all nodes of a grid. It is read again when it changes, except memory")
+	fl.StringVar(&f.memory, "regions-memory", "", "memory that all regions may take on this node, such as 256Mi, instead of what the file of --regions has")
 }
 
-// readRegions returns nil without a file.
-func readRegions(name string) (*node.Regions, error) {
-	if name == "" {
-		return nil, nil
+// apply sets the regions of a node, none without a file.
+func (f *regionFlags) apply(cfg *node.Config) error {
+	if f.file == "" {
+		if f.memory != "" {
+			return fmt.Errorf("--regions-memory: value %q, allowed: with --regions only", f.memory)
+		}
+		return nil
 	}
+	memory, err := regionfile.Size("--regions-memory", f.memory)
+	if err != nil {
+		return err
+	}
+	x, _, err := readRegions(f.file)
+	if err != nil {
+		return fmt.Errorf("--regions: %s: %w", f.file, err)
+	}
+	if memory != 0 {
+		x.Memory = memory
+	}
+	if x.Memory == 0 {
+		return fmt.Errorf("--regions: %s: memory is not set, allowed: bytes, such as 64Mi, there or by --regions-memory", f.file)
+	}
+	cfg.Regions = x
+	cfg.ReadRegions = func() (*node.Regions, string, error) { return readRegions(f.file) }
+	return nil
+}
+
+// readRegions returns the regions of a file, and its digest. Memory is 0 if it does not have it.
+func readRegions(name string) (*node.Regions, string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("--regions: %w", err)
+		return nil, "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRegionsFile+1))
-	if err == nil && len(text) > maxRegionsFile {
-		err = fmt.Errorf("it has more than %d bytes, allowed: at most as many", maxRegionsFile)
-	}
-	var x *node.Regions
-	if err == nil {
-		x, err = parseRegions(text)
-	}
+	text, err := io.ReadAll(io.LimitReader(f, regionfile.Most+1))
 	if err != nil {
-		return nil, fmt.Errorf("--regions: %s: %w", name, err)
+		return nil, "", err
 	}
-	return x, nil
-}
-
-func parseRegions(text []byte) (*node.Regions, error) {
-	var t regionsText
-	if err := yaml.UnmarshalStrict(bytes.TrimSpace(text), &t); err != nil {
-		return nil, fmt.Errorf("%w; allowed: memory, and regions, a list of objects with name, maxBytes and life", err)
+	file, err := regionfile.Parse(text)
+	if err != nil {
+		return nil, "", err
 	}
-	x := &node.Regions{}
-	var err error
-	if x.Memory, err = size("memory", t.Memory); err != nil {
-		return nil, err
+	x := &node.Regions{Memory: file.Memory}
+	for _, r := range file.Regions {
+		x.Regions = append(x.Regions, replica.RegionSpec{Name: r.Name, MaxBytes: r.MaxBytes, LifeNs: int64(r.Life)})
 	}
-	for _, r := range t.Regions {
-		s := replica.RegionSpec{Name: r.Name}
-		if r.MaxBytes != "" {
-			if s.MaxBytes, err = size(r.Name+".maxBytes", r.MaxBytes); err != nil {
-				return nil, err
-			}
-		}
-		if r.Life != "" {
-			d, err := time.ParseDuration(r.Life)
-			if err != nil || d <= 0 {
-				return nil, fmt.Errorf("%s.life: value %q, allowed: a duration of 1ns or more, such as 10m", r.Name, r.Life)
-			}
-			s.LifeNs = int64(d)
-		}
-		x.Regions = append(x.Regions, s)
-	}
-	return x, nil
-}
-
-func size(field, text string) (int64, error) {
-	q, err := resource.ParseQuantity(text)
-	if err != nil || q.Sign() <= 0 {
-		return 0, fmt.Errorf("%s: value %q, allowed: bytes, such as 64Mi", field, text)
-	}
-	return q.Value(), nil
+	return x, fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }

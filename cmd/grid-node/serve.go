@@ -34,7 +34,7 @@ type serveFlags struct {
 	log                                                            command.LogFlags
 	functions                                                      functionFlags
 	execution                                                      executionFlags
-	regions                                                        string
+	regions                                                        regionFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -121,7 +121,7 @@ Exit codes: 0 drained, 1 failed, 2 wrong usage.`,
 	f.views.add(fl)
 	f.functions.add(fl)
 	f.execution.add(fl)
-	fl.StringVar(&f.regions, "regions", "", "file with the grid's regions: memory, which all of them may take on this node, and a list of name, maxBytes and life, see docs/regions.md. The same on all nodes of a grid")
+	f.regions.add(fl)
 	fl.StringVar(&cfg.LimitsFile, "limits", "", limitsHelp)
 	fl.BoolVar(&cfg.Pprof, "pprof", false, "serve /debug/pprof on --http")
 	f.log.Register(fl, "json")
@@ -207,7 +207,7 @@ func newNode(ctx context.Context, cfg node.Config, f serveFlags) (*node.Node, er
 	if cfg.Execution, err = f.execution.options(); err != nil {
 		return nil, err
 	}
-	if cfg.Regions, err = readRegions(f.regions); err != nil {
+	if err = f.regions.apply(&cfg); err != nil {
 		return nil, err
 	}
 	tuneRuntime(&cfg)

@@ -40,7 +40,7 @@ type Options struct {
 }
 
 // resources that this version of the operator works with.
-var resources = []string{"ordergrids", "ordergrids/status", "gridpartitions", "gridpartitions/status", "orderprobes", "orderprobes/status", "failoverdrills", "failoverdrills/status", "gridlinks", "gridlinks/status", "ordergateways", "ordergateways/status", "gridfunctions", "gridfunctions/status"}
+var resources = []string{"ordergrids", "ordergrids/status", "gridpartitions", "gridpartitions/status", "orderprobes", "orderprobes/status", "failoverdrills", "failoverdrills/status", "gridlinks", "gridlinks/status", "ordergateways", "ordergateways/status", "gridfunctions", "gridfunctions/status", "gridregions", "gridregions/status"}
 
 // Run checks that the API server serves OrderGrid's kinds, that an operator leads and is alive, and that its Service
 // answers. Failed checks are retried until ctx ends; the error then has what is missing. It writes nothing to the

@@ -71,6 +71,7 @@ type world struct {
 	link  *api.GridLink
 	door  *api.OrderGateway
 	code  *api.GridFunction
+	keyed *api.GridRegion
 }
 
 // steady has the running operators reconcile a world, and waits until they are quiet.
@@ -88,11 +89,13 @@ func (b *bench) steady() *world {
 			GridRef:      api.GridReference{Name: "not-there"},
 			Listeners:    []api.GatewayListener{{Name: "fix", Protocol: api.GatewayFIX, Port: 7440, Insecure: api.InsecureAccept}},
 			SessionsFrom: &api.GatewaySessions{Secret: &api.GatewayFile{Name: "sessions", Key: "fix.json"}}}},
+		keyed: &api.GridRegion{ObjectMeta: b.meta("positions")},
 		code: &api.GridFunction{ObjectMeta: b.meta("audit"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost,
 			Module: api.FunctionFile{ConfigMap: api.ConfigMapFile{Name: "modules", Key: "audit.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
 	}
 	b.create(&corev1.ConfigMap{ObjectMeta: b.meta("modules"), BinaryData: map[string][]byte{"audit.wasm": examples.AuditTrail}})
 	b.create(w.code)
+	b.create(w.keyed)
 	b.create(w.grid)
 	b.until(w.grid, "the grid has its objects", func() bool { return w.grid.Status.Shards == 2 })
 	envtest.Serve(b.t, b.client, w.grid)
@@ -221,7 +224,7 @@ func (b *bench) versions() string {
 	b.t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{
-		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &api.OrderGatewayList{}, &api.GridFunctionList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
+		&api.OrderGridList{}, &api.GridPartitionList{}, &api.OrderProbeList{}, &api.FailoverDrillList{}, &api.GridLinkList{}, &api.OrderGatewayList{}, &api.GridFunctionList{}, &api.GridRegionList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{},
 		&corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
 		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 	} {

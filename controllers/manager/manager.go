@@ -31,6 +31,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/gridfunction"
 	"github.com/ordergrid/ordergrid/controllers/gridlink"
+	"github.com/ordergrid/ordergrid/controllers/gridregion"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/ordergateway"
@@ -178,6 +179,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	functions := &gridfunction.Reconciler{
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},
 	}
+	regions := &gridregion.Reconciler{
+		Client: apply.Logged(mgr.GetClient()), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},
+	}
 	page, err := newMetricsServer(context.Background(), cfg, o)
 	if err != nil {
 		return nil, err
@@ -198,6 +202,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		links.SetupWithManager(mgr, o.Workers),
 		gateways.SetupWithManager(mgr, o.Workers),
 		functions.SetupWithManager(mgr),
+		regions.SetupWithManager(mgr),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 	)

@@ -76,6 +76,7 @@ var gridConditions = []struct {
 	{api.ConditionInstrumentsLoaded, judgeInstruments},
 	{api.ConditionExecutionsAgree, judgeExecutions},
 	{api.ConditionLimitsLoaded, judgeLimits},
+	{api.ConditionRegionsLoaded, judgeRegions},
 	{api.ConditionStandby, judgeStandby},
 	{api.ConditionRestored, judgeRestored},
 	{api.ConditionDataLossSuspected, judgeDataLoss},

@@ -35,13 +35,18 @@ func executionsOf(answers []*nodestatus.Memory) map[string]nodestatus.Execution 
 	return all
 }
 
-// unsettled reports whether a node has something to tell of its executions, functions or limits that will change.
+// unsettled reports whether a node has something to tell of its executions, functions, limits or regions that will change.
 func (a *room) unsettled() bool {
 	if len(a.posts.Waiting) > 0 {
 		return true
 	}
 	for _, x := range a.limits {
 		if x.Error != "" || slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionLimits) bool { return p.Refused != "" }) {
+			return true
+		}
+	}
+	for _, x := range a.regions {
+		if x.Error != "" {
 			return true
 		}
 	}

@@ -68,6 +68,8 @@ func conditionEvents(before []metav1.Condition, changed []metav1.Condition, plan
 			events = append(events, functionEvents(&c)...)
 		case c.Type == api.ConditionLimitsLoaded:
 			events = append(events, limitEvents(&c)...)
+		case c.Type == api.ConditionRegionsLoaded:
+			events = append(events, regionEvents(&c)...)
 		case c.Type == api.ConditionJournalsHealthy:
 			events = append(events, journalEvents(&c, was[c.Type])...)
 		case c.Type == api.ConditionProgressing && c.Reason == reasonObjectiveMissed:

@@ -10,10 +10,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
-// TestGoldenObjects compares every object of thirteen grids with testdata/<grid>/<object>.yaml. For a grid with several
+// TestGoldenObjects compares every object of fourteen grids with testdata/<grid>/<object>.yaml. For a grid with several
 // shards it uses shard 1, so that numbers that should differ between shards do.
 func TestGoldenObjects(t *testing.T) {
-	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid(), "restored": restoredGrid(), "standby": standbyGrid(), "callbacks": callbackGrid(), "matching": matchingGrid(), "limited": limitedGrid(), "journal": journalGrid()} {
+	for name, grid := range map[string]*api.OrderGrid{"pair": pairGrid(), "bank": bankGrid(), "single": singleGrid(), "fabric": fabricGrid(), "secured": securedGrid(), "external": externalGrid(), "sinks": sinkGrid(), "restored": restoredGrid(), "standby": standbyGrid(), "callbacks": callbackGrid(), "matching": matchingGrid(), "limited": limitedGrid(), "regions": regionGrid(), "journal": journalGrid()} {
 		shard := min(1, grid.Spec.Shards-1)
 		base := pod(grid, shard, testDefaults)
 		if grid.Spec.Callbacks != nil {

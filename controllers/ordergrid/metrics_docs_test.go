@@ -27,7 +27,7 @@ func TestMetricsAreOnThePage(t *testing.T) {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
 	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
-		others := []string{"ordergrid_operator_probe_", "ordergrid_operator_drill_", "ordergrid_operator_link_", "ordergrid_operator_gateway_", "ordergrid_operator_function_"}
+		others := []string{"ordergrid_operator_probe_", "ordergrid_operator_drill_", "ordergrid_operator_link_", "ordergrid_operator_gateway_", "ordergrid_operator_function_", "ordergrid_operator_region_"}
 		return strings.HasPrefix(name, "ordergrid_operator_") && !slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(name, p) })
 	})
 }

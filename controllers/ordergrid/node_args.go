@@ -56,6 +56,7 @@ func nodeArgs(grid *api.OrderGrid, shard int32) []string {
 	args = append(args, restoreArgs(grid)...)
 	args = append(args, executionArgs(grid)...)
 	args = append(args, limitsArgs(grid)...)
+	args = append(args, regionArgs(grid)...)
 	if spec.Retention.Policy == api.RetentionFreeDownstream {
 		args = append(args, "--retention", "free-downstream", "--high-watermark", fmt.Sprint(spec.Retention.HighWatermarkPercent))
 	}
@@ -76,7 +77,7 @@ func peers(grid *api.OrderGrid, shard int32) []string {
 	return list
 }
 
-// processMemory is the limit at which a grid node leaves so much to orders and views: it reserves a quarter of its limit, at
+// processMemory is the limit at which a grid node leaves so much to orders, views and regions: it reserves a quarter of its limit, at
 // most 192Mi, for its runtime and connections.
 func processMemory(orders resource.Quantity) *resource.Quantity {
 	n := orders.Value()

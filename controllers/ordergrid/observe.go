@@ -49,6 +49,7 @@ type observation struct {
 	instruments    *instruments   // nil in a grid that does not match, or if they were not looked at
 	functions      *functions     // nil if they were not looked at
 	limits         *riskLimits    // nil without spec.riskProfile, or if it was not looked at
+	regions        *regions       // nil without spec.regions, or if they were not looked at
 	external       *externalState // nil without spec.externalAccess, or if addresses were not looked for
 }
 

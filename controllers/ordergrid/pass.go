@@ -69,13 +69,14 @@ const (
 	stepTraded    = "instruments"
 	stepFunctions = "functions"
 	stepLimits    = "limits"
+	stepRegions   = "regions"
 )
 
 // plan is the steps of a pass, in this order. A step that fails stops those that depend on it, and no other:
 //
 // - Nothing of a new grid is created before its pod template is valid. A running grid keeps its template.
 // - A pod template has all functions of spec.callbacks, or those that the pods were given before.
-// - No pod is made to wait for limits that cannot be given to it.
+// - No pod is made to wait for limits that cannot be given to it, or for a file of regions that is not there.
 func (r *run) plan() []step {
 	return []step{
 		{stepInquiry, r.inquire, nil},
@@ -93,10 +94,11 @@ func (r *run) plan() []step {
 		{stepGuard, r.applyNetworkPolicy, []string{stepTemplate}},
 		{stepTraded, r.applyInstruments, []string{stepTemplate}},
 		{stepLimits, r.applyLimits, []string{stepTemplate}},
+		{stepRegions, r.applyRegions, []string{stepTemplate}},
 		{stepMoves, r.planMoves, []string{stepInquiry, stepCopies}},
 		{stepRestore, r.planRestore, []string{stepTemplate}},
 		{stepPartition, r.applyPartitions, []string{stepTemplate, stepCopies}},
-		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules, stepLimits}},
+		{stepShards, r.applyShards, []string{stepCopies, stepPeerKey, stepRules, stepLimits, stepRegions}},
 		{stepSinks, r.applySinks, []string{stepTemplate, stepRules}},
 		{"removal", r.removeShards, []string{stepInquiry, stepPartition}},
 		{"lost pods", r.replaceLost, []string{stepInquiry, stepPlaces}},

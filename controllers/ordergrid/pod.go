@@ -90,6 +90,9 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 	if grid.Spec.RiskProfile != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: limitsVolume, MountPath: limitsDir, ReadOnly: true})
 	}
+	if grid.Spec.Regions != nil {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: regionsVolume, MountPath: regionsDir, ReadOnly: true})
+	}
 	if grid.Spec.Fabric != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fabricVolume, MountPath: fabricDir, ReadOnly: true})
 	}
@@ -149,6 +152,9 @@ func volumes(grid *api.OrderGrid) []corev1.Volume {
 	}
 	if grid.Spec.RiskProfile != nil {
 		list = append(list, limitsVolumeOf(grid))
+	}
+	if grid.Spec.Regions != nil {
+		list = append(list, regionsVolumeOf(grid))
 	}
 	if grid.Spec.Fabric != nil {
 		list = append(list, networkStatusVolume())

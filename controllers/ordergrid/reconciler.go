@@ -102,6 +102,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		b.Watches(&api.InstrumentSet{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfInstruments), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 		b.Watches(&api.GridFunction{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfFunction)) // their status, too
 		b.Watches(&api.RiskProfile{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfProfile), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		b.Watches(&api.GridRegion{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfRegion), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 		if r.KubeNodes != nil {
 			b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfNode), builder.WithPredicates(nodeMatters))
 		}

@@ -37,10 +37,13 @@ type rooms struct {
 type gridRoom struct {
 	pods  map[string]string // address by name: of those that take orders
 	due   time.Time
-	want  string // digest of the limits that the pods are given, "" without
+	want  givenFiles
 	room  room
 	asked bool // room is from an answer, not only initial
 }
+
+// givenFiles are the digests of what the pods are given and report back, "" without.
+type givenFiles struct{ limits, regions string }
 
 // room is the memory a grid has left for orders, as coarse as in status.
 type room struct {
@@ -53,6 +56,7 @@ type room struct {
 	executions map[string]nodestatus.Execution // by pod
 	posts      nodestatus.Posts                // of all partitions, as their primaries report
 	limits     map[string]nodestatus.Limits    // by pod; nil if none has any
+	regions    map[string]nodestatus.Regions   // by pod; nil if none has any
 	views      map[string]map[string]viewState // by pod and partition
 	journals   map[string]journalState         // by pod
 	sinks      []api.SinkStatus                // as reported, by name
@@ -61,7 +65,7 @@ type room struct {
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.posts, a.limits, a.journals) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.posts, b.limits, b.journals) &&
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.posts, a.limits, a.regions, a.journals) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.posts, b.limits, b.regions, b.journals) &&
 		equality.Semantic.DeepEqual(a.sinks, b.sinks)
 }
 
@@ -77,9 +81,9 @@ func (a *room) status() *api.MemoryStatus {
 	return s
 }
 
-// follow registers the pods of a grid that take orders and the limits that they are given, and returns what is known; asked
+// follow registers the pods of a grid that take orders and the files that they are given, and returns what is known; asked
 // is false until they were queried.
-func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, limits string, now time.Time) (r room, asked bool) {
+func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, files givenFiles, now time.Time) (r room, asked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.grids == nil {
@@ -90,8 +94,8 @@ func (w *rooms) follow(grid types.NamespacedName, pods map[string]string, limits
 		g = &gridRoom{due: now}
 		w.grids[grid] = g
 	}
-	if g.pods = pods; g.want != limits {
-		g.want, g.due = limits, now
+	if g.pods = pods; g.want != files {
+		g.want, g.due = files, now
 	}
 	return g.room, g.asked
 }
@@ -195,7 +199,7 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 		return false // it was deleted
 	}
 	g.due = at.Add(now.again())
-	if g.want != "" && !now.limited(g.want) {
+	if g.want.limits != "" && !now.limited(g.want.limits) || g.want.regions != "" && !now.hasRegions(g.want.regions) {
 		g.due = at.Add(roomSoon)
 	}
 	changed := !g.asked || !g.room.equal(&now)
@@ -241,6 +245,7 @@ func roomOf(answers []*nodestatus.Memory, asked int) (a room) {
 	a.executions = executionsOf(answers)
 	a.posts = postsOf(answers)
 	a.limits = limitsOf(answers)
+	a.regions = regionsOf(answers)
 	a.journals = journalsOf(answers)
 	return a
 }
@@ -288,9 +293,12 @@ func judgeAccepting(o *observation) judgement {
 
 // followRoom adds the memory of the grid's pods.
 func (r *Reconciler) followRoom(o *observation) {
-	limits := ""
+	files := givenFiles{}
 	if o.limits != nil {
-		limits = o.limits.sha256
+		files.limits = o.limits.sha256
 	}
-	o.room, o.roomAsked = r.rooms.follow(client.ObjectKeyFromObject(o.grid), o.takingOrders(), limits, r.Clock.Now())
+	if o.regions != nil {
+		files.regions = o.regions.sha256
+	}
+	o.room, o.roomAsked = r.rooms.follow(client.ObjectKeyFromObject(o.grid), o.takingOrders(), files, r.Clock.Now())
 }

@@ -24,11 +24,14 @@ const (
 // viewsFarBehind is how many committed entries a view may lack: a second or two of a busy partition.
 const viewsFarBehind = 100_000
 
-// nodeMemory is what a grid node has for orders and for views of them.
+// nodeMemory is what a grid node has for orders, for views of them, and for regions.
 func nodeMemory(grid *api.OrderGrid) resource.Quantity {
 	n := grid.Spec.Memory.DeepCopy()
 	if v := grid.Spec.Views; v != nil {
 		n.Add(v.Memory)
+	}
+	if x := grid.Spec.Regions; x != nil {
+		n.Add(x.Memory)
 	}
 	return n
 }

@@ -28,6 +28,7 @@ type Books struct {
 	sum         uint64         // of the instruments
 	out         []match.Record // of the last entry
 	reports     []FixReport    // those of FIX sessions among them
+	party       uint32         // who answers for the order of the entry, 0 if that is not known
 	value       [2]uint64      // of the fills of the order of the last entry
 	cursors     []match.Cursor // where parts of a snapshot begin, those known of the present state
 	restoring   *restoring     // nil unless a snapshot is being restored
@@ -66,6 +67,15 @@ func (b *Books) Pending() bool { return b.engine != nil && b.engine.Pending() }
 
 // Resting returns how many orders rest.
 func (b *Books) Resting() int { return b.resting.n }
+
+// Unnamed returns how many of them are of nobody known: a kill of a trader, desk, algorithm or
+// client does not include them.
+func (b *Books) Unnamed() int {
+	if b.engine == nil {
+		return 0
+	}
+	return b.engine.Unnamed()
+}
 
 // MostRecords is how many records an entry can make.
 func (b *Books) MostRecords() int {

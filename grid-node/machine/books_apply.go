@@ -52,7 +52,7 @@ func (b *Books) execute(e *order.Entry, payload []byte) {
 	i := order.Instructed(payload)
 	clOrdID := payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]
 	op := match.Op{
-		Time: e.TimeNs, ID: e.Seq, Orig: i.Orig, Owner: i.Owner, Group: i.Group, Book: i.Book, Price: i.Price, Stop: i.Stop, Qty: i.Qty, Display: i.Display,
+		Time: e.TimeNs, ID: e.Seq, Orig: i.Orig, Owner: i.Owner, Party: b.party, Group: i.Group, Book: i.Book, Price: i.Price, Stop: i.Stop, Qty: i.Qty, Display: i.Display,
 		Side: match.Side(i.Side), Type: match.Type(i.Type), TIF: match.TIF(i.TIF), SMP: match.SMP(i.SMP), Post: i.Flags&order.InstructPost != 0,
 	}
 	switch i.Op {

@@ -68,7 +68,7 @@ func (b *Books) report(op *match.Op, i int, clOrdID []byte) {
 	r := &b.out[i]
 	switch r.Kind {
 	case match.Accepted:
-		if r.Reason == match.MassCancelling {
+		if r.Reason == match.MassCancelling || r.Reason == match.Killed {
 			return
 		}
 	case match.Rejected, match.Filled, match.Cancelled, match.CancelRejected, match.Replaced, match.Triggered:

@@ -24,6 +24,8 @@ type Guard struct {
 	profile *limits.Profile
 	at      Decree // of the profile
 	kills   []Kill
+	named   bool   // the books know who answers for an order, and kills cancel
+	entrant uint32 // party of the order of the last entry, 0 for none
 
 	digits   [2]int    // of prices and quantities behind the point
 	patterns [3][]byte // of the tags of trader, desk and algorithm, nil for none
@@ -53,6 +55,9 @@ type Kill struct {
 	Decree
 	Scope order.GuardScope
 	Name  string
+	// Complete is the entry with which the last order that rested was cancelled, 0 if that is
+	// still to come; Cancelled are those that the kill cancelled.
+	Complete, Cancelled uint64
 }
 
 // nameList numbers the names of a scope, from 1.
@@ -159,9 +164,16 @@ func (g *Guard) check(m *Machine, e *order.Entry, payload []byte) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.Seq, err)
 		}
+	case order.GuardNames:
+		if m.Books == nil || g != nil && g.named {
+			return fmt.Errorf("entry %d: names for the books, allowed: once, in a partition that matches", e.Seq)
+		}
 	case order.GuardKill:
 		if g != nil && len(g.kills) >= MaxKills-1 && v.Scope != order.GuardAll && !g.Killed(v.Scope, v.Name) {
 			return fmt.Errorf("entry %d: the %dth kill, allowed: %d and one of all", e.Seq, len(g.kills)+1, MaxKills-1)
+		}
+		if g.sweepsFull(m, &v) {
+			return fmt.Errorf("entry %d: a further kill while so many cancel what rests, allowed: when one is complete", e.Seq)
 		}
 		if _, ok := sessionID(v.Name); v.Scope == order.GuardSession && !ok {
 			return fmt.Errorf("entry %d: session is %q, allowed: its id, 32 hexadecimal digits", e.Seq, v.Name)
@@ -232,6 +244,8 @@ func (g *Guard) apply(e *order.Entry, payload []byte) {
 			panic(fmt.Sprintf("entry %d: %v", e.Seq, err)) // it passed Check
 		}
 		g.install(p, bytes.Clone(v.Profile), d)
+	case v.Op == order.GuardNames:
+		g.named = true
 	case v.Op == order.GuardKill && at < 0:
 		g.kills = append(g.kills, Kill{Decree: d, Scope: v.Scope, Name: string(v.Name)})
 		g.sum += g.kills[len(g.kills)-1].sum()

@@ -7,7 +7,7 @@ func (g *Guard) digest() uint64 {
 	if g == nil {
 		return 0
 	}
-	return mix(g.core.Digest(), g.sum, uint64(g.day)<<8^20)
+	return mix(g.core.Digest(), g.sum, uint64(g.day)<<8^20^uint64(b2u(g.named))<<5)
 }
 
 func (g *Guard) recount() uint64 {
@@ -29,7 +29,7 @@ func (g *Guard) recount() uint64 {
 	for n := range g.sessions {
 		sum += g.sessions[n].sum(uint32(n + 1))
 	}
-	return mix(g.core.Recount(), sum, uint64(g.day)<<8^20)
+	return mix(g.core.Recount(), sum, uint64(g.day)<<8^20^uint64(b2u(g.named))<<5)
 }
 
 func nameSum(list int, n uint32, name string) uint64 {
@@ -44,7 +44,13 @@ func (d *Decree) sum() uint64 {
 	return mix(xxhash.Sum64String(d.Who), xxhash.Sum64String(d.Why), mix(uint64(d.TimeNs), d.Entry, 22))
 }
 
-func (k *Kill) sum() uint64 { return mix(k.Decree.sum(), xxhash.Sum64String(k.Name), uint64(k.Scope)) }
+func (k *Kill) sum() uint64 {
+	s := mix(k.Decree.sum(), xxhash.Sum64String(k.Name), uint64(k.Scope))
+	if k.Complete != 0 { // in releases before none is
+		s = mix(s, k.Complete, k.Cancelled)
+	}
+	return s
+}
 
 func (g *Guard) profileSum() uint64 {
 	if g.text == nil {

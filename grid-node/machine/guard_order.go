@@ -23,7 +23,7 @@ type Offer struct {
 // none. It is what Apply of its entry counts, and changes nothing.
 func (m *Machine) Admit(o *Offer) limits.Reason {
 	g := m.Guard
-	if g == nil {
+	if g == nil || g.bare() {
 		return limits.None
 	}
 	op, why := g.operation(o)
@@ -120,6 +120,10 @@ func messageType(msg []byte) byte {
 // entered counts an order, before the books execute it.
 func (m *Machine) entered(e *order.Entry, payload []byte) {
 	g := m.Guard
+	if g.bare() {
+		m.note(e, payload)
+		return
+	}
 	if day := e.TimeNs / nsPerDay; day > g.day {
 		if g.day = day; g.books {
 			g.change(limits.Change{Kind: limits.NewDay, Time: e.TimeNs})
@@ -138,6 +142,7 @@ func (m *Machine) entered(e *order.Entry, payload []byte) {
 	if op.Party = g.party(&s, h); op.Party == 0 {
 		op.Party, _, _ = g.enlist(&s, h) // there was room when it was admitted
 	}
+	g.entrant = op.Party
 	if !op.Unkept {
 		op.ID = e.Seq
 		if op.Kind == limits.Enter {
@@ -149,6 +154,9 @@ func (m *Machine) entered(e *order.Entry, payload []byte) {
 
 // executed counts what the books did.
 func (g *Guard) executed(b *Books, e *order.Entry) {
+	if g.bare() {
+		return
+	}
 	for i := range b.out {
 		switch r := &b.out[i]; r.Kind {
 		case match.Filled:
@@ -159,6 +167,8 @@ func (g *Guard) executed(b *Books, e *order.Entry) {
 			in := &b.instruments[r.Book]
 			g.core.Apply(&limits.Op{Time: e.TimeNs, Kind: limits.Revised, Orig: r.Order, ID: r.Other,
 				Price: scaled(r.Price, g.digits[0]-int(in.PriceDigits)), Qty: scaled(r.Qty, g.digits[1]-int(in.QtyDigits))})
+		case match.MassCancelled:
+			g.complete(r.Order, e.Seq, uint64(r.Cum))
 		case match.Cancelled, match.Rejected:
 			g.core.Apply(&limits.Op{Time: e.TimeNs, Kind: limits.Done, ID: r.Order})
 		}

@@ -18,6 +18,10 @@ import (
 // not know it refuse the head.
 const hasGuard = 1 << 62
 
+// guardNamed in the day of the first slot: kills cancel, and have how far that is behind their
+// names. Releases that do not know it refuse the day.
+const guardNamed = 1 << 63
+
 // guardNamesPerSlot is how many names are in a slot.
 const guardNamesPerSlot = 512
 
@@ -87,7 +91,7 @@ func (d *Decree) appendTo(dst []byte) []byte {
 }
 
 func (g *Guard) appendHead(dst []byte) []byte {
-	dst = le.AppendUint64(dst, uint64(g.day))
+	dst = le.AppendUint64(dst, uint64(g.day)|uint64(b2u(g.named))<<63)
 	dst = le.AppendUint64(le.AppendUint64(dst, uint64(g.orders)), g.seed)
 	dst = le.AppendUint64(dst, uint64(g.nameCount()))
 	dst = g.at.appendTo(appendText(dst, g.text))
@@ -99,6 +103,9 @@ func (g *Guard) appendHead(dst []byte) []byte {
 	for i := range kills {
 		k := &kills[i]
 		dst = appendText(k.appendTo(le.AppendUint64(dst, uint64(k.Scope))), k.Name)
+		if g.named {
+			dst = le.AppendUint64(le.AppendUint64(dst, k.Complete), k.Cancelled)
+		}
 	}
 	return dst
 }
@@ -197,6 +204,8 @@ func (d *decoder) guard(m *Machine, n uint32, last bool) {
 func (d *decoder) guardState(m *Machine) {
 	g, r := m.Guard, m.Guard.restoring
 	day, orders, seed, names := d.u64("day"), d.u64("nOrders"), d.u64("seed"), d.u64("nNames")
+	named := day&guardNamed != 0
+	day &^= guardNamed
 	text := bytes.Clone(d.text("profile", limits.MaxProfile))
 	at := d.decree()
 	kills := d.u64("nKills")
@@ -208,6 +217,8 @@ func (d *decoder) guardState(m *Machine) {
 		}
 	}
 	switch {
+	case named && m.Books == nil:
+		d.fail("day", day, "kills that cancel only in a partition that matches")
 	case kills > MaxKills || names > 1<<16 || day > 1<<32:
 		d.fail("nKills", kills, "0..256, and up to 65536 names")
 	case orders > MaxResting+1 || (orders > 0) != (m.Books != nil) || orders == 0 && seed != 0:
@@ -220,12 +231,15 @@ func (d *decoder) guardState(m *Machine) {
 		text = nil
 	}
 	*g = *newGuard(int(orders), seed)
-	g.restoring, g.day, g.text, g.at = r, int64(day), text, at
+	g.restoring, g.day, g.text, g.at, g.named = r, int64(day), text, at, named
 	g.read(p)
 	g.sum = g.profileSum()
 	for range kills {
 		scope := d.u64("scope")
 		k := Kill{Scope: order.GuardScope(scope), Decree: d.decree(), Name: string(d.text("killName", order.MaxGuardName))}
+		if named {
+			k.Complete, k.Cancelled = d.seq("complete"), d.u64("cancelled")
+		}
 		if d.err == nil && (scope > uint64(order.GuardAll) || g.Killed(k.Scope, []byte(k.Name))) {
 			d.fail("scope", scope, "0..5, each kill once")
 		}

@@ -105,7 +105,11 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 		m.guard(e, payload)
 	}
 	if m.Books != nil {
+		m.Books.party = m.Guard.answers()
 		m.Books.apply(e, payload, lineage)
+		if e.Kind == order.KindGuard {
+			m.cancelKilled(e, payload)
+		}
 		if m.Guard != nil && len(m.Books.out) > 0 {
 			m.Guard.executed(m.Books, e)
 		}
@@ -140,7 +144,7 @@ func (m *Machine) guard(e *order.Entry, payload []byte) {
 		}
 		m.Guard = newGuard(orders, seed)
 	}
-	m.Guard.slots = m.Guard.slots[:0]
+	m.Guard.slots, m.Guard.entrant = m.Guard.slots[:0], 0
 	switch e.Kind {
 	case order.KindOrder, order.KindExecute:
 		m.entered(e, payload)

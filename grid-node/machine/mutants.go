@@ -34,5 +34,6 @@ const (
 	mutRegionsUnsnapshotted
 	mutKillUnsnapshotted
 	mutCountersUnsnapshotted
+	mutKillKeepsResting
 	mutants
 )

@@ -50,6 +50,7 @@ var mutantList = [mutants]Mutant{
 	mutRegionsUnsnapshotted:  {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
 
 	mutKillUnsnapshotted:     {"kill-unsnapshotted", "a learner forgets the kills in a snapshot", ""},
+	mutKillKeepsResting:      {"kill-keeps-resting", "a kill leaves in the books what rests", "machine ^TestKillCancels$"},
 	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 

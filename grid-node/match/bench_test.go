@@ -179,7 +179,7 @@ func BenchmarkMatchMassCancel(b *testing.B) {
 		e := filled(b, 100_000, 1)
 		out := make([]Record, 0, e.MaxRecords())
 		runtime.GC()
-		op := Op{Kind: MassCancel, ID: 1 << 40, Book: All}
+		op := Op{Kind: MassCancel, ID: 1 << 40, Book: All, Kill: true, Parties: []uint64{1 << 1}}
 		for first := true; first || e.Pending(); first = false {
 			start := cpuTime()
 			out = e.Apply(&op, out[:0])

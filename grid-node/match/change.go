@@ -54,6 +54,9 @@ func (e *Engine) replace(op *Op) {
 	if !keeps && !mutant(mutKeepPriority) {
 		o.prio = 0
 	}
+	if o.party = op.Party; m.party != o.party {
+		e.answers(m, o.party)
+	}
 	before, n, place, key := m.shown, m.book, m.place, m.key
 	if !keeps {
 		e.orderData(OrderRemoved, m)
@@ -88,7 +91,7 @@ func (e *Engine) amend(op *Op, b *book, m, o *order) Reason {
 	case op.ID != 0 && op.ID != m.id && e.ids.find(e.orders, op.ID) != 0:
 		return DuplicateID
 	case e.doom(m) != nil:
-		return MassCancelling
+		return e.doom(m).why()
 	case b.state != Open && b.state != Call:
 		return NotInState
 	case op.Display != 0 && m.flags&flagMkt != 0, op.Stop != 0 && (m.place < placeStopBuy || m.place >= placeMarket):
@@ -110,6 +113,15 @@ func (e *Engine) amend(op *Op, b *book, m, o *order) Reason {
 		return TriggerPassed
 	}
 	return None
+}
+
+// answers makes another party answer for an order in the book.
+func (e *Engine) answers(m *order, party uint32) {
+	e.sum -= m.digest()
+	e.count(m, -1)
+	m.party = party
+	e.count(m, 1)
+	e.sum += m.digest()
 }
 
 // rename gives an order another id.

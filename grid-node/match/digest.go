@@ -49,6 +49,12 @@ func (e *Engine) digest(orders uint64) uint64 {
 		h = mix(h, s.count, uint64(s.owner)<<32|uint64(s.group))
 		h = mix(h, uint64(s.book)<<32|uint64(s.at)<<16|uint64(s.side)<<8|uint64(s.place), uint64(s.key)<<32|uint64(b2u(s.inside)))
 		h = mix(h, e.orders[s.slot].id, 1)
+		if s.kill {
+			h = mix(h, uint64(len(s.parties)), 3)
+		}
+		for n, w := range s.parties {
+			h = mix(h, w, uint64(n))
+		}
 	}
 	return h
 }
@@ -69,6 +75,7 @@ func (b *book) digest(h uint64, n uint16) uint64 {
 // prio.
 func (o *order) digest() uint64 {
 	a := mix(o.id, uint64(o.owner)<<32|uint64(o.group), uint64(o.display)<<32|uint64(o.limit))
+	a ^= uint64(o.party) * 0x9e3779b97f4a7c15 // without a party it is that of releases before
 	return mix(a^o.prio, uint64(o.key)<<32|uint64(o.leaves)^uint64(o.book)<<24, uint64(o.cum)<<32|uint64(o.shown)^uint64(o.place)<<40^uint64(o.flags)<<48)
 }
 

@@ -35,6 +35,7 @@ type order struct {
 	owner, group uint32
 	prev, next   uint32
 	limit        uint32 // ticks, of a stop limit order
+	party        uint32 // who answers for it, 0 if that is not known
 	book         uint16
 	place        uint8
 	flags        uint8
@@ -59,6 +60,7 @@ func (o *order) set(p *order) {
 	o.owner = p.owner
 	o.group = p.group
 	o.limit = p.limit
+	o.party = p.party
 	o.book = p.book
 	o.place = p.place
 	o.flags = p.flags
@@ -82,6 +84,7 @@ type Engine struct {
 	prio    uint64
 	sum     uint64 // digest of the orders
 	resting int
+	unnamed int // of resting, without a party
 	paged   int
 	work    int
 	nBusy   int
@@ -103,7 +106,7 @@ func New(c Config) (*Engine, error) {
 		cfg:    c,
 		books:  make([]book, c.Books),
 		busy:   make([]uint64, (c.Books+63)/64),
-		sweeps: make([]sweep, 0, maxSweeps),
+		sweeps: make([]sweep, 0, maxSweeps+maxKills),
 		dirty:  -1,
 	}
 	mask := idPlaces(c.Orders) - 1
@@ -138,6 +141,9 @@ func (e *Engine) Position() Position { return e.pos }
 
 // Resting returns the number of orders in the books, stops included.
 func (e *Engine) Resting() int { return e.resting }
+
+// Unnamed returns how many of them have no party: a kill of some parties does not include them.
+func (e *Engine) Unnamed() int { return e.unnamed }
 
 // Now returns the engine's time: the highest of an operation so far.
 func (e *Engine) Now() int64 { return e.now }

@@ -43,7 +43,7 @@ func (s Side) place() uint8 { return uint8(s - 1) }
 // enter is Enter.
 func (e *Engine) enter(op *Op) {
 	b := e.lookup(op.Book)
-	o := order{id: op.ID, owner: op.Owner, group: op.Group, book: op.Book}
+	o := order{id: op.ID, owner: op.Owner, group: op.Group, party: op.Party, book: op.Book}
 	if why := e.admit(op, b, &o); why != None {
 		e.reject(op, why)
 		return

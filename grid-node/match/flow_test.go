@@ -66,6 +66,7 @@ func (f *flow) known() uint64 {
 func (f *flow) enter(op *Op) {
 	f.next++
 	op.Kind, op.ID, op.Group, op.SMP = Enter, f.next, uint32(f.draw(3)), SMP(f.draw(4))
+	op.Party = f.party()
 	f.ids = append(f.ids, op.ID)
 	op.Type = []Type{Limit, Limit, Limit, Limit, Limit, Limit, Market, StopLimit, StopMarket}[f.draw(9)]
 	op.TIF = []TIF{Day, Day, Day, Day, Day, IOC, FOK}[f.draw(7)]
@@ -104,7 +105,17 @@ func (f *flow) massCancel(op *Op) {
 		op.Side = 0
 	}
 	op.Group = uint32(f.draw(2))
+	if op.Kill = f.percent(50); op.Kill && f.percent(70) {
+		op.Parties = make([]uint64, 1+f.draw(2)) // of one word and of two
+		for range 1 + f.draw(3) {
+			n := f.party() % uint32(64*len(op.Parties))
+			op.Parties[n/64] |= 1 << (n % 64)
+		}
+	}
 }
+
+// party draws none, one of the first word of parties, or one of the second.
+func (f *flow) party() uint32 { return []uint32{0, 1, 2, 63, 64, 99}[f.draw(6)] }
 
 func (f *flow) state(op *Op) {
 	i := flowInstruments[op.Book]

@@ -15,5 +15,7 @@ const (
 	mutFOKPartial
 	mutRestoreDisplay
 	mutRestoreSweep
+	mutRestoreParty
+	mutKilledTrades
 	mutants
 )

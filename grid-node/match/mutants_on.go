@@ -28,6 +28,8 @@ var mutantList = [mutants]Mutant{
 	mutFOKPartial:     {"fok-partial", "a FOK order is filled in part", "TestOracleEveryByte"},
 	mutRestoreDisplay: {"restore-display", "a restored engine forgets what icebergs hide", "TestSnapshot"},
 	mutRestoreSweep:   {"restore-sweep", "a restored engine forgets mass cancels that are pending", "TestSnapshot"},
+	mutRestoreParty:   {"restore-party", "a restored engine forgets who answers for an order", "TestSnapshot"},
+	mutKilledTrades:   {"killed-trades", "an order that the kill switch includes trades until its turn to be cancelled", "TestOracleEveryByte"},
 }
 
 // Mutants lists the variants.

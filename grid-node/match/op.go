@@ -62,16 +62,18 @@ const All = 1<<16 - 1
 // Op is an operation. Prices and quantities are in the units of the instrument's tick and
 // lot, not in ticks and lots.
 type Op struct {
-	Time    int64  // of the log entry; the engine's time never goes back
-	ID      uint64 // of a new order; of a mass cancel, for its records
-	Orig    uint64 // the order that Cancel and Replace mean
-	Price   int64  // limit; of Uncross the reference price, 0 for the last trade
-	Stop    int64  // trigger price
-	Qty     int64  // total quantity, of a Replace including what is filled
-	Display int64  // what an iceberg shows, 0 or Qty for everything
-	Until   int64  // a halt ends at the first operation on the book from this time on, 0 for never
-	Owner   uint32 // who enters, and whose orders may be cancelled; 0 in Cancel and Replace: anybody's
-	Group   uint32 // FIX tag 2362, 0 for none
+	Time    int64    // of the log entry; the engine's time never goes back
+	ID      uint64   // of a new order; of a mass cancel, for its records
+	Orig    uint64   // the order that Cancel and Replace mean
+	Price   int64    // limit; of Uncross the reference price, 0 for the last trade
+	Stop    int64    // trigger price
+	Qty     int64    // total quantity, of a Replace including what is filled
+	Display int64    // what an iceberg shows, 0 or Qty for everything
+	Until   int64    // a halt ends at the first operation on the book from this time on, 0 for never
+	Parties []uint64 // of a mass cancel, a bit for each party that it includes; nil: all orders, those without a party too. The engine keeps it
+	Owner   uint32   // who enters, and whose orders may be cancelled; 0 in Cancel and Replace: anybody's
+	Party   uint32   // who answers for the order from here on, 0 if that is not known
+	Group   uint32   // FIX tag 2362, 0 for none
 	Book    uint16
 	Kind    OpKind
 	Side    Side
@@ -80,4 +82,5 @@ type Op struct {
 	SMP     SMP
 	State   State
 	Post    bool // rejected if it would trade on entry
+	Kill    bool // a mass cancel by the kill switch: it has places of its own, and its reason is Killed
 }

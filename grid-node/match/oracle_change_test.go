@@ -45,6 +45,7 @@ func (x *oracle) replace(op Op) {
 		x.refuse(op, m, why)
 		return
 	}
+	o.party = op.Party
 	if op.ID != 0 {
 		o.id = op.ID
 	}
@@ -79,8 +80,8 @@ func (x *oracle) amend(op Op, b *oBook, m, o *oOrder) Reason {
 	if op.ID != 0 && op.ID != m.id && x.orders[op.ID] != nil {
 		return DuplicateID
 	}
-	if x.doom(m) != nil {
-		return MassCancelling
+	if s := x.doom(m); s != nil {
+		return s.reason()
 	}
 	if b.state != Open && b.state != Call {
 		return NotInState
@@ -159,12 +160,32 @@ func (x *oracle) doom(o *oOrder) *oSweep {
 
 func (s *oSweep) includes(o *oOrder) bool {
 	return o.prio <= s.prio && (s.op.Owner == 0 || s.op.Owner == o.owner) && (s.op.Group == 0 || s.op.Group == o.group) &&
-		(s.op.Book == All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side)
+		(s.op.Book == All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side) && s.ofParty(o.party)
+}
+
+// ofParty looks at the bits of the operation one by one.
+func (s *oSweep) ofParty(party uint32) bool {
+	if s.op.Parties == nil {
+		return true
+	}
+	for n := range 64 * len(s.op.Parties) {
+		if n > 0 && uint32(n) == party && s.op.Parties[n/64]&(1<<(n%64)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *oSweep) reason() Reason {
+	if s.op.Kill {
+		return Killed
+	}
+	return MassCancelling
 }
 
 func (x *oracle) sweepOut(o *oOrder, s *oSweep) {
 	s.count++
-	x.pull(o, MassCancelling, s.op.ID)
+	x.pull(o, s.reason(), s.op.ID)
 }
 
 func (x *oracle) massCancel(op Op) {
@@ -172,11 +193,17 @@ func (x *oracle) massCancel(op Op) {
 		x.reject(op, UnknownInstrument)
 		return
 	}
-	if op.Side > Sell {
+	if op.Side > Sell || op.Parties != nil && !op.Kill {
 		x.reject(op, BadField)
 		return
 	}
-	if len(x.sweeps) == 16 {
+	alike := 0
+	for _, s := range x.sweeps {
+		if s.op.Kill == op.Kill {
+			alike++
+		}
+	}
+	if !op.Kill && alike == 16 || alike == 256 {
 		x.reject(op, Busy)
 		return
 	}
@@ -185,7 +212,7 @@ func (x *oracle) massCancel(op Op) {
 		s.book = op.Book
 	}
 	x.sweeps = append(x.sweeps, s)
-	x.emit(Record{Kind: Accepted, Order: op.ID, Owner: op.Owner, Side: op.Side, Book: op.Book, Reason: MassCancelling})
+	x.emit(Record{Kind: Accepted, Order: op.ID, Owner: op.Owner, Side: op.Side, Book: op.Book, Reason: s.reason()})
 	if len(x.sweeps) == 1 {
 		x.sweepSome()
 	}

@@ -132,7 +132,7 @@ func (e *Engine) check() error {
 	if e.Digest() != e.Recount() {
 		return fmt.Errorf("digest %x, recount %x", e.Digest(), e.Recount())
 	}
-	resting, pages := 0, 0
+	resting, pages, unnamed := 0, 0, 0
 	for n := range e.books {
 		b := &e.books[n]
 		for p := range b.ladders {
@@ -152,11 +152,17 @@ func (e *Engine) check() error {
 					err = e2
 				}
 				resting += int(vol.count)
+				for slot := lev.head; slot != 0; slot = e.orders[slot].next {
+					unnamed += int(b2u(e.orders[slot].party == 0))
+				}
 			})
 			if err != nil {
 				return fmt.Errorf("book %d place %d: %w", n, place, err)
 			}
 		}
+	}
+	if unnamed != e.Unnamed() {
+		return fmt.Errorf("%d orders without a party, counted %d", e.Unnamed(), unnamed)
 	}
 	if resting != e.resting || pages != e.paged {
 		return fmt.Errorf("%d orders and %d pages, counted %d and %d", e.resting, e.paged, resting, pages)

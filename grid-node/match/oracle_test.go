@@ -37,7 +37,7 @@ type oBook struct {
 
 type oOrder struct {
 	id, prio                    uint64
-	owner, group                uint32
+	owner, group, party         uint32
 	book                        uint16
 	side                        Side
 	where                       int // 0 limit, 1 stop, 2 market order of a call
@@ -282,7 +282,7 @@ func (x *oracle) admit(op Op, b *oBook, o *oOrder) Reason {
 	if b.state == Call && (!stop && op.TIF != Day || op.Post) {
 		return NotInState
 	}
-	*o = oOrder{id: op.ID, owner: op.Owner, group: op.Group, book: op.Book, side: op.Side, post: op.Post, ioc: op.TIF == IOC, smp: op.SMP, market: !limited}
+	*o = oOrder{id: op.ID, owner: op.Owner, group: op.Group, party: op.Party, book: op.Book, side: op.Side, post: op.Post, ioc: op.TIF == IOC, smp: op.SMP, market: !limited}
 	if o.smp == 0 {
 		o.smp = CancelNewest
 	}

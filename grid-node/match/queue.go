@@ -81,7 +81,15 @@ func (e *Engine) link(slot uint32) {
 	vol.shown += uint64(o.shown)
 	vol.total += uint64(o.leaves)
 	e.chain(lev, slot)
+	e.count(o, 1)
 	e.sum += o.digest()
+}
+
+// count counts an order that comes into the book or leaves it, if it has no party.
+func (e *Engine) count(o *order, by int) {
+	if o.party == 0 {
+		e.unnamed += by
+	}
 }
 
 // chain makes an order the last of a queue.
@@ -127,6 +135,7 @@ func (e *Engine) unlink(slot uint32) {
 	b := &e.books[o.book]
 	lev := e.level(b, o.place, o.key)
 	e.sum -= o.digest()
+	e.count(o, -1)
 	e.unchain(lev, slot)
 	vol := e.volume(b, o.place, o.key)
 	vol.count--

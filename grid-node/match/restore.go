@@ -23,8 +23,8 @@ func (r *Restorer) Add(part []byte) (done bool, err error) {
 			return false, fmt.Errorf("books: %d bytes behind the end, allowed: none", len(part))
 		}
 		kind := le.Uint64(part)
-		if kind < itemHead || kind > itemEnd || len(part) < 8+8*itemWords[kind] {
-			return false, fmt.Errorf("books: item %d in %d bytes, allowed: %d..%d, complete", kind, len(part), itemHead, itemEnd)
+		if kind < itemHead || kind > itemParties || len(part) < 8+8*itemWords[kind] {
+			return false, fmt.Errorf("books: item %d in %d bytes, allowed: %d..%d, complete", kind, len(part), itemHead, itemParties)
 		}
 		var w [16]uint64
 		for i := range itemWords[kind] {
@@ -51,6 +51,8 @@ func (r *restorer) item(kind uint64, w *[16]uint64) error {
 		return r.order(w)
 	case itemSweep:
 		return r.sweep(w)
+	case itemParties:
+		return r.parties(w)
 	}
 	if got := r.e.Digest(); got != w[0] {
 		return fmt.Errorf("books: digest %016x, the snapshot's is %016x", got, w[0])
@@ -96,10 +98,10 @@ func (r *restorer) order(w *[16]uint64) error {
 	o := order{
 		id: w[0], prio: w[1], key: uint32(w[2] >> 32), leaves: uint32(w[2]), cum: uint32(w[3] >> 32), shown: uint32(w[3]),
 		display: uint32(w[4] >> 32), limit: uint32(w[4]), owner: uint32(w[5] >> 32), group: uint32(w[5]),
-		book: uint16(w[6] >> 16), place: uint8(w[6] >> 8), flags: uint8(w[6]),
+		party: uint32(w[6] >> 32), book: uint16(w[6] >> 16), place: uint8(w[6] >> 8), flags: uint8(w[6]),
 	}
 	e := r.e
-	if r.book < 0 || int(o.book) != r.book || o.place >= places || w[6]>>32 != 0 || o.id == 0 || e.ids.find(e.orders, o.id) != 0 {
+	if r.book < 0 || int(o.book) != r.book || o.place >= places || o.id == 0 || e.ids.find(e.orders, o.id) != 0 {
 		return fmt.Errorf("books: order %d of book %d, allowed: an id of its own in book %d", o.id, o.book, r.book)
 	}
 	b := &e.books[o.book]
@@ -110,6 +112,9 @@ func (r *restorer) order(w *[16]uint64) error {
 	}
 	if mutant(mutRestoreDisplay) {
 		o.display = 0
+	}
+	if mutant(mutRestoreParty) {
+		o.party = 0
 	}
 	slot := e.adopt(&o)
 	e.orders[slot] = o
@@ -124,10 +129,10 @@ func (r *restorer) sweep(w *[16]uint64) error {
 	e := r.e
 	s := sweep{
 		id: w[0], prio: w[1], count: w[2], owner: uint32(w[3] >> 32), group: uint32(w[3]),
-		book: uint16(w[4] >> 48), at: uint16(w[4] >> 32), side: Side(w[4] >> 16), place: uint8(w[4] >> 8), inside: w[4]&1 != 0,
+		book: uint16(w[4] >> 48), at: uint16(w[4] >> 32), side: Side(w[4] >> 16), place: uint8(w[4] >> 8), inside: w[4]&1 != 0, kill: w[4]&2 != 0,
 		key: uint32(w[5]), slot: e.ids.find(e.orders, w[6]),
 	}
-	if w[4]&0xff0000fe != 0 || w[5]>>32 != 0 || len(e.sweeps) == maxSweeps || s.prio > e.prio || s.place > places || s.side > Sell ||
+	if w[4]&0xff0000fc != 0 || w[5]>>32 > maxParties/64 || w[5]>>32 != 0 && !s.kill || e.full(s.kill) || s.prio > e.prio || s.place > places || s.side > Sell ||
 		w[6] != 0 && s.slot == 0 || s.inside && (int(s.at) >= len(e.books) || e.books[s.at].span == 0 || s.place >= places) {
 		return fmt.Errorf("books: mass cancel %d, allowed: one that an engine can have", s.id)
 	}
@@ -137,8 +142,24 @@ func (r *restorer) sweep(w *[16]uint64) error {
 	if s.inside && s.place < placeMarket && s.key >= e.books[s.at].span {
 		return fmt.Errorf("books: mass cancel %d is at key %d, allowed: below %d", s.id, s.key, e.books[s.at].span)
 	}
+	if n := w[5] >> 32; n != 0 {
+		s.parties = make([]uint64, n)
+	}
 	if !mutant(mutRestoreSweep) {
 		e.sweeps = append(e.sweeps, s)
 	}
+	return nil
+}
+
+// parties sets some of the parties of the last mass cancel.
+func (r *restorer) parties(w *[16]uint64) error {
+	if mutant(mutRestoreSweep) {
+		return nil
+	}
+	n := len(r.e.sweeps)
+	if n == 0 || w[0] >= uint64(len(r.e.sweeps[n-1].parties)) || w[1] == 0 || r.e.sweeps[n-1].parties[w[0]] != 0 {
+		return fmt.Errorf("books: parties %d of a mass cancel, allowed: behind it, each word once", w[0])
+	}
+	r.e.sweeps[n-1].parties[w[0]] = w[1]
 	return nil
 }

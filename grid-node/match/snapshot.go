@@ -11,10 +11,11 @@ const (
 	itemOrder
 	itemSweep
 	itemEnd
+	itemParties // some of the parties of the mass cancel before it
 )
 
 // itemWords is the number of words behind the first of each item.
-var itemWords = [itemEnd + 1]int{itemHead: 5, itemBook: 16, itemOrder: 7, itemSweep: 7, itemEnd: 1}
+var itemWords = [itemParties + 1]int{itemHead: 5, itemBook: 16, itemOrder: 7, itemSweep: 7, itemEnd: 1, itemParties: 2}
 
 // snapshotPart is the approximate size of a part.
 const snapshotPart = 64 << 10
@@ -28,12 +29,16 @@ type Cursor struct {
 	in    bool // the book was written
 	slot  uint32
 	key   uint32 // of the next queue, if slot is 0
+	sweep int    // the next mass cancel, behind the books
 }
 
 // SnapshotParts returns how many parts the snapshot of the present state has at most. Every
 // part but the last has snapshotPart bytes or more.
 func (e *Engine) SnapshotParts() int {
 	words := itemWords[itemHead] + itemWords[itemEnd] + 2 + e.resting*(itemWords[itemOrder]+1) + len(e.sweeps)*(itemWords[itemSweep]+1)
+	for i := range e.sweeps {
+		words += len(e.sweeps[i].parties) * (itemWords[itemParties] + 1)
+	}
 	for i := range e.books {
 		if e.books[i].span != 0 {
 			words += itemWords[itemBook] + 1
@@ -52,7 +57,12 @@ func (e *Engine) AppendSnapshot(dst []byte, c Cursor) ([]byte, Cursor) {
 	}
 	for len(dst)-start < snapshotPart {
 		if c.book == len(e.books) {
-			return e.appendEnd(dst), Cursor{Done: true}
+			if c.sweep == len(e.sweeps) {
+				return item(dst, itemEnd, e.Digest()), Cursor{Done: true}
+			}
+			dst = e.appendSweep(dst, &e.sweeps[c.sweep])
+			c.sweep++
+			continue
 		}
 		b := &e.books[c.book]
 		switch {
@@ -103,14 +113,16 @@ func (b *book) appendTo(dst []byte, n int) []byte {
 
 func (o *order) appendTo(dst []byte) []byte {
 	return item(dst, itemOrder, o.id, o.prio, uint64(o.key)<<32|uint64(o.leaves), uint64(o.cum)<<32|uint64(o.shown),
-		uint64(o.display)<<32|uint64(o.limit), uint64(o.owner)<<32|uint64(o.group), uint64(o.book)<<16|uint64(o.place)<<8|uint64(o.flags))
+		uint64(o.display)<<32|uint64(o.limit), uint64(o.owner)<<32|uint64(o.group), uint64(o.party)<<32|uint64(o.book)<<16|uint64(o.place)<<8|uint64(o.flags))
 }
 
-func (e *Engine) appendEnd(dst []byte) []byte {
-	for i := range e.sweeps {
-		s := &e.sweeps[i]
-		dst = item(dst, itemSweep, s.id, s.prio, s.count, uint64(s.owner)<<32|uint64(s.group),
-			uint64(s.book)<<48|uint64(s.at)<<32|uint64(s.side)<<16|uint64(s.place)<<8|uint64(b2u(s.inside)), uint64(s.key), e.orders[s.slot].id)
+func (e *Engine) appendSweep(dst []byte, s *sweep) []byte {
+	dst = item(dst, itemSweep, s.id, s.prio, s.count, uint64(s.owner)<<32|uint64(s.group),
+		uint64(s.book)<<48|uint64(s.at)<<32|uint64(s.side)<<16|uint64(s.place)<<8|uint64(b2u(s.kill)<<1)|uint64(b2u(s.inside)), uint64(s.key)|uint64(len(s.parties))<<32, e.orders[s.slot].id)
+	for n, w := range s.parties {
+		if w != 0 {
+			dst = item(dst, itemParties, uint64(n), w)
+		}
 	}
-	return item(dst, itemEnd, e.Digest())
+	return dst
 }

@@ -138,7 +138,7 @@ func filled(t testing.TB, orders int, groups uint32) *Engine {
 	out := make([]Record, 0, e.MaxRecords())
 	out = e.Apply(&Op{Kind: SetState, State: Open}, out)
 	for i := range orders {
-		op := Op{Kind: Enter, ID: uint64(i + 1), Type: Limit, Qty: 5, Owner: uint32(1 + i%2), Group: uint32(i) % groups, Side: Buy, Price: int64(1 + i%4000)}
+		op := Op{Kind: Enter, ID: uint64(i + 1), Type: Limit, Qty: 5, Owner: uint32(1 + i%2), Party: 1, Group: uint32(i) % groups, Side: Buy, Price: int64(1 + i%4000)}
 		if i%2 == 1 {
 			op.Side, op.Price = Sell, int64(6000+i%4000)
 		}

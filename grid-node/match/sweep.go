@@ -2,8 +2,13 @@ package match
 
 import "math/bits"
 
-// maxSweeps is how many mass cancels can be pending.
-const maxSweeps = 16
+// How many mass cancels can be pending, and how many more of the kill switch; what the
+// number of a party is below.
+const (
+	maxSweeps  = 16
+	maxKills   = 256
+	maxParties = 1 << 20
+)
 
 // sweep is a mass cancel that has not visited all orders yet. It takes effect when it is
 // applied: an order it includes never trades after it, whether or not it was visited.
@@ -18,8 +23,38 @@ type sweep struct {
 	at     uint16 // next: book, place, and the orders of its queue from slot on, then those
 	place  uint8  // with keys from key on
 	inside bool   // slot counts, 0 at the end of the queue
+	kill   bool
 	key    uint32
 	slot   uint32
+	// parties has a bit for each party that is included; nil: all orders.
+	parties []uint64
+}
+
+// why is the reason of its cancels.
+func (s *sweep) why() Reason {
+	if s.kill {
+		return Killed
+	}
+	return MassCancelling
+}
+
+// full reports whether there is no place for a further mass cancel.
+func (e *Engine) full(kill bool) bool {
+	n := 0
+	for i := range e.sweeps {
+		if e.sweeps[i].kill == kill {
+			n++
+		}
+	}
+	return kill && n == maxKills || !kill && n == maxSweeps
+}
+
+// Kills returns how many mass cancels of the kill switch are pending, and how many can be.
+func (e *Engine) Kills() (pending, most int) {
+	for i := range e.sweeps {
+		pending += int(b2u(e.sweeps[i].kill))
+	}
+	return pending, maxKills
 }
 
 // massCancel is MassCancel.
@@ -31,16 +66,19 @@ func (e *Engine) massCancel(op *Op) {
 	case op.Side > Sell:
 		e.reject(op, BadField)
 		return
-	case len(e.sweeps) == maxSweeps:
+	case len(op.Parties) > maxParties/64 || op.Parties != nil && !op.Kill:
+		e.reject(op, BadField)
+		return
+	case e.full(op.Kill):
 		e.reject(op, Busy)
 		return
 	}
-	s := sweep{id: op.ID, prio: e.prio, owner: op.Owner, group: op.Group, book: op.Book, side: op.Side}
+	s := sweep{id: op.ID, prio: e.prio, owner: op.Owner, group: op.Group, book: op.Book, side: op.Side, kill: op.Kill, parties: op.Parties}
 	if op.Book != All {
 		s.at = op.Book
 	}
 	r := e.record(Accepted, op.Book)
-	r.Order, r.Owner, r.Side, r.Reason = op.ID, op.Owner, op.Side, MassCancelling
+	r.Order, r.Owner, r.Side, r.Reason = op.ID, op.Owner, op.Side, s.why()
 	e.sweeps = append(e.sweeps, s)
 	if len(e.sweeps) == 1 {
 		e.sweepSome()
@@ -50,7 +88,7 @@ func (e *Engine) massCancel(op *Op) {
 // doom returns the mass cancel that includes an order, nil for none.
 func (e *Engine) doom(o *order) *sweep {
 	for i := range e.sweeps {
-		if s := &e.sweeps[i]; s.includes(o) {
+		if s := &e.sweeps[i]; s.includes(o) && !(s.kill && mutant(mutKilledTrades)) {
 			return s
 		}
 	}
@@ -59,13 +97,18 @@ func (e *Engine) doom(o *order) *sweep {
 
 func (s *sweep) includes(o *order) bool {
 	return o.prio <= s.prio && (s.owner == 0 || s.owner == o.owner) && (s.group == 0 || s.group == o.group) &&
-		(s.book == All || s.book == o.book) && (s.side == 0 || s.side == o.side())
+		(s.book == All || s.book == o.book) && (s.side == 0 || s.side == o.side()) && (s.parties == nil || s.has(o.party))
+}
+
+// has reports whether a party is included. Party 0, which is none, never is.
+func (s *sweep) has(party uint32) bool {
+	return party != 0 && int(party>>6) < len(s.parties) && s.parties[party>>6]>>(party&63)&1 != 0
 }
 
 // sweepOut cancels an order for a mass cancel. The caller writes the aggregate.
 func (e *Engine) sweepOut(slot uint32, s *sweep) {
 	s.count++
-	e.pull(slot, MassCancelling, s.id)
+	e.pull(slot, s.why(), s.id)
 }
 
 // proceed is Continue: the pending book with the lowest number, or else a part of the

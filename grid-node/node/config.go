@@ -96,6 +96,9 @@ type Config struct {
 
 	// Regions are the grid's keyed objects; nil: those that the log has.
 	Regions *Regions
+	// ReadRegions reads the file that Regions are of again, and returns its digest; nil: they do not change. Memory that
+	// it returns is not used.
+	ReadRegions func() (*Regions, string, error)
 	// LimitsFile has the limits that primaries put in force, see docs/limits.md; it is read
 	// again when it changes. Empty: what the log has stays in force.
 	LimitsFile string

@@ -40,7 +40,7 @@ func (ps *partitions) limitsInForce() *nodestatus.Limits {
 		if p.status.Role != replica.RolePrimary && p.status.Role != replica.RoleBackup {
 			continue
 		}
-		some = some || p.replica.Guard() != nil
+		some = some || p.replica.Guard().Limited()
 		text, at, kills := p.replica.Limits()
 		f := p.inForce.of(text)
 		row := nodestatus.PartitionLimits{Partition: p.id.String(), Name: f.name, SHA256: f.sha256, Empty: f.empty, Entry: at.Entry, SinceUnixNs: at.TimeNs, Kills: kills}

@@ -72,6 +72,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.wire(plan)
 	n.data.parts.functions, n.data.parts.posts, n.data.parts.computes = functions, posts, computes
+	n.data.parts.regions.now = n.cfg.Regions
 	if n.cfg.LimitsFile != "" {
 		if n.data.parts.profile.text, err = n.cfg.readProfile(); err != nil {
 			return nil, fmt.Errorf("--limits: %w", err)
@@ -159,6 +160,9 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) watchFiles() {
 	if n.cfg.LimitsFile != "" {
 		n.wg.Go(n.watchLimits)
+	}
+	if n.cfg.ReadRegions != nil {
+		n.wg.Go(n.watchRegions)
 	}
 	if k := n.cfg.PeerKeys; k != nil {
 		n.wg.Go(func() { k.Watch(n.ctx, func() { n.loop.Post(n.data.peers.keysChanged) }) })

@@ -157,7 +157,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 		m.Unloaded = point.Seq - min(point.Seq, m.Status.LastSeq)
 	}
 	m.Unread = p.loadFailures
-	if m.Limited = p.replica.Guard() != nil; m.Limited {
+	if m.Limited = p.replica.Guard().Limited(); m.Limited {
 		_, _, m.Kills = p.replica.Limits()
 	}
 	m.View = p.inc.view.status(m.Status.CommitSeq)

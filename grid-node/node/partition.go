@@ -129,7 +129,7 @@ func (p *partition) incarnate(boot uint64) error {
 		Readers: cfg.readers(), Outside: cfg.ExternalSinks, Removed: cfg.RemovedSinks,
 		Retention: cfg.retention(p.all.plan.orders), CapacityAdvice: cfg.capacityAdvice(), Limits: p.limits,
 	}
-	opt.Execution, opt.Regions, opt.Profile = cfg.execution(p.id), cfg.regions(), p.all.profile.text
+	opt.Execution, opt.Regions, opt.Profile = cfg.execution(p.id), p.all.regionOptions(), p.all.profile.text
 	if cfg.Journal != nil {
 		opt.Journal = &replica.Journal{}
 	}

@@ -24,7 +24,8 @@ type partitions struct {
 	functions   *functions        // nil: none decide
 	computes    *computeFunctions // nil: none are called
 	posts       *postFunctions
-	profile     profile      // of limits
+	profile     profile // of limits
+	regions     regionsRead
 	journals    journalStats // of Config.Journal
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread
 

@@ -133,6 +133,7 @@ func (r *room) memory() nodestatus.Memory {
 	m.Execution = r.parts.executions()
 	m.Posts = r.parts.postPage()
 	m.Limits = r.parts.limitsInForce()
+	m.Regions = r.parts.regionsLoaded()
 	m.Journal = r.parts.journalStatus()
 	left := m.RefuseBytes - m.UsedBytes
 	if r.cfg.Retention == RetentionFreeDownstream {

@@ -44,6 +44,8 @@ type Memory struct {
 	Posts *Posts `json:"posts,omitempty"`
 	// Limits are those of --limits and of the logs; absent where neither has any.
 	Limits *Limits `json:"limits,omitempty"`
+	// Regions are those of --regions; absent without.
+	Regions *Regions `json:"regions,omitempty"`
 	// Journal is the state of the journals; absent without --journal.
 	Journal *Journal `json:"journal,omitempty"`
 }
@@ -108,6 +110,22 @@ type PartitionLimits struct {
 	SinceUnixNs int64  `json:"sinceUnixNs,omitempty"` // the time of the entry
 	Kills       int    `json:"kills,omitempty"`       // in effect
 	Refused     string `json:"refused,omitempty"`     // why this primary cannot put that of the file in force
+}
+
+// Regions is whether the logs have the regions of a node's file, see docs/regions.md.
+type Regions struct {
+	SHA256      string `json:"sha256,omitempty"` // of the file that is in use; empty before it was read again
+	MemoryBytes int64  `json:"memoryBytes"`      // that all regions may take on the node
+	Error       string `json:"error,omitempty"`  // why the present content of the file is not taken
+	// Partitions are those that this node is the primary or a backup of.
+	Partitions []PartitionRegions `json:"partitions,omitempty"`
+}
+
+// PartitionRegions is what the committed log of a partition lacks.
+type PartitionRegions struct {
+	Partition    string   `json:"partition"`              // "p1"
+	Awaited      []string `json:"awaited,omitempty"`      // regions that it does not have as the file has them
+	BoundAwaited bool     `json:"boundAwaited,omitempty"` // it has another bound of all regions
 }
 
 // Journal is the state of the journals of a node, all partitions together.

@@ -10,6 +10,9 @@ const (
 	GuardProfile GuardOp = 1 // the limits are those of Profile from here on
 	GuardKill    GuardOp = 2 // what Scope and Name mean may not enter orders
 	GuardUnkill  GuardOp = 3 // it may again
+	// GuardNames: from here on the books know of an order who answers for it, and kills, those
+	// in effect too, cancel what rests. In a partition that matches, by its primary.
+	GuardNames GuardOp = 4
 )
 
 // GuardScope is what a kill stops.
@@ -99,18 +102,19 @@ func checkGuard(seq uint64, b []byte) error {
 	op, scope := GuardOp(b[0]), GuardScope(b[1])
 	name, who, why := int(b[2]), int(b[3]), int(le.Uint16(b[4:]))
 	rest := len(b) - guardFixed - name - who - why
+	kill := op == GuardKill || op == GuardUnkill
 	switch {
-	case op < GuardProfile || op > GuardUnkill || le.Uint16(b[6:]) != 0:
-		return bad("op", int(op), "1 profile, 2 kill, 3 unkill")
+	case op < GuardProfile || op > GuardNames || le.Uint16(b[6:]) != 0:
+		return bad("op", int(op), "1 profile, 2 kill, 3 unkill, 4 names")
 	case rest < 0 || (op == GuardProfile) != (rest > 0) || rest > MaxGuard:
 		return bad("size", HeaderSize+len(b), "the texts, and a profile of up to 60000 bytes where it is one")
-	case scope > GuardAll || op == GuardProfile && (scope != 0 || name != 0):
-		return bad("scope", int(scope), "0 session, 1 trader, 2 desk, 3 algorithm, 4 client, 5 all; 0 and no name for a profile")
-	case op != GuardProfile && (scope == GuardAll) != (name == 0) || name > MaxGuardName:
+	case scope > GuardAll || !kill && (scope != 0 || name != 0):
+		return bad("scope", int(scope), "0 session, 1 trader, 2 desk, 3 algorithm, 4 client, 5 all; 0 and no name where there is no kill")
+	case kill && (scope == GuardAll) != (name == 0) || name > MaxGuardName:
 		return bad("nameLen", name, "1..64, and 0 for all")
 	case who == 0 || who > MaxGuardWho:
 		return bad("whoLen", who, "1..200")
-	case why > MaxGuardWhy || op != GuardProfile && why == 0:
+	case why > MaxGuardWhy || kill && why == 0:
 		return bad("whyLen", why, "1..400")
 	}
 	return nil

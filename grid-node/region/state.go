@@ -22,6 +22,7 @@ type State struct {
 	seed    uint64
 	now     int64  // the latest time of an entry of kind region
 	last    uint64 // the last entry of kind region
+	config  uint64 // the entry of limit, 0: before this copy began; not part of the state
 	regions []*Region
 	taken   []replies // by session slot
 	garbage []uint32  // roots of trees that were cleared
@@ -41,6 +42,7 @@ type Region struct {
 	Entries  uint64
 	Blocks   uint64 // that they take, of BlockSize bytes
 	Ops      uint64 // operations of clients since this copy began; not part of the state
+	Defined  uint64 // the entry that gave it its bounds, 0: before this copy began; not part of the state
 	sum      uint64 // of its entries
 	era      uint32 // how often it was cleared here: older entries are being freed
 	root     uint32
@@ -58,11 +60,17 @@ func New() *State {
 	return s
 }
 
+// Is reports whether the region has the bounds of a configuration.
+func (r *Region) Is(s *Spec) bool { return r.MaxBytes == uint64(s.MaxBytes) && r.LifeNs == s.LifeNs }
+
 // Ready reports whether the bounds of the partition are known.
 func (s *State) Ready() bool { return s.limit > 0 }
 
 // Limit returns how many bytes all regions may take.
 func (s *State) Limit() uint64 { return s.limit }
+
+// Configured returns the entry of the limit, 0 if it is from before this copy began.
+func (s *State) Configured() uint64 { return s.config }
 
 // Seed returns the seed of the trees.
 func (s *State) Seed() uint64 { return s.seed }
@@ -166,10 +174,10 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	s.drain(drainBatch)
 	switch o.Op {
 	case order.RegionConfig:
-		s.limit, s.seed = le.Uint64(o.Value), le.Uint64(o.Value[8:])
+		s.limit, s.seed, s.config = le.Uint64(o.Value), le.Uint64(o.Value[8:]), e.Seq
 		return
 	case order.RegionDefine:
-		s.define(o)
+		s.define(e, o)
 		return
 	case order.RegionTick:
 		s.expired()
@@ -198,12 +206,12 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	s.expired()
 }
 
-func (s *State) define(o *order.RegionOp) {
+func (s *State) define(e *order.Entry, o *order.RegionOp) {
 	if int(o.Region) == len(s.regions) {
 		s.regions = append(s.regions, &Region{Name: string(o.Key)})
 	}
 	r := s.regions[o.Region]
-	r.MaxBytes, r.LifeNs = le.Uint64(o.Value), int64(le.Uint64(o.Value[8:]))
+	r.MaxBytes, r.LifeNs, r.Defined = le.Uint64(o.Value), int64(le.Uint64(o.Value[8:])), e.Seq
 }
 
 // put sets the value of a key, whose head is n, 0 for none.

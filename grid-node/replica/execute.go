@@ -88,7 +88,7 @@ func (r *Replica) beginExecution() {
 // executionDue reports whether this replica has entries of the exchange to make.
 func (r *Replica) executionDue() bool {
 	b := r.live.Books
-	return r.role == RolePrimary && (!b.Ready() || b.Pending() || r.undefined() >= 0)
+	return r.role == RolePrimary && (!b.Ready() || b.Pending() || r.undefined() >= 0 || r.namesDue())
 }
 
 // match prepares a machine, after Begin, for what the partition does.
@@ -264,6 +264,7 @@ func (r *Replica) logExecution() {
 		m := order.Market{Op: order.MarketConfig, Values: [5]uint64{uint64(x.Orders), uint64(x.Pages), uint64(x.Books), uint64(x.Work), r.self.Boot * 0x9e3779b97f4a7c15}}
 		_ = r.logMarket(&m, pending{}) // else later
 	}
+	r.logNames()
 	for b.Ready() {
 		i := r.undefined()
 		if i < 0 || len(b.Instruments()) == machine.MaxBooks || r.logMarket(ptr(x.Instruments[i].Market(uint16(len(b.Instruments())))), pending{}) != nil {

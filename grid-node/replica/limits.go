@@ -100,6 +100,27 @@ func (r *Replica) logProfile() {
 	_ = r.append(&e, payload, 0, pending{}) // a full store: later
 }
 
+// namesDue reports whether this primary has to begin that kills cancel what rests: as a
+// partition begins, or when all its copies are there and know it, not in the middle of an
+// update.
+func (r *Replica) namesDue() bool {
+	b := r.live.Books
+	if !b.Ready() || r.live.Guard.Names() || len(b.Instruments()) > 0 && len(r.cfg.InSync) < r.opt.Replicas {
+		return false
+	}
+	return r.allKnow(wire.FeatureKillCancels)
+}
+
+// logNames makes the entry from which on the books know who answers for an order, before the
+// first one if every copy is of this release.
+func (r *Replica) logNames() {
+	if !r.namesDue() || !r.mayLogExecution() {
+		return
+	}
+	g := order.Guard{Op: order.GuardNames, Who: []byte(r.self.ID)}
+	_ = r.append(&order.Entry{Kind: order.KindGuard}, g.Append(nil), 0, pending{}) // a full store: later
+}
+
 // limited returns why the limits in force refuse an order, limits.None if they do not.
 func (r *Replica) limited(o *machine.Offer) limits.Reason {
 	o.TimeNs = r.now.Wall
@@ -160,6 +181,10 @@ func (r *Replica) kill(conn uint64, frame []byte) error {
 		return nil
 	case !r.knowGuard():
 		refuse(wire.CodeUnsupported, "a copy of the partition is of a release without limits; retry when all nodes are of this one")
+		return nil
+	}
+	if g := (order.Guard{Op: order.GuardOp(m.Op), Scope: order.GuardScope(m.Scope), Name: m.Name}); g.Op == order.GuardKill && r.live.KillsFull(&g) {
+		refuse(wire.CodeOverloaded, "as many kills as there can be are cancelling what rests; retry")
 		return nil
 	}
 	g := order.Guard{Op: order.GuardOp(m.Op), Scope: order.GuardScope(m.Scope), Name: m.Name, Who: m.Who, Why: m.Why}

@@ -22,28 +22,44 @@ type Regions struct {
 }
 
 // RegionSpec is a region. One that the configuration no longer has keeps its entries.
-type RegionSpec struct {
-	Name     string
-	MaxBytes int64 // 0: as all together
-	LifeNs   int64 // how long a value lives whose put names no time; 0: for ever
-}
+type RegionSpec = region.Spec
 
 // Check reports what of the regions is invalid.
 func (x *Regions) Check() error {
-	if x.Bytes < region.BlockSize || x.Bytes > region.MostBytes || len(x.Regions) > order.MaxRegions {
-		return fmt.Errorf("regions: bytes is %d, of %d regions, allowed: %d..%d, of at most %d", x.Bytes, len(x.Regions), region.BlockSize, int64(region.MostBytes), order.MaxRegions)
+	if x.Bytes < region.BlockSize || x.Bytes > region.MostBytes {
+		return fmt.Errorf("regions: bytes is %d, allowed: %d..%d", x.Bytes, region.BlockSize, int64(region.MostBytes))
+	}
+	return region.CheckSpecs(x.Regions)
+}
+
+// SetRegions changes the regions that this replica puts in the log as a primary. x must pass Check, and is not changed
+// afterwards.
+func (r *Replica) SetRegions(x *Regions) { r.opt.Regions, r.regions.specsFor, r.restTill = x, 0, 0 }
+
+// RegionsAwaited calls f for each region of the options that the committed log does not have as the options do, and once with
+// an empty name if it has another bound of all regions.
+func (r *Replica) RegionsAwaited(f func(name string)) {
+	x, s := r.opt.Regions, r.live.Regions
+	if x == nil {
+		return
+	}
+	if s == nil || s.Configured() > r.commit || s.Limit() != uint64(x.Bytes) {
+		f("")
 	}
 	for i := range x.Regions {
-		s := &x.Regions[i]
-		if !order.IsRegionName(s.Name) || slices.ContainsFunc(x.Regions[:i], func(o RegionSpec) bool { return o.Name == s.Name }) {
-			return fmt.Errorf("regions: name is %.60q, allowed: 1 to 48 lowercase letters, digits and underscores, a letter first, each once", s.Name)
+		spec := &x.Regions[i]
+		if s != nil {
+			if at, known := s.Find([]byte(spec.Name)); known && s.Regions()[at].Defined <= r.commit && s.Regions()[at].Is(spec) {
+				continue
+			}
 		}
-		if s.MaxBytes < 0 || s.LifeNs < 0 {
-			return fmt.Errorf("regions: %s: maxBytes is %d, life %d ns, allowed: 0 or more", s.Name, s.MaxBytes, s.LifeNs)
-		}
+		f(spec.Name)
 	}
-	return nil
 }
+
+// Regions returns the regions of everything that is stored here, nil for none. They must not be changed, and are valid until
+// the next Step.
+func (r *Replica) Regions() *region.State { return r.live.Regions }
 
 // regionState is what a replica has of regions beside the log's.
 type regionState struct {
@@ -117,7 +133,7 @@ func (r *Replica) nextRegionOp() (o order.RegionOp, more bool) {
 		for ; r.regions.specsFor < len(x.Regions); r.regions.specsFor++ {
 			spec := &x.Regions[r.regions.specsFor]
 			at, known := s.Find([]byte(spec.Name))
-			if known && s.Regions()[at].MaxBytes == uint64(spec.MaxBytes) && s.Regions()[at].LifeNs == spec.LifeNs {
+			if known && s.Regions()[at].Is(spec) {
 				continue
 			}
 			if !known {

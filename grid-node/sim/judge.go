@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -18,11 +20,16 @@ type judge struct {
 	lineage uint64
 	clock   int
 	fills   int
+	killed  int  // orders that kills cancelled
+	named   bool // kills cancel what rests
+	kills   []order.Guard
 
-	e     *order.Entry
-	i     order.Instruction
-	m     order.Market
-	taker *judged // on its way through the other side
+	e *order.Entry
+	i order.Instruction
+	m order.Market
+	// account of the message of the entry
+	account string
+	taker   *judged // on its way through the other side
 }
 
 type judged struct {
@@ -33,7 +40,8 @@ type judged struct {
 	prio                    int
 	owner                   uint32
 	market, rests           bool
-	doomed                  bool // a mass cancel includes it
+	doomed                  bool // a mass cancel, or a kill, includes it
+	account                 string
 }
 
 // entry judges what an entry did; "" if it is right.
@@ -52,7 +60,9 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 		}
 		j.lineage = lineage
 	case order.KindExecute:
-		j.i = order.Instructed(payload)
+		j.i, j.account = order.Instructed(payload), accountIn(payload[min(order.InstructionSize, len(payload)):])
+	case order.KindGuard:
+		j.guard(order.GuardOf(payload))
 	case order.KindMarket:
 		if j.m = order.MarketOf(payload); j.m.Op == order.MarketDefine {
 			j.states, j.traded = append(j.states, match.Closed), append(j.traded, [3]int64{})
@@ -70,8 +80,11 @@ func (j *judge) record(records []match.Record, n int) string {
 	r := &records[n]
 	switch r.Kind {
 	case match.Accepted:
-		if r.Reason == match.MassCancelling {
+		switch r.Reason {
+		case match.MassCancelling:
 			return j.doom()
+		case match.Killed:
+			return ""
 		}
 		return j.accepted(r)
 	case match.Filled:
@@ -94,7 +107,7 @@ func (j *judge) record(records []match.Record, n int) string {
 
 func (j *judge) accepted(r *match.Record) string {
 	j.clock++
-	o := &judged{id: r.Order, book: j.i.Book, side: match.Side(j.i.Side), price: j.i.Price, qty: j.i.Qty, leaves: j.i.Qty, prio: j.clock, owner: j.i.Owner, market: j.i.Type == 2}
+	o := &judged{id: r.Order, book: j.i.Book, side: match.Side(j.i.Side), price: j.i.Price, qty: j.i.Qty, leaves: j.i.Qty, prio: j.clock, owner: j.i.Owner, account: j.known(), market: j.i.Type == 2}
 	switch {
 	case r.Order != j.e.Seq || j.i.Op != order.InstructEnter || j.orders[o.id] != nil:
 		return "an order that is not that of the entry, or twice"
@@ -168,12 +181,15 @@ func (j *judge) cancelled(r *match.Record) string {
 		return "an order leaves that is not there"
 	case r.Leaves != o.leaves || r.Cum != o.cum || o.leaves+o.cum != o.qty:
 		return fmt.Sprintf("order %d has %d left and %d filled of %d", o.id, o.leaves, o.cum, o.qty)
-	case r.Reason == match.MassCancelling && !o.doomed:
+	case (r.Reason == match.MassCancelling || r.Reason == match.Killed) && !o.doomed:
 		return "a mass cancel that does not include the order"
 	case r.Reason == match.Requested && o.owner != j.i.Owner:
 		return "a cancel of another's order"
 	case r.Reason == match.Unfilled && o == j.taker && j.i.TIF == 2 && o.cum != 0:
 		return "a fill-or-kill order that was filled in part"
+	}
+	if r.Reason == match.Killed {
+		j.killed++
 	}
 	delete(j.orders, o.id)
 	return ""
@@ -186,6 +202,7 @@ func (j *judge) replaced(r *match.Record) string {
 	}
 	delete(j.orders, o.id)
 	keeps := o.price == r.Price && r.Leaves <= o.leaves
+	o.account = j.known()
 	o.id, o.price, o.qty, o.leaves = r.Other, r.Price, r.Qty, r.Leaves
 	j.orders[o.id] = o
 	if !keeps {
@@ -193,6 +210,41 @@ func (j *judge) replaced(r *match.Record) string {
 		o.prio, o.rests, j.taker = j.clock, false, o
 	}
 	return ""
+}
+
+// known returns whose the order of the entry is, as far as the books know that.
+func (j *judge) known() string {
+	if !j.named {
+		return ""
+	}
+	return j.account
+}
+
+// guard follows kills: from their entry on what they include may not trade.
+func (j *judge) guard(g order.Guard) {
+	at := slices.IndexFunc(j.kills, func(k order.Guard) bool { return k.Scope == g.Scope && bytes.Equal(k.Name, g.Name) })
+	switch {
+	case g.Op == order.GuardNames:
+		j.named = true
+		for _, k := range j.kills {
+			j.kill(k)
+		}
+	case g.Op == order.GuardKill && at < 0:
+		j.kills = append(j.kills, g)
+		if j.named {
+			j.kill(g)
+		}
+	case g.Op == order.GuardUnkill && at >= 0:
+		j.kills = slices.Delete(j.kills, at, at+1)
+	}
+}
+
+func (j *judge) kill(g order.Guard) {
+	for _, o := range j.orders {
+		if g.Scope == order.GuardAll || o.account != "" && o.account == string(g.Name) {
+			o.doomed = true
+		}
+	}
 }
 
 // doom marks what a mass cancel includes.

@@ -29,6 +29,9 @@ func (w *world) limitsText() []byte {
 	if rng == nil {
 		return nil
 	}
+	if w.profile.match != nil {
+		return []byte(nil)
+	}
 	text := fmt.Sprintf(`{"maxMessages":{"perSecond":%d,"burst":%d}}`, 20<<rng.IntN(4), 4+rng.IntN(12))
 	p, err := limits.ParseProfile([]byte(text))
 	if err != nil {
@@ -43,6 +46,8 @@ type officer struct {
 	conn   *conn
 	reqID  uint64
 	killed bool // as far as the officer knows; true once it was asked for
+	scope  int  // in the world match: of the last request, a client or 2 for all
+	over   [3]bool
 }
 
 func (w *world) addOfficer() {
@@ -80,8 +85,13 @@ func (o *officer) act() {
 	}
 	o.reqID++
 	m := wire.Kill{ReqID: o.reqID, Op: wire.KillOff, Scope: uint8(order.GuardAll), Who: []byte("officer"), Why: []byte("simulated")}
+	if w.profile.match != nil {
+		if o.scope = int(o.reqID % 3); o.scope < 2 {
+			m.Scope, m.Name = uint8(order.GuardClient), fmt.Appendf(nil, "acc%d", o.scope)
+		}
+	}
 	if kill {
-		m.Op, o.killed = wire.KillOn, true
+		m.Op, o.killed, o.over = wire.KillOn, true, [3]bool{}
 	}
 	o.conn.send(wire.AppendKill(nil, partition, &m))
 }
@@ -99,7 +109,8 @@ func (o *officer) got(cn *conn, frame []byte, lineage uint64) {
 	}
 	o.w.stats.Kills++
 	if o.w.timeline(lineage).limits.ops[m.Entry] == order.GuardUnkill {
-		o.killed = false
+		o.over[o.scope] = true
+		o.killed = o.w.profile.match != nil && o.over != [3]bool{true, true, true}
 	}
 }
 
@@ -109,6 +120,7 @@ type limitsModel struct {
 	ops    map[uint64]order.GuardOp // by entry
 	rules  limits.Rules
 	killed uint64           // the entry that did, 0: nobody is
+	names  map[string]bool  // of clients that are killed
 	level  map[uint32]int64 // of a session slot, in billionths of a message
 	at     map[uint32]int64
 }
@@ -121,7 +133,7 @@ func (w *world) checkLimits(t *timeline, e *order.Entry, msg []byte) {
 	}
 	m := &t.limits
 	if m.ops == nil {
-		*m = limitsModel{ops: map[uint64]order.GuardOp{}, level: map[uint32]int64{}, at: map[uint32]int64{}}
+		*m = limitsModel{ops: map[uint64]order.GuardOp{}, names: map[string]bool{}, level: map[uint32]int64{}, at: map[uint32]int64{}}
 	}
 	switch e.Kind {
 	case order.KindGuard:
@@ -136,11 +148,21 @@ func (w *world) checkLimits(t *timeline, e *order.Entry, msg []byte) {
 			}
 			m.rules, _ = p.Rules()
 		case order.GuardKill:
-			if m.killed == 0 {
+			if g.Scope == order.GuardClient {
+				m.names[string(g.Name)] = true
+			} else if m.killed == 0 {
 				m.killed = e.Seq
 			}
 		case order.GuardUnkill:
-			m.killed = 0
+			if g.Scope == order.GuardClient {
+				delete(m.names, string(g.Name))
+			} else {
+				m.killed = 0
+			}
+		}
+	case order.KindExecute:
+		if account := accountIn(msg); (m.killed != 0 || m.names[account]) && !bytes.Contains(msg, []byte("\x0135=F\x01")) {
+			w.violation("I37", "order %d of %s is committed behind a kill", e.Seq, account)
 		}
 	case order.KindOrder:
 		if m.killed != 0 && !bytes.Contains(msg, []byte("\x0135=F\x01")) {
@@ -148,6 +170,13 @@ func (w *world) checkLimits(t *timeline, e *order.Entry, msg []byte) {
 		}
 		w.checkRate(m, e)
 	}
+}
+
+// accountIn returns the Account (1) of a message.
+func accountIn(msg []byte) string {
+	_, rest, _ := bytes.Cut(msg, []byte("\x011="))
+	account, _, _ := bytes.Cut(rest, []byte{1})
+	return string(account)
 }
 
 // checkRate fills and empties the bucket of a session.

@@ -45,6 +45,11 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
 		p.fixes = rng
 	}
+	if p.guards = nil; p.fixes == nil {
+		if rng := rand.New(rand.NewPCG(seed, 0x6b696c6c730a)); rng.IntN(3) > 0 {
+			p.guards = rng
+		}
+	}
 	p.pace = 5 * millisecond
 	return p
 }
@@ -158,7 +163,7 @@ func matchMessage(rng *rand.Rand, key string, another func() string) []byte {
 	}
 	of := another()
 	side, qty := 1+rng.IntN(2), decimal(in.Lot*int64(1+rng.IntN(9)), in.QtyDigits)
-	tail := fmt.Sprintf("\x0155=%s\x0154=%d\x0138=%s\x01", in.Symbol, side, qty)
+	tail := fmt.Sprintf("\x011=acc%d\x0155=%s\x0154=%d\x0138=%s\x01", len(key)%2, in.Symbol, side, qty)
 	switch n := rng.IntN(20); {
 	case n < 11:
 		return fixMessage('D', key, tail+"40=2\x0144="+decimal(price, in.PriceDigits)+"\x01")
@@ -304,4 +309,10 @@ func (w *world) checkExchange() {
 		}
 	}
 	w.stats.Fills += uint64(j.fills)
+	w.stats.Killed += uint64(j.killed)
+	for id, o := range j.orders {
+		if o.doomed {
+			w.violation("I47", "order %d rests, and a kill or a mass cancel includes it; nothing is pending", id)
+		}
+	}
 }

@@ -17,6 +17,7 @@ type Stats struct {
 	Refusals        uint64 // answers that reject an order for now
 	Refused         uint64 // orders rejected and abandoned by their client
 	Decided         uint64 // of those, refused by a function
+	Killed          uint64 // orders that rested and were cancelled by a kill
 	Kills           uint64 // that a person was answered, with their ends
 	Repeated        uint64 // acknowledged orders that were sent again and answered
 	Ops             uint64 // operations checked by Porcupine
@@ -62,6 +63,7 @@ func (s *Stats) add(o *Stats) {
 	s.Records += o.Records
 	s.FunctionChanges += o.FunctionChanges
 	s.Kills += o.Kills
+	s.Killed += o.Killed
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes

@@ -11,14 +11,15 @@ type FeatureSet uint64
 
 // The features. A bit keeps its meaning for good.
 const (
-	FeatureFixBooks FeatureSet = 1 << 0 // orders of FIX sessions that match, their reports and states
-	FeatureInvoke   FeatureSet = 1 << 3 // changes of regions that a function decided, with their reply
+	FeatureFixBooks    FeatureSet = 1 << 0 // orders of FIX sessions that match, their reports and states
+	FeatureKillCancels FeatureSet = 1 << 1 // kills that cancel what rests in books
+	FeatureInvoke      FeatureSet = 1 << 3 // changes of regions that a function decided, with their reply
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureInvoke
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureInvoke
 
-var featureNames = [...]string{0: "orders of FIX sessions in books", 3: "changes of regions by functions"}
+var featureNames = [...]string{0: "orders of FIX sessions in books", 1: "kills that cancel what rests", 3: "changes of regions by functions"}
 
 // String lists the features; those of later releases by a count.
 func (s FeatureSet) String() string {

@@ -47,6 +47,7 @@ var examples = []struct{ file, kind string }{
 	{"exchange/exchange.yaml", "InstrumentSet"},
 	{"functions/functions.yaml", "GridFunction"},
 	{"limits/limits.yaml", "RiskProfile"},
+	{"regions/regions.yaml", "GridRegion"},
 }
 
 func readChart(root, helm string) (*chart, error) {

@@ -99,6 +99,7 @@ var made = map[string][]v1alpha1.APIResourceReference{
 	"InstrumentSet": {},
 	"GridFunction":  {},
 	"RiskProfile":   {},
+	"GridRegion":    {},
 	"GridLink":      {{Kind: "Deployment", Version: "apps/v1"}},
 	"OrderGateway":  {{Kind: "Deployment", Version: "apps/v1"}, {Kind: "Service", Version: "v1"}},
 }

@@ -63,6 +63,9 @@ func NewSuite(d *published.Data, outcomes map[string]*Outcome, skipped map[strin
 	for i := range d.Tables {
 		s.Rows = append(s.Rows, suiteRow(d, &d.Tables[i], outcomes, skipped))
 	}
+	for i := range d.Tables {
+		s.summarise(&d.Tables[i], &s.Rows[i])
+	}
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		o := outcomes[name]
 		s.Runs = append(s.Runs, o.Run)
@@ -79,7 +82,7 @@ func NewSuite(d *published.Data, outcomes map[string]*Outcome, skipped map[strin
 }
 
 func suiteRow(d *published.Data, t *published.Table, outcomes map[string]*Outcome, skipped map[string]string) SuiteRow {
-	row := SuiteRow{Report: t.Report, Table: t.Name, Title: t.Title, Verdict: NotBuilt, Reason: "no scenario reproduces it: it sums up other tables"}
+	row := SuiteRow{Report: t.Report, Table: t.Name, Title: t.Title, Verdict: NotBuilt, Reason: "no scenario reproduces it"}
 	for i, s := range d.ScenariosOf(t) {
 		if o := outcomes[s.Name]; o != nil {
 			row.of(o)

@@ -48,6 +48,44 @@ func TestSuiteGoldens(t *testing.T) {
 	}
 }
 
+// TestSuiteSummary: a page of highlights has the figures of its tables and the worst of their verdicts.
+func TestSuiteSummary(t *testing.T) {
+	summary := func(outcomes map[string]*Outcome) SuiteRow {
+		s := NewSuite(data(t), outcomes, nil)
+		return s.Rows[slices.IndexFunc(s.Rows, func(r SuiteRow) bool { return r.Table == "Summary" })]
+	}
+	ran := func(scenario, table, verdict string, values ...float64) *Outcome {
+		o := &Outcome{Run: SuiteRun{Scenario: scenario, Verdict: verdict, Reason: "for a test"}}
+		for _, v := range values {
+			half, ratio := v/2, 0.5
+			o.Figures = append(o.Figures, Comparison{Table: table, Metric: "TPS", Published: v, Here: &half, Ratio: &ratio})
+		}
+		return o
+	}
+	if r := summary(nil); r.Verdict != NotRun && r.Verdict != NotBuilt || len(r.Figures) != 8 || r.Here != nil {
+		t.Errorf("without a run: %+v", r)
+	}
+	all := map[string]*Outcome{
+		"jade-tradeem": ran("jade-tradeem", "TradeEm-TCP", Pass, 4110, 4487), "jade-thin": ran("jade-thin", "TradeEm-thin", Pass, 1508, 2520),
+		"jade-skidemo": ran("jade-skidemo", "SkiDemo", Pass, 244, 91), "jade-tpca": ran("jade-tpca", "TPC-A", Pass, 467289), "jade-async": ran("jade-async", "AsyncMethodCalls", Pass),
+	}
+	r := summary(all)
+	found := 0
+	for _, f := range r.Figures {
+		if f.Here != nil && *f.Here == f.Published/2 && *f.Ratio == 0.5 {
+			found++
+		}
+	}
+	if r.Verdict != Pass || found != 6 {
+		t.Errorf("%s with %d figures, want PASS with 6: the report contradicts itself about 1,200 users, and async has none: %+v", r.Verdict, found, r.Figures)
+	}
+	all["jade-skidemo"].Run.Verdict = Invalid
+	all["jade-thin"].Run.Verdict = Fail
+	if r := summary(all); r.Verdict != Fail || !strings.Contains(r.Reason, "SkiDemo INVALID") {
+		t.Errorf("%s (%s), want FAIL, and SkiDemo named", r.Verdict, r.Reason)
+	}
+}
+
 // loaded is the outcome of a scenario about a system.
 func loaded() *Outcome {
 	rate, ratio := 50000.0, 50000.0/44409

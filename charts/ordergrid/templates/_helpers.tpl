@@ -53,10 +53,10 @@ collector, except below and for pods of an older template, which it evicts. It r
   resources: [ordergrids, orderprobes, failoverdrills, gridlinks, ordergateways]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [instrumentsets, gridfunctions, riskprofiles]
+  resources: [instrumentsets, gridfunctions, riskprofiles, gridregions]
   verbs: [get, list, watch]
 - apiGroups: [ordergrid.dev]
-  resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status, ordergateways/status, gridfunctions/status]
+  resources: [ordergrids/status, orderprobes/status, failoverdrills/status, gridlinks/status, ordergateways/status, gridfunctions/status, gridregions/status]
   verbs: [patch]
 # For OwnerReferencesPermissionEnforcement: owner references with blockOwnerDeletion.
 - apiGroups: [ordergrid.dev]
