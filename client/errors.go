@@ -66,6 +66,8 @@ var (
 	ErrFenced             = errors.New("site was replaced by another")
 	ErrFunctionRefused    = errors.New("a function of the grid refuses the order")
 	ErrRegionUnknown      = errors.New("no region has the name")
+	ErrFunctionUnknown    = errors.New("no function of kind Compute has the name")
+	ErrFunctionFailed     = errors.New("the function has no result")
 	ErrConditionFailed    = errors.New("the value is not the one required")
 	ErrLimitRefused       = errors.New("a limit refuses the order")
 )
@@ -79,7 +81,8 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 	wire.CodeFunctionRefused: ErrFunctionRefused,
-	wire.CodeRegionUnknown:   ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
+	wire.CodeFunctionUnknown: ErrFunctionUnknown, wire.CodeFunctionFailed: ErrFunctionFailed,
+	wire.CodeRegionUnknown: ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
 	wire.CodeLimitRefused: ErrLimitRefused,
 }
 

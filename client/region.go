@@ -113,7 +113,7 @@ func (r *Region) Take(ctx context.Context, key []byte) ([]byte, Receipt, error) 
 // Clear removes all keys: at once in each partition, in one after the other.
 func (r *Region) Clear(ctx context.Context) error {
 	for p := range r.c.Table() {
-		if _, _, err := r.apply(ctx, wire.PartitionID(p), wire.RegionApply{Op: wire.RegionClear}); err != nil {
+		if _, _, err := r.apply(ctx, wire.PartitionID(p), wire.RegionApply{Op: wire.RegionClear}, nil); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (r *Region) keyed(ctx context.Context, m wire.RegionApply) ([]byte, Receipt
 	if err := r.check(m.Key, m.Value); err != nil {
 		return nil, Receipt{}, err
 	}
-	return r.apply(ctx, r.c.RouteClOrdID(m.Key), m)
+	return r.apply(ctx, r.c.RouteClOrdID(m.Key), m, nil)
 }
 
 func (r *Region) check(key, value []byte) error {
@@ -141,12 +141,13 @@ func (r *Region) check(key, value []byte) error {
 // regionOp is a change on its way. What it points to is the caller's until the answer.
 type regionOp struct {
 	wire.RegionApply
-	value []byte // of the answer
+	function []byte // of a call; Value are its arguments
+	value    []byte // of the answer
 }
 
-// apply sends a change until it is applied or refused. A refusal for load is sent again: the
+// apply sends a change, or a call of a function, until it is applied or refused. A refusal for load is sent again: the
 // node has applied nothing then.
-func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApply) ([]byte, Receipt, error) {
+func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApply, function []byte) ([]byte, Receipt, error) {
 	m.Region = []byte(r.name)
 	s, err := r.c.sharedAt(sharedKey{partition: p, regions: true})
 	if err != nil {
@@ -155,7 +156,7 @@ func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApp
 	deadline := r.c.deadline(ctx, nanotime())
 	var back backoff
 	for back.wait(ctx.Done(), r.c.cfg.RetryMax) {
-		op := &regionOp{RegionApply: m}
+		op := &regionOp{RegionApply: m, function: function}
 		receipt, err := s.submit(ctx, nil, op, true)
 		var reject *RejectError
 		switch {
@@ -175,6 +176,10 @@ func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApp
 // encodeRegion appends the frame of a change. It says which answers the session has: all
 // below the oldest number without one.
 func (s *Session) encodeRegion(c *conn, seq uint64, op *regionOp) {
+	if op.function != nil {
+		s.encodeInvoke(c, seq, op)
+		return
+	}
 	m := op.RegionApply
 	m.Epoch, m.Slot, m.Generation, m.ClientSeq, m.Received = s.epoch, s.slot, s.gen, seq, min(s.win.head, seq)-1
 	c.out = wire.AppendRegionApply(c.out, s.partition, &m)

@@ -27,6 +27,8 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 		return s.onExecutions(c, frame)
 	case wire.TypeRegionApplied:
 		return s.onRegionApplied(c, frame)
+	case wire.TypeInvoked:
+		return s.onInvoked(c, frame)
 	case wire.TypeNotPrimary:
 		var m wire.NotPrimary
 		if err := wire.DecodeNotPrimary(frame, &m); err != nil {
@@ -98,7 +100,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if s.reads != 0 {
 		return s.onRefusedLookup(c, m, &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr})
 	}
-	if m.ForType != wire.TypeSubmit && m.ForType != 0 && !(s.regions && m.ForType == wire.TypeRegionApply) {
+	if m.ForType != wire.TypeSubmit && m.ForType != 0 && !(s.regions && (m.ForType == wire.TypeRegionApply || m.ForType == wire.TypeInvoke)) {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
 	}
 	if !s.awaits(m.RequestID) {
@@ -154,7 +156,8 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 func decides(code wire.Code) bool {
 	switch code {
 	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge,
-		wire.CodeFunctionRefused, wire.CodeLimitRefused, wire.CodeRegionUnknown, wire.CodeConditionFailed:
+		wire.CodeFunctionRefused, wire.CodeLimitRefused, wire.CodeRegionUnknown, wire.CodeConditionFailed,
+		wire.CodeFunctionUnknown, wire.CodeFunctionFailed:
 		return true
 	}
 	return false

@@ -17,9 +17,10 @@ import (
 
 // functionFlags are those of functions that orders pass.
 type functionFlags struct {
-	pre   []string
-	post  []string
-	stamp uint32
+	pre     []string
+	post    []string
+	compute []string
+	stamp   uint32
 }
 
 const functionForm = "NAME=FILE:sha256=HEX[,fuel=N][,memory=QUANTITY][,onError=Reject|Pass][,tags=TAG+TAG][,config=FILE,configSHA256=HEX]"
@@ -29,12 +30,13 @@ const postForm = "NAME=FILE:sha256=HEX[,fuel=N][,memory=QUANTITY][,config=FILE,c
 func (f *functionFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.pre, "function-pre", nil, functionForm+", a WebAssembly module that decides on orders before they are entries, see docs/functions.md; repeat for more, they are called in order. The same on every node of the grid; fuel is 100000 and memory 1Mi by default, onError Reject")
 	fl.StringArrayVar(&f.post, "function-post", nil, postForm+", a WebAssembly module that every copy calls for each order that it stores, see docs/functions.md; repeat for more, they are called in order. Once every node of the grid has the same ones, the log of each partition changes to them; fuel is 100000 and memory 1Mi by default")
+	fl.StringArrayVar(&f.compute, "function-compute", nil, postForm+", a WebAssembly module that clients call with a key of a region and its value, see docs/functions.md; repeat for more. The same on every node of the grid; needs --regions; fuel is 100000 and memory 1Mi by default")
 	fl.Uint32Var(&f.stamp, "function-stamp", 0, "tag that is set in each order that the functions accept, to the first 16 digits of the SHA-256 of all that decides; 0 none")
 }
 
 // options returns nil without functions.
 func (f *functionFlags) options() (*node.Functions, error) {
-	if len(f.pre) == 0 && len(f.post) == 0 || len(f.pre) == 0 && f.stamp != 0 {
+	if len(f.pre) == 0 && len(f.post) == 0 && len(f.compute) == 0 || len(f.pre) == 0 && f.stamp != 0 {
 		if f.stamp != 0 {
 			return nil, fmt.Errorf("--function-stamp: value %d, allowed: 0 without --function-pre", f.stamp)
 		}
@@ -48,17 +50,29 @@ func (f *functionFlags) options() (*node.Functions, error) {
 		}
 		fs.Pre = append(fs.Pre, *p)
 	}
-	for _, text := range f.post {
-		p, err := parseFunction("--function-post", postForm, text)
+	var err error
+	if fs.Post, err = undecided("--function-post", f.post); err != nil {
+		return nil, err
+	}
+	if fs.Compute, err = undecided("--function-compute", f.compute); err != nil {
+		return nil, err
+	}
+	return fs, nil
+}
+
+// undecided reads the values of a flag for functions that decide on no orders.
+func undecided(flag string, texts []string) (list []node.PostFunction, err error) {
+	for _, text := range texts {
+		p, err := parseFunction(flag, postForm, text)
 		if err != nil {
 			return nil, err
 		}
 		if len(p.Tags) > 0 || p.OnError != function.Reject {
-			return nil, fmt.Errorf("--function-post: value %q: onError and tags are of functions that decide; allowed: %s", text, postForm)
+			return nil, fmt.Errorf("%s: value %q: onError and tags are of functions that decide; allowed: %s", flag, text, postForm)
 		}
-		fs.Post = append(fs.Post, node.PostFunction{Name: p.Name, Module: p.Module, SHA256: p.SHA256, Fuel: p.Fuel, Pages: p.Pages, Config: p.Config})
+		list = append(list, node.PostFunction{Name: p.Name, Module: p.Module, SHA256: p.SHA256, Fuel: p.Fuel, Pages: p.Pages, Config: p.Config})
 	}
-	return fs, nil
+	return list, nil
 }
 
 // parseFunction reads the value of a flag and the files that it names.

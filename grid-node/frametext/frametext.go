@@ -40,7 +40,7 @@ func Peer(frame []byte, short func(string) string) string {
 		if err := wire.DecodeFeatures(frame, &m); err != nil {
 			return err.Error()
 		}
-		return fmt.Sprintf("Features epoch %d: %s", m.Epoch, m.Known)
+		return fmt.Sprintf("Features epoch %d", m.Epoch) // which they are changes with each release
 	case wire.TypeJoin:
 		var j wire.Join
 		if err := wire.DecodeJoin(frame, &j); err != nil {

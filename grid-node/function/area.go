@@ -30,7 +30,10 @@ const (
 	areaTags     = 152
 	areaOut      = 280 // span, the module's
 	areaReason   = 288 // u32, the module's
+	areaAction   = 292 // u32, the module's, of Compute with a key; as are areaValue and areaSet
 	areaData     = 296
+	areaValue    = areaTags
+	areaSet      = areaTags + 8
 
 	maxTags     = (areaSeq - areaTagList) / 4
 	maxArea     = 1 << 18

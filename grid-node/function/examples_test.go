@@ -140,8 +140,8 @@ func TestExamplesAreBuiltFromTheirSource(t *testing.T) {
 	for source, want := range map[string][]byte{
 		"examples/c/fat-finger.c": examples.FatFinger, "examples/c/restricted-list.c": examples.RestrictedList,
 		"examples/c/enrich-client.c": examples.EnrichClient, "examples/c/audit-trail.c": examples.AuditTrail,
-		"examples/c/count-accounts.c": examples.CountAccounts,
-		"testdata/compute.c":          testdata(t, "compute.wasm"), "testdata/parse.c": testdata(t, "parse.wasm"),
+		"examples/c/count-accounts.c": examples.CountAccounts, "examples/c/add.c": examples.Add,
+		"testdata/compute.c": testdata(t, "compute.wasm"), "testdata/parse.c": testdata(t, "parse.wasm"),
 	} {
 		out := filepath.Join(t.TempDir(), "out.wasm")
 		if text, err := exec.CommandContext(t.Context(), "examples/c/build.sh", source, out).CombinedOutput(); err != nil {

@@ -216,6 +216,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	e.peerLinks(s)
 	e.functions(s.Functions)
 	e.postFunctions(s.PostFunctions)
+	e.computeFunctions(s.ComputeFunctions)
 	e.journal(s.Journal)
 }
 

@@ -24,7 +24,11 @@ var (
 	postCalls      = desc("post_function_calls_total", "Calls of a function of kind Post by the copies here, by result: record, none, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. Begins anew when a copy does; absent without such functions.", "function", "result")
 	postFuel       = desc("post_function_fuel_total", "Fuel that calls of a function of kind Post took, about an instruction each; absent without such functions.", "function")
 
-	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit, postPartitions, postCalls, postFuel}
+	computeInfo  = desc("compute_function_info", "1 for each function of kind Compute that the node has loaded, with the digest of its module; absent without such functions.", "function", "sha256")
+	computeCalls = desc("compute_function_calls_total", "Calls of a function of kind Compute, by outcome: decided, error (the function's own), too_large, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. A call that was decided may still be refused for lack of memory. Absent without such functions.", "function", "outcome")
+	computeFuel  = desc("compute_function_fuel_total", "Fuel that calls of a function of kind Compute took, about an instruction each; absent without such functions.", "function")
+
+	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit, postPartitions, postCalls, postFuel, computeInfo, computeCalls, computeFuel}
 )
 
 func (e emitter) functions(list []Function) {
@@ -43,6 +47,28 @@ func (e emitter) functions(list []Function) {
 }
 
 var faultLabels = [function.Faults]string{function.OutOfFuel: "out_of_fuel", function.TooDeep: "calls_too_deep", function.Trapped: "trap", function.BadResult: "bad_result"}
+
+// ComputeFunction is a function of kind Compute that clients call.
+type ComputeFunction struct {
+	Name, SHA256             string
+	Decided, Error, TooLarge uint64
+	Failed                   [function.Faults]uint64
+	Fuel                     uint64
+}
+
+func (e emitter) computeFunctions(list []ComputeFunction) {
+	for i := range list {
+		f := &list[i]
+		e.gauge(computeInfo, 1, f.Name, f.SHA256)
+		e.counter(computeFuel, f.Fuel, f.Name)
+		e.counter(computeCalls, f.Decided, f.Name, "decided")
+		e.counter(computeCalls, f.Error, f.Name, "error")
+		e.counter(computeCalls, f.TooLarge, f.Name, "too_large")
+		for fault := function.OutOfFuel; fault < function.Faults; fault++ {
+			e.counter(computeCalls, f.Failed[fault], f.Name, faultLabels[fault])
+		}
+	}
+}
 
 // PostFunction is a function of kind Post that logs have in force, with the counts of all
 // partitions here together.

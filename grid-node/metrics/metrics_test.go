@@ -22,6 +22,7 @@ func full() *Snapshot {
 	s.Access = &Access{}
 	s.Journal = &Journal{Bytes: 1 << 20, Lag: 2, Aside: 1}
 	s.Functions = []Function{{Name: "fat-finger", SHA256: "ab12", OnError: "Reject"}}
+	s.ComputeFunctions = []ComputeFunction{{Name: "add", SHA256: "ef56"}}
 	s.PostFunctions = []PostFunction{{Name: "audit", SHA256: "cd34", Partitions: 1}}
 	s.Node.Alarm("ReplicationGap")
 	s.Loop.Order.Observe(50_000)

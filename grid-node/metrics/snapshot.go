@@ -159,7 +159,10 @@ type Snapshot struct {
 	Access        *Access   // nil: clients are not authenticated
 	Functions     []Function
 	PostFunctions []PostFunction
-	Journal       *Journal // nil: none is kept
+
+	ComputeFunctions []ComputeFunction
+
+	Journal *Journal // nil: none is kept
 }
 
 // Questions are those that clients asked about orders.

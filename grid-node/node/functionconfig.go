@@ -16,6 +16,8 @@ type Functions struct {
 	// Post are called by every copy for each order that is stored, in this order. The log
 	// has which are called: a change is made once all nodes of the grid have been given it.
 	Post []PostFunction
+	// Compute are called by clients with keys of regions, on the primary.
+	Compute []ComputeFunction
 	// Stamp is a tag that is set in each order that they accept, to the beginning of the
 	// digest of all of them; 0: none.
 	Stamp uint32
@@ -43,6 +45,9 @@ type PostFunction struct {
 	Config []byte
 }
 
+// ComputeFunction is a WebAssembly module of kind Compute and what it is granted.
+type ComputeFunction = PostFunction
+
 // Bounds of a function that orders wait for: at most about a millisecond a call, and as
 // little to put its memory back after a failed one.
 const (
@@ -68,6 +73,10 @@ func (c *Config) functionMemory() (n int64) {
 		f := &c.Functions.Post[i]
 		n += 2*pageBytes*int64(f.defined().Pages)*int64(max(c.Partitions, 1)) + codeBytes*int64(len(f.Module))
 	}
+	for i := range c.Functions.Compute {
+		f := &c.Functions.Compute[i]
+		n += 2*pageBytes*int64(computeOptions(f).Pages) + codeBytes*int64(len(f.Module))
+	}
 	if len(c.Functions.Post) > 0 {
 		n += c.recordBytes() * int64(max(c.Partitions, 1))
 	}
@@ -87,7 +96,7 @@ func (c *Config) checkFunctions() error {
 	}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("--function-pre: "+format, args...)) }
-	if n := len(c.Functions.Pre); n == 0 && len(c.Functions.Post) == 0 || n > function.MaxChain {
+	if n := len(c.Functions.Pre); n == 0 && len(c.Functions.Post)+len(c.Functions.Compute) == 0 || n > function.MaxChain {
 		bad("%d functions, allowed: 1..%d", n, function.MaxChain)
 	}
 	seen := map[string]bool{}
@@ -110,6 +119,7 @@ func (c *Config) checkFunctions() error {
 		seen[f.Name] = true
 	}
 	errs = append(errs, c.Functions.checkPost()...)
+	errs = append(errs, c.checkCompute()...)
 	if most := planMemory(c.MemoryLimit, 1).orders / 2; c.functionMemory() > most {
 		bad("functions take %d bytes, allowed: %d, half of what --memory-limit leaves to orders", c.functionMemory(), most)
 	}

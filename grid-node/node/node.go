@@ -51,6 +51,10 @@ func New(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	computes, err := newComputeFunctions(&n.process)
+	if err != nil {
+		return nil, err
+	}
 	posts, err := newPostFunctions(&n.process)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.wire(plan)
-	n.data.parts.functions, n.data.parts.posts = functions, posts
+	n.data.parts.functions, n.data.parts.posts, n.data.parts.computes = functions, posts, computes
 	n.data.parts.regions.now = n.cfg.Regions
 	if n.cfg.LimitsFile != "" {
 		if n.data.parts.profile.text, err = n.cfg.readProfile(); err != nil {
@@ -192,4 +196,5 @@ func (n *Node) close() {
 		p.inc.close(n.data.parts.views)
 	}
 	n.data.parts.functions.close()
+	n.data.parts.computes.close()
 }

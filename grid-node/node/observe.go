@@ -104,6 +104,7 @@ func (h *pages) snapshot() (*metrics.Snapshot, error) {
 		s.Liveness, s.Threads[1] = h.live.snapshot()
 		s.Threads[0] = d.dog.stats
 		s.Functions, s.PostFunctions = d.parts.functions.snapshot(), d.parts.postCounts()
+		s.ComputeFunctions = d.parts.computes.snapshot()
 		s.Journal = d.parts.journalSnapshot()
 		s.Clients = len(d.clients.byID)
 		s.Follow = d.clients.follows.snapshot()

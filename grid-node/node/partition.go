@@ -140,6 +140,9 @@ func (p *partition) incarnate(boot uint64) error {
 	if f := p.all.functions; f != nil {
 		opt.Pre = f
 	}
+	if f := p.all.computes; f != nil {
+		opt.Compute = f
+	}
 	r, err := replica.New(opt)
 	if err != nil {
 		st.Close()

@@ -20,8 +20,9 @@ type partitions struct {
 	budget      *store.Budget // of the memory for orders
 	plan        memoryPlan
 	inspections *inspect.Turns
-	views       *views     // nil: none are kept
-	functions   *functions // nil: none decide
+	views       *views            // nil: none are kept
+	functions   *functions        // nil: none decide
+	computes    *computeFunctions // nil: none are called
 	posts       *postFunctions
 	profile     profile // of limits
 	regions     regionsRead

@@ -13,10 +13,11 @@ const (
 	RegionRemove RegionKind = 6
 	RegionTake   RegionKind = 7 // removes, and keeps the value as the session's reply
 	RegionClear  RegionKind = 8
+	RegionKeep   RegionKind = 9 // a function left the value as it is
 )
 
 var regionKinds = [...]string{RegionConfig: "config", RegionDefine: "define", RegionTick: "tick", RegionPut: "put", RegionPatch: "patch",
-	RegionRemove: "remove", RegionTake: "take", RegionClear: "clear"}
+	RegionRemove: "remove", RegionTake: "take", RegionClear: "clear", RegionKeep: "keep"}
 
 // String returns the word that tools print.
 func (k RegionKind) String() string {
@@ -55,40 +56,50 @@ func IsRegionName[T string | []byte](name T) bool {
 //
 //	off size field            off size field
 //	 0  u8   op               16  u64  received
-//	 1  u8   0                24  u16  bytes of the key
-//	 2  u16  region           26  u48  0
-//	 4  u32  offset           32  key, value
-//	 8  i64  expireNs
+//	 1  u8   1 of a function  24  u16  bytes of the key
+//	 2  u16  region           26  u16  bytes of the reply
+//	 4  u32  offset           28  u32  0
+//	 8  i64  expireNs         32  key, value, reply
 type RegionOp struct {
 	Op       RegionKind
+	Invoked  bool   // a put, remove or keep that a function of kind Compute decided: it has a reply
 	Region   uint16 // as RegionDefine numbers them, from 0
 	Offset   uint32 // of RegionPatch
 	ExpireNs int64  // of RegionPut: unix nanoseconds by which the value is gone, 0: never
 	Received uint64 // the client has the answers to the session's numbers up to this one
 	Key      []byte
 	Value    []byte
+	Reply    []byte // with Invoked: what the session is answered, at most MaxReply bytes
 }
+
+// MaxReply is the maximum size of the reply of a function, in bytes.
+const MaxReply = 4096
 
 // Append appends the payload.
 func (o *RegionOp) Append(dst []byte) []byte {
-	dst = append(dst, byte(o.Op), 0)
+	invoked := byte(0)
+	if o.Invoked {
+		invoked = 1
+	}
+	dst = append(dst, byte(o.Op), invoked)
 	dst = le.AppendUint16(dst, o.Region)
 	dst = le.AppendUint32(dst, o.Offset)
 	dst = le.AppendUint64(dst, uint64(o.ExpireNs))
 	dst = le.AppendUint64(dst, o.Received)
-	dst = le.AppendUint64(dst, uint64(uint16(len(o.Key))))
-	return append(append(dst, o.Key...), o.Value...)
+	dst = le.AppendUint16(le.AppendUint16(dst, uint16(len(o.Key))), uint16(len(o.Reply)))
+	dst = le.AppendUint32(dst, 0)
+	return append(append(append(dst, o.Key...), o.Value...), o.Reply...)
 }
 
-// RegionOf reads the payload of an entry of kind region that DecodeEntry accepted. Key and
-// value are parts of it.
+// RegionOf reads the payload of an entry of kind region that DecodeEntry accepted. Key,
+// value and reply are parts of it.
 func RegionOf(payload []byte) RegionOp {
 	_ = payload[RegionOpSize-1]
-	n := RegionOpSize + int(le.Uint16(payload[24:]))
+	n, end := RegionOpSize+int(le.Uint16(payload[24:])), len(payload)-int(le.Uint16(payload[26:]))
 	return RegionOp{
-		Op: RegionKind(payload[0]), Region: le.Uint16(payload[2:]), Offset: le.Uint32(payload[4:]),
+		Op: RegionKind(payload[0]), Invoked: payload[1] != 0, Region: le.Uint16(payload[2:]), Offset: le.Uint32(payload[4:]),
 		ExpireNs: int64(le.Uint64(payload[8:])), Received: le.Uint64(payload[16:]),
-		Key: payload[RegionOpSize:n:n], Value: payload[n:],
+		Key: payload[RegionOpSize:n:n], Value: payload[n:end:end], Reply: payload[end:],
 	}
 }
 
@@ -98,16 +109,20 @@ func (e *Entry) checkRegion(b []byte) error {
 	fail := func(field string, v uint64, allowed string) error {
 		return &EntryError{Seq: e.Seq, Field: field, Value: v, Allowed: allowed}
 	}
-	if len(b) < RegionOpSize || RegionOpSize+int(le.Uint16(b[24:])) > len(b) {
-		return fail("size", uint64(e.Size), "96 and a key and a value for a region entry")
+	if len(b) < RegionOpSize || RegionOpSize+int(le.Uint16(b[24:]))+int(le.Uint16(b[26:])) > len(b) {
+		return fail("size", uint64(e.Size), "96 and a key, a value and a reply for a region entry")
 	}
 	o := RegionOf(b)
 	fixed := o.Op == RegionConfig || o.Op == RegionDefine
 	switch session := o.Op >= RegionPut; {
-	case o.Op < RegionConfig || o.Op > RegionClear:
-		return fail("op", uint64(o.Op), "1 config, 2 define, 3 tick, 4 put, 5 patch, 6 remove, 7 take, 8 clear")
-	case b[1] != 0 || le.Uint64(b[24:])>>16 != 0:
-		return fail("reserved", uint64(b[1])|le.Uint64(b[24:])>>16, "0")
+	case o.Op < RegionConfig || o.Op > RegionKeep:
+		return fail("op", uint64(o.Op), "1 config, 2 define, 3 tick, 4 put, 5 patch, 6 remove, 7 take, 8 clear, 9 keep")
+	case b[1] > 1 || o.Invoked && o.Op != RegionPut && o.Op != RegionRemove && o.Op != RegionKeep || o.Op == RegionKeep && !o.Invoked:
+		return fail("invoked", uint64(b[1]), "0, or 1 of a put, remove or keep")
+	case len(o.Reply) > MaxReply || len(o.Reply) > 0 && !o.Invoked:
+		return fail("reply", uint64(len(o.Reply)), "at most 4096 bytes of a function's change, none otherwise")
+	case le.Uint32(b[28:]) != 0:
+		return fail("reserved", uint64(le.Uint32(b[28:])), "0")
 	case session != (e.ClientSeq != 0):
 		return fail("clientSeq", e.ClientSeq, "1 or more from put on, 0 for what the partition does by itself")
 	case o.Region >= MaxRegions:

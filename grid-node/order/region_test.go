@@ -1,15 +1,19 @@
 package order
 
 import (
-	"bytes"
+	"reflect"
 	"testing"
 )
 
 func TestRegionOp(t *testing.T) {
-	o := RegionOp{Op: RegionPatch, Region: 3, Offset: 7, Received: 9, Key: []byte("key"), Value: []byte("value")}
-	got := RegionOf(o.Append(nil))
-	if got.Op != o.Op || got.Region != 3 || got.Offset != 7 || got.Received != 9 || !bytes.Equal(got.Key, o.Key) || !bytes.Equal(got.Value, o.Value) {
-		t.Errorf("read %+v, written %+v", got, o)
+	for _, o := range []RegionOp{
+		{Op: RegionPatch, Region: 3, Offset: 7, Received: 9, Key: []byte("key"), Value: []byte("value"), Reply: []byte{}},
+		{Op: RegionPut, Invoked: true, Region: 3, Received: 9, Key: []byte("key"), Value: []byte("value"), Reply: []byte("reply")},
+		{Op: RegionKeep, Invoked: true, Key: []byte("key"), Value: []byte{}, Reply: []byte{}},
+	} {
+		if got := RegionOf(o.Append(nil)); !reflect.DeepEqual(got, o) {
+			t.Errorf("read %+v, written %+v", got, o)
+		}
 	}
 }
 
@@ -22,7 +26,13 @@ func TestRegionEntryRefused(t *testing.T) {
 		bytes     func(b []byte)
 	}{
 		"op 0":                    {field: "op", clientSeq: 1, change: func(o *RegionOp) { o.Op = 0 }},
-		"op 9":                    {field: "op", clientSeq: 1, change: func(o *RegionOp) { o.Op = 9 }},
+		"op 10":                   {field: "op", clientSeq: 1, change: func(o *RegionOp) { o.Op = 10 }},
+		"patch of a function":     {field: "invoked", clientSeq: 1, change: func(o *RegionOp) { o.Op, o.Invoked = RegionPatch, true }},
+		"keep of no function":     {field: "invoked", clientSeq: 1, change: func(o *RegionOp) { *o = RegionOp{Op: RegionKeep, Key: o.Key} }},
+		"invoked is 2":            {field: "invoked", clientSeq: 1, bytes: func(b []byte) { b[1] = 2 }},
+		"reply of no function":    {field: "reply", clientSeq: 1, change: func(o *RegionOp) { o.Reply = []byte("r") }},
+		"reply of 4097 bytes":     {field: "reply", clientSeq: 1, change: func(o *RegionOp) { o.Invoked, o.Reply = true, make([]byte, MaxReply+1) }},
+		"reply beyond the value":  {field: "size", clientSeq: 1, bytes: func(b []byte) { b[1], b[26] = 1, 99 }},
 		"put without a clientSeq": {field: "clientSeq", change: func(*RegionOp) {}},
 		"tick with a clientSeq":   {field: "clientSeq", clientSeq: 1, change: func(o *RegionOp) { *o = RegionOp{Op: RegionTick} }},
 		"region 64":               {field: "region", clientSeq: 1, change: func(o *RegionOp) { o.Region = 64 }},
@@ -36,7 +46,6 @@ func TestRegionEntryRefused(t *testing.T) {
 		"name with a capital":     {field: "key", change: func(o *RegionOp) { *o = RegionOp{Op: RegionDefine, Key: []byte("Positions"), Value: make([]byte, 16)} }},
 		"name that is a number":   {field: "key", change: func(o *RegionOp) { *o = RegionOp{Op: RegionDefine, Key: []byte("1a"), Value: make([]byte, 16)} }},
 		"key beyond the payload":  {field: "size", clientSeq: 1, bytes: func(b []byte) { b[24] = 99 }},
-		"reserved byte":           {field: "reserved", clientSeq: 1, bytes: func(b []byte) { b[1] = 1 }},
 		"reserved bytes":          {field: "reserved", clientSeq: 1, bytes: func(b []byte) { b[31] = 1 }},
 	} {
 		o := put

@@ -35,12 +35,21 @@ func (s *State) Admit(now int64, o *order.RegionOp, c Condition, version uint64)
 		present = s.version(n)
 	}
 	switch {
-	case c == IfAbsent && n != 0, c == IfVersion && present != version, n == 0 && o.Op != order.RegionPut:
+	case c == IfAbsent && n != 0, c == IfVersion && present != version, n == 0 && o.Op != order.RegionPut && o.Op != order.RegionKeep:
 		return Failed, present
 	case o.Op == order.RegionPatch && !s.patches(n, o):
 		return Invalid, present
 	}
-	had, takes := uint64(0), uint64(0)
+	if s.full(r, o, n) {
+		return Full, present
+	}
+	return Admitted, present
+}
+
+// full reports whether an operation needs more memory than there is. n is the head of the
+// visible value, 0 for none.
+func (s *State) full(r *Region, o *order.RegionOp, n uint32) bool {
+	had, takes, reply := uint64(0), uint64(0), uint64(0)
 	if held := s.find(r.root, o.Key); held != 0 {
 		had = blocksOf(s.keyLen(held) + s.valueLen(held))
 	}
@@ -49,11 +58,13 @@ func (s *State) Admit(now int64, o *order.RegionOp, c Condition, version uint64)
 		takes = blocksOf(len(o.Key) + len(o.Value))
 	case order.RegionPatch:
 		takes = blocksOf(len(o.Key) + max(s.valueLen(n), int(o.Offset)+len(o.Value)))
+	case order.RegionKeep:
+		takes = had
 	}
-	if takes > had && (s.used+takes-had > s.limit/blockSize || r.MaxBytes != 0 && r.Blocks+takes-had > r.MaxBytes/blockSize) {
-		return Full, present
+	if len(o.Reply) > 0 {
+		reply = blocksOf(len(o.Reply))
 	}
-	return Admitted, present
+	return takes+reply > had && s.used+takes+reply-had > s.limit/blockSize || takes > had && r.MaxBytes != 0 && r.Blocks+takes-had > r.MaxBytes/blockSize
 }
 
 // Value is an entry of a region.
@@ -67,7 +78,13 @@ type Value struct {
 // Get reads the value of a key as of the last entry; key and value are appended to dst. It
 // reports whether there is one.
 func (s *State) Get(region uint16, key, dst []byte) (v Value, found bool) {
-	n := s.visible(s.regions[region], key, s.now)
+	return s.Present(s.now, region, key, dst)
+}
+
+// Present is Get for an operation that becomes an entry at this time: a value that has expired
+// by then is none.
+func (s *State) Present(now int64, region uint16, key, dst []byte) (v Value, found bool) {
+	n := s.visible(s.regions[region], key, max(s.now, now))
 	if n == 0 {
 		return v, false
 	}

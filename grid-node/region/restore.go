@@ -167,8 +167,8 @@ func (d *decoder) entry(s *State) {
 	switch {
 	case int(region) >= len(s.regions):
 		d.fail("region", uint64(region), "one that the head has")
-	case key == 0 || value > order.MaxRegionPair || key+value > order.MaxRegionPair:
-		d.fail("key", uint64(key), "1 byte or more, with the value at most 65440")
+	case key == 0 && kind != blockTaken || value > order.MaxRegionPair || key+value > order.MaxRegionPair:
+		d.fail("key", uint64(key), "1 byte or more but for a reply, with the value at most 65440")
 	case version == 0 || version > d.base:
 		d.fail("version", version, "1..base")
 	case kind != blockHead && kind != blockTaken || kind == blockHead && (session != 0 || int64(number) < 0) || session >= MostSessions:

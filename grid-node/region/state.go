@@ -136,7 +136,7 @@ func (s *State) Check(e *order.Entry, o *order.RegionOp) error {
 		return nil
 	case int(o.Region) >= len(s.regions):
 		return fail("region", uint64(o.Region), "one that is defined")
-	case o.Op == order.RegionPut || o.Op == order.RegionClear:
+	case o.Op == order.RegionPut || o.Op == order.RegionClear || o.Op == order.RegionKeep:
 		return nil
 	}
 	n := s.visible(s.regions[o.Region], o.Key, max(s.now, e.TimeNs))
@@ -199,6 +199,9 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 		s.keep(n, e)
 	case order.RegionClear:
 		s.wipe(r)
+	}
+	if len(o.Reply) > 0 {
+		s.reply(e, o)
 	}
 	s.expired()
 }

@@ -6,9 +6,17 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// A value that was taken is the reply of its session: a retry is answered with it, whatever
-// happened since, also when the entry is freed. It is kept until the session says that it
-// has it, and as long as no other session has the slot.
+// A value that was taken is the reply of its session, and so is what a function answered: a
+// retry is answered with it, whatever happened since, also when the entry is freed. It is
+// kept until the session says that it has it, and as long as no other session has the slot.
+
+// reply keeps what a function answered, as a value without a key.
+func (s *State) reply(e *order.Entry, o *order.RegionOp) {
+	n := s.alloc(blockHead)
+	le.PutUint16(s.at(n)[52:], o.Region)
+	s.fill(n, nil, o.Reply)
+	s.keep(n, e)
+}
 
 // keep makes head n, which is in no tree, a reply of the entry's session.
 func (s *State) keep(n uint32, e *order.Entry) {

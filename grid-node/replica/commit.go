@@ -39,7 +39,7 @@ func (r *Replica) advance() {
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
 		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixStep:
 			r.fixCommitted(&p, seq)
-		case pendingRegion:
+		case pendingRegion, pendingInvoke:
 			r.regionCommitted(&p, seq)
 		case pendingKill, pendingRekill:
 			r.killDone(&p, seq)
@@ -98,6 +98,8 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
 		case pendingRegion:
 			r.notPrimary(p.conn, wire.TypeRegionApply, p.requestID, p.slot)
+		case pendingInvoke:
+			r.notPrimary(p.conn, wire.TypeInvoke, p.requestID, p.slot)
 		case pendingKill, pendingRekill:
 			r.notPrimary(p.conn, wire.TypeKill, p.requestID, 0)
 		case pendingMarket:

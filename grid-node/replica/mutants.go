@@ -179,5 +179,10 @@ const (
 	mutBaseRegionless
 	mutRegionsKept
 	mutExpiredByClock
+	mutInvokeRetried
+	mutInvokedOnBackup
+	mutInvokeCommitted
+	mutInvokeNothingReceived
+	mutInvokeFailedEarly
 	mutants
 )

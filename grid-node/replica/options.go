@@ -93,6 +93,8 @@ type Options struct {
 	Functions *Functions
 	// Pre decides on orders before they are entries; nil: all become entries as they are.
 	Pre Decider
+	// Compute calls functions with keys of regions; nil: there are none.
+	Compute Computer
 	// Journal makes the replica vouch only for what is durable in its journal; nil: it has
 	// none.
 	Journal *Journal

@@ -27,6 +27,7 @@ const (
 	pendingFixExecute // answered by FixReports
 
 	pendingRegion // answered by RegionApplied
+	pendingInvoke // answered by Invoked
 	pendingKill   // answered by KillDone
 	pendingRekill // the same, and it was so before
 	pendingMarket // answered by MarketDone

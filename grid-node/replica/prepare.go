@@ -102,7 +102,7 @@ func (r *Replica) storeEntry(entry []byte, e *order.Entry, hint uint32) bool {
 	if mutant(mutForgetHash) {
 		_, e.PrevHash = r.store.Last()
 	}
-	entry = r.mutateEntry(entry, e)
+	entry = r.mutateInvoked(r.mutateEntry(entry, e), e)
 	err := r.live.Check(e, order.Payload(entry))
 	if err == nil {
 		err = r.store.AppendEntryHinted(entry, e, hint)

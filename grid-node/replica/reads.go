@@ -29,7 +29,7 @@ const (
 	readOrder readKind = iota
 	readSession
 	readFixSession
-	readRegion    // an answer about a region, which is kept at place seq; commit is the type of the request
+	readRegion    // an answer about a region, or to a call that failed, which is kept at place seq; commit is the type of the request
 	readCondition // a RegionApply whose condition does not hold; seq is the version of the value
 	readDuplicate // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
 )

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/region"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -67,7 +68,7 @@ func (r *Replica) Regions() *region.State { return r.live.Regions }
 
 // regionState is what a replica has of regions beside the log's.
 type regionState struct {
-	asks     wire.Type // of the request at hand: Submit or RegionApply
+	asks     wire.Type // of the request at hand: Submit, RegionApply or Invoke
 	op       []byte    // scratch: a payload
 	value    []byte    // scratch
 	answers  [][]byte  // frames that wait for the round that confirms them
@@ -161,31 +162,60 @@ func (r *Replica) regionApply(conn uint64, frame []byte) error {
 	if err := wire.DecodeRegionApply(frame, &m); err != nil {
 		return err
 	}
-	const t = wire.TypeRegionApply
-	r.regions.asks = t
+	r.regions.asks = wire.TypeRegionApply
 	defer func() { r.regions.asks = wire.TypeSubmit }()
-	if !r.serves(m.Epoch) {
-		r.notPrimary(conn, t, m.ClientSeq, m.Slot)
-		return nil
-	}
-	if r.refusesClients(conn, t, m.ClientSeq, m.Slot) {
-		return nil
-	}
 	sub := wire.Submit{Epoch: m.Epoch, Slot: m.Slot, Generation: m.Generation, ClientSeq: m.ClientSeq}
-	s := r.live.Sessions.Find(m.Slot, m.Generation)
-	if s == nil {
-		r.rejectSubmit(conn, &sub, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
-		return nil
-	}
-	seat := r.seats.at(m.Slot)
-	if seat.conn != conn {
-		r.rejectSubmit(conn, &sub, wire.CodeSessionMoved, seat.attempt, "the session is not open on this connection; open it again with a higher attempt")
-		return nil
-	}
-	if r.regionRetried(&m) || r.admitSession(conn, &sub, s, seat) && r.admitLoad(conn, &sub) {
+	s, seat := r.regionSession(conn, &sub)
+	if s != nil && (r.regionRetried(&m) || r.admitSession(conn, &sub, s, seat) && r.admitLoad(conn, &sub)) {
 		r.acceptRegion(conn, &m, &sub)
 	}
 	return nil
+}
+
+// regionSession returns the session of a request that a client may make on this connection;
+// nil: it is answered.
+func (r *Replica) regionSession(conn uint64, m *wire.Submit) (*machine.Session, *seat) {
+	if !r.serves(m.Epoch) {
+		r.notPrimary(conn, r.regions.asks, m.ClientSeq, m.Slot)
+		return nil, nil
+	}
+	if r.refusesClients(conn, r.regions.asks, m.ClientSeq, m.Slot) {
+		return nil, nil
+	}
+	s := r.live.Sessions.Find(m.Slot, m.Generation)
+	if s == nil {
+		r.rejectSubmit(conn, m, wire.CodeSessionUnknown, 0, "no such session: it was evicted, or belongs to another lineage; open a new one")
+		return nil, nil
+	}
+	seat := r.seats.at(m.Slot)
+	if seat.conn != conn {
+		r.rejectSubmit(conn, m, wire.CodeSessionMoved, seat.attempt, "the session is not open on this connection; open it again with a higher attempt")
+		return nil, nil
+	}
+	return s, seat
+}
+
+// regionNamed finds a region; false: the request is answered.
+func (r *Replica) regionNamed(conn uint64, m *wire.Submit, name []byte) (at uint16, ok bool) {
+	if s := r.live.Regions; s != nil {
+		if at, ok = s.Find(name); ok {
+			return at, true
+		}
+	}
+	if r.awaitsRegion(name) {
+		r.rejectSubmit(conn, m, wire.CodeOverloaded, 0, regionAwaited)
+	} else {
+		r.rejectSubmit(conn, m, wire.CodeRegionUnknown, 0, fmt.Sprintf("region is %.60q, allowed: one of the grid's regions", name))
+	}
+	return 0, false
+}
+
+// rejectRegionFull answers a change that needs more memory than there is.
+func (r *Replica) rejectRegionFull(conn uint64, m *wire.Submit, at uint16) {
+	s := r.live.Regions
+	reg := s.Regions()[at]
+	r.sendReject(conn, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: wire.CodeCapacity, ForType: r.regions.asks, Detail: s.Used(), Limit: s.Limit()},
+		fmt.Sprintf("region %s has %d bytes in %d entries, of %d (0: no bound of its own), all regions %d of %d: remove entries, or raise the bound", reg.Name, reg.Blocks*region.BlockSize, reg.Entries, reg.MaxBytes, s.Used(), s.Limit()))
 }
 
 // regionRetried is for a mutant: it reports whether a retry is applied again.
@@ -196,22 +226,15 @@ func (r *Replica) regionRetried(m *wire.RegionApply) bool {
 
 // acceptRegion decides on a change and appends it to the log.
 func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submit) {
-	s := r.live.Regions
-	at, known := uint16(0), false
-	if s != nil {
-		at, known = s.Find(m.Region)
-	}
+	at, known := r.regionNamed(conn, sub, m.Region)
 	switch {
-	case !known && r.awaitsRegion(m.Region):
-		r.rejectSubmit(conn, sub, wire.CodeOverloaded, 0, regionAwaited)
-		return
 	case !known:
-		r.rejectSubmit(conn, sub, wire.CodeRegionUnknown, 0, fmt.Sprintf("region is %.60q, allowed: one of the grid's regions", m.Region))
 		return
 	case len(m.Key)+len(m.Value) > order.MaxRegionPair:
 		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, "key and value together are longer than the limit")
 		return
 	}
+	s := r.live.Regions
 	o := order.RegionOp{Op: order.RegionKind(m.Op), Region: at, Offset: m.Offset, Received: m.Received, Key: m.Key, Value: m.Value}
 	if mutant(mutRegionNothingReceived) {
 		o.Received = m.ClientSeq
@@ -236,9 +259,7 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, "the patch begins behind the end of the value, or makes it longer than the limit")
 		return
 	case region.Full:
-		reg := s.Regions()[at]
-		r.sendReject(conn, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: wire.CodeCapacity, ForType: r.regions.asks, Detail: s.Used(), Limit: s.Limit()},
-			fmt.Sprintf("region %s has %d bytes in %d entries, of %d (0: no bound of its own), all regions %d of %d: remove entries, or raise the bound", reg.Name, reg.Blocks*region.BlockSize, reg.Entries, reg.MaxBytes, s.Used(), s.Limit()))
+		r.rejectRegionFull(conn, sub, at)
 		return
 	}
 	r.regions.op = o.Append(r.regions.op[:0])
@@ -264,19 +285,33 @@ func (r *Replica) expiryOf(s *region.State, own, asked int64) int64 {
 	return now + life
 }
 
-// regionCommitted answers a RegionApply whose entry is committed.
+// regionCommitted answers a RegionApply or an Invoke whose entry is committed.
 func (r *Replica) regionCommitted(p *pending, seq uint64) {
 	r.count.Acks++
-	r.regionApplied(p.conn, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: r.copies()})
-}
-
-// regionAgain answers the retry of an applied RegionApply.
-func (r *Replica) regionAgain(conn uint64, m *wire.Submit, seq uint64) {
-	if seq > r.commit {
-		r.primary.pend.ask(seq, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingRegion})
+	ack := wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: r.copies()}
+	if p.kind == pendingInvoke {
+		r.invoked(p.conn, &ack)
 		return
 	}
-	r.regionApplied(conn, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(r.epochAt(seq)), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
+	r.regionApplied(p.conn, &ack)
+}
+
+// regionAgain answers the retry of an applied RegionApply or Invoke.
+func (r *Replica) regionAgain(conn uint64, m *wire.Submit, seq uint64) {
+	p := pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingRegion}
+	if r.regions.asks == wire.TypeInvoke {
+		p.kind = pendingInvoke
+	}
+	if seq > r.commit {
+		r.primary.pend.ask(seq, p)
+		return
+	}
+	ack := wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(p.epoch), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup}
+	if p.kind == pendingInvoke {
+		r.invoked(conn, &ack)
+		return
+	}
+	r.regionApplied(conn, &ack)
 }
 
 // regionApplied answers a RegionApply with the entry that it became.

@@ -254,6 +254,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.readExecutions(ev.Conn, ev.Frame)
 	case wire.TypeRegionApply:
 		err = r.regionApply(ev.Conn, ev.Frame)
+	case wire.TypeInvoke:
+		err = r.invoke(ev.Conn, ev.Frame)
 	case wire.TypeRegionGet:
 		err = r.regionGet(ev.Conn, ev.Frame)
 	case wire.TypeRegionScan:

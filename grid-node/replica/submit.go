@@ -91,7 +91,7 @@ func (r *Replica) admitSession(conn uint64, m *wire.Submit, s *machine.Session, 
 	switch verdict, seq := r.live.Sessions.Admit(s, m.ClientSeq, seat.expected); verdict {
 	case machine.Applied:
 		r.count.Duplicates++
-		if r.regions.asks == wire.TypeRegionApply {
+		if r.regions.asks != wire.TypeSubmit {
 			r.regionAgain(conn, m, seq)
 			return false
 		}
@@ -146,7 +146,7 @@ func (r *Replica) admitLoad(conn uint64, m *wire.Submit) bool {
 func (r *Replica) admitMemory(conn uint64, m *wire.Submit) bool {
 	if r.journalFull() {
 		full := store.ErrCapacity{Used: r.store.BudgetUsed(), Limit: r.store.Limit()}
-		r.rejectCapacity(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, &full, "the journal of the primary is at its limit of disk space; let entries be freed downstream, or use a larger volume (spec.journal.size, --journal-max-bytes)")
+		r.rejectCapacity(conn, r.regions.asks, m.ClientSeq, m.Slot, &full, "the journal of the primary is at its limit of disk space; let entries be freed downstream, or use a larger volume (spec.journal.size, --journal-max-bytes)")
 		return false
 	}
 	for i := range r.primary.peers {

@@ -259,6 +259,9 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 	case order.KindTruncate:
 		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))
 	case order.KindRegion:
+		if o := order.RegionOf(order.Payload(entry)); o.Invoked {
+			w.checkDecidedCall(p, t, &e, &o)
+		}
 		if w.commitRegion(t, &e, order.Payload(entry)); e.ClientSeq != 0 {
 			w.checkApplied(t, &e)
 		}

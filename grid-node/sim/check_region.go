@@ -22,7 +22,7 @@ func (w *world) commitRegion(t *timeline, e *order.Entry, payload []byte) {
 		return
 	}
 	key := string(o.Key)
-	before, did := m.at(key, e.Seq), regionEntry{session: e.Session, clientSeq: e.ClientSeq, op: o.Op, key: key}
+	before, did := m.at(key, e.Seq), regionEntry{session: e.Session, clientSeq: e.ClientSeq, op: o.Op, key: key, invoked: o.Invoked, reply: string(o.Reply)}
 	if before.expire != 0 && before.expire <= m.now {
 		before = regionState{gone: true}
 	}
@@ -45,7 +45,7 @@ func (w *world) commitRegion(t *timeline, e *order.Entry, payload []byte) {
 			m.change(key, regionState{seq: e.Seq, gone: true})
 		}
 	}
-	if before.gone && o.Op != order.RegionPut && o.Op != order.RegionClear {
+	if before.gone && o.Op != order.RegionPut && o.Op != order.RegionClear && o.Op != order.RegionKeep {
 		w.violation("I41", "entry %d is a %s of %s, which has no value then", e.Seq, o.Op, key)
 	}
 	m.ops[e.Seq] = did

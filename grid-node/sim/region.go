@@ -49,14 +49,16 @@ type regionClient struct {
 	open    []*regionRequest
 	reads   map[uint64]regionAsk
 	acked   uint64 // the highest entry that it was told of
+	invokes bool   // it calls functions, of which compute.go has more
 }
 
 // regionRequest is a change without an answer.
 type regionRequest struct {
 	wire.RegionApply
-	conn   *conn
-	sentAt int64
-	from   uint64 // entries that were known to be applied when it was first sent
+	function string // of a call; Value are its arguments
+	conn     *conn
+	sentAt   int64
+	from     uint64 // entries that were known to be applied when it was first sent
 }
 
 type regionAsk struct {
@@ -131,6 +133,8 @@ func (c *regionClient) act() {
 	case w.healing:
 	case n < 4:
 		c.read()
+	case len(c.open) < regionOpen && c.invokes:
+		c.call()
 	case len(c.open) < regionOpen:
 		c.change()
 	}
@@ -149,7 +153,12 @@ func (c *regionClient) openSession() {
 	c.conn.send(wire.AppendOpenSession(nil, partition, &wire.OpenSession{ReqID: c.reqID, IDHi: c.session[0], IDLo: c.session[1], Attempt: c.attempt}))
 }
 
-func (c *regionClient) key() string { return fmt.Sprintf("key-%d", c.rng.IntN(regionKeys)) }
+func (c *regionClient) key() string {
+	if c.invokes {
+		return fmt.Sprintf("count-%d", c.rng.IntN(counters))
+	}
+	return fmt.Sprintf("key-%d", c.rng.IntN(regionKeys))
+}
 
 // change sends a new change.
 func (c *regionClient) change() {
@@ -196,6 +205,10 @@ func (c *regionClient) known() (seq uint64) {
 
 func (c *regionClient) send(r *regionRequest) {
 	r.sentAt, r.conn = c.w.now, c.conn
+	if c.invokes {
+		c.sendCall(r, c.open[0].ClientSeq-1)
+		return
+	}
 	m := r.RegionApply
 	m.Slot, m.Generation, m.Received = c.slot, c.gen, c.open[0].ClientSeq-1
 	c.conn.send(wire.AppendRegionApply(nil, partition, &m))
@@ -239,6 +252,14 @@ func (c *regionClient) got(cn *conn, frame []byte, lineage uint64) {
 			c.w.checkRegionApplied(c, r, &m)
 			c.acked = max(c.acked, m.Seq)
 		}
+	case wire.TypeInvoked:
+		var m wire.Invoked
+		_ = wire.DecodeInvoked(frame, &m)
+		if r := c.take(m.ClientSeq); r != nil {
+			c.w.stats.Calls++
+			c.w.checkInvoked(c, r, &m)
+			c.acked = max(c.acked, m.Seq)
+		}
 	case wire.TypeRegionGot:
 		var m wire.RegionGot
 		_ = wire.DecodeRegionGot(frame, &m)
@@ -278,7 +299,7 @@ func (c *regionClient) take(clientSeq uint64) *regionRequest {
 }
 
 func (c *regionClient) rejected(m *wire.Reject) {
-	if m.ForType != wire.TypeRegionApply {
+	if m.ForType != wire.TypeRegionApply && m.ForType != wire.TypeInvoke {
 		return // a read that failed, an empty order, an opening
 	}
 	switch m.Code {
@@ -287,6 +308,15 @@ func (c *regionClient) rejected(m *wire.Reject) {
 			c.w.stats.RegionFailed++
 			c.w.checkRegionFailed(c, r, m)
 			c.acked = max(c.acked, m.Detail)
+		}
+	case wire.CodeFunctionFailed:
+		if r := c.take(m.RequestID); r != nil {
+			c.w.stats.CallsFailed++
+			c.w.checkCallFailed(c, r, m)
+		}
+	case wire.CodeFunctionUnknown:
+		if r := c.take(m.RequestID); r != nil && r.function != "none" {
+			c.w.violation("wire", "client %d is told that there is no function %s", c.id, r.function)
 		}
 	case wire.CodeTooLarge: // a patch behind the end of a value
 		c.take(m.RequestID)
@@ -351,4 +381,6 @@ type regionEntry struct {
 	op        order.RegionKind
 	key       string
 	taken     string
+	invoked   bool
+	reply     string
 }

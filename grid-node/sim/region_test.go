@@ -24,3 +24,23 @@ func TestRegions(t *testing.T) {
 		t.Errorf("%d changes, %d reads, %d conditions that failed: too few to mean anything", sum.RegionOps, sum.RegionReads, sum.RegionFailed)
 	}
 }
+
+// TestComputes runs the first worlds whose clients call functions.
+func TestComputes(t *testing.T) {
+	var sum Stats
+	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
+		if !strings.Contains(Describe(seed), "functions computing true") {
+			continue
+		}
+		worlds++
+		res := Run(seed, nil)
+		if res.Violation != nil {
+			t.Fatalf("seed %d: %v", seed, res.Violation)
+		}
+		sum.add(&res.Stats)
+	}
+	t.Logf("%d calls, %d that failed; %d snapshots", sum.Calls, sum.CallsFailed, sum.Snapshots)
+	if sum.Calls < 200 || sum.CallsFailed < 20 {
+		t.Errorf("%d calls, %d that failed: too few to mean anything", sum.Calls, sum.CallsFailed)
+	}
+}

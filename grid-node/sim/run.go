@@ -40,6 +40,8 @@ type Stats struct {
 	FixHeld         uint64 // requests of gateways that were refused for now
 	FixResent       uint64 // reports that were fetched from the log again
 	FixOpened       uint64 // openings of FIX sessions
+	Calls           uint64 // of functions of kind Compute, that were answered
+	CallsFailed     uint64 // of those without a result
 	RegionOps       uint64 // changes of regions that were acknowledged
 	RegionReads     uint64 // reads of regions that were answered
 	RegionFailed    uint64 // conditions that did not hold
@@ -85,6 +87,8 @@ func (s *Stats) add(o *Stats) {
 	s.FixHeld += o.FixHeld
 	s.FixResent += o.FixResent
 	s.FixOpened += o.FixOpened
+	s.Calls += o.Calls
+	s.CallsFailed += o.CallsFailed
 	s.RegionOps += o.RegionOps
 	s.RegionReads += o.RegionReads
 	s.RegionFailed += o.RegionFailed
@@ -158,6 +162,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addFollowers()
 	w.addFix()
 	w.addRegionClients()
+	w.addInvokers()
 	w.addAskers()
 	w.addOfficer()
 	return w

@@ -74,13 +74,17 @@ const (
 
 	CodeUnknownInstrument Code = 30 // the partition has no book of that symbol. Final.
 
-	lastCode = CodeUnknownInstrument
+	CodeFunctionUnknown Code = 33 // the node has no function of kind Compute with that name. Final.
+	CodeFunctionFailed  Code = 34 // the function has no result, nothing was applied; Detail is the error that it returned, 0 for a fault, the text says which. Final.
+
+	lastCode = CodeFunctionFailed
 )
 
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
 	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
-	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed", 30: "UnknownInstrument"}
+	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed", 30: "UnknownInstrument",
+	33: "FunctionUnknown", 34: "FunctionFailed"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

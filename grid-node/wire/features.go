@@ -14,19 +14,20 @@ const (
 	FeatureFixBooks      FeatureSet = 1 << iota // orders of FIX sessions that match, their reports and states
 	FeatureKillCancels                          // kills that cancel what rests in books
 	FeatureSessionOrders                        // mass cancels of FIX sessions
+	FeatureInvoke                               // changes of regions that a function decided, with their reply
 	endOfFeatures
 )
 
 // Features are all features of this release.
 const Features = endOfFeatures - 1
 
-var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests", "mass cancels of FIX sessions"}
+var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests", "mass cancels of FIX sessions", "changes of regions by functions"}
 
 // String lists the features; those of later releases by a count.
 func (s FeatureSet) String() string {
 	var names []string
 	for i, name := range featureNames {
-		if s&(1<<i) != 0 {
+		if s&Features&(1<<i) != 0 {
 			names = append(names, name)
 		}
 	}

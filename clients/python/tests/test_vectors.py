@@ -22,7 +22,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
     "Kill", "KillDone", "ReadLimits", "LimitsAre",
-    "RegionApply", "RegionApplied", "RegionGet", "RegionGot", "RegionScan", "RegionPage", "RegionList", "RegionListed",
+    "RegionApply", "RegionApplied", "RegionGet", "RegionGot", "RegionScan", "RegionPage", "RegionList", "RegionListed", "Invoke", "Invoked",
 }  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {

@@ -16,4 +16,6 @@ var (
 	AuditTrail []byte
 	//go:embed count-accounts.wasm
 	CountAccounts []byte
+	//go:embed add.wasm
+	Add []byte
 )

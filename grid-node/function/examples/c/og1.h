@@ -29,8 +29,18 @@ struct og1_head {
 	struct og1_span values[16];  /* of tags; len 0: not in the message */
 	struct og1_span out;         /* module: its output */
 	u32 reason;                  /* module: of a refusal, tag 103 */
-	u32 reserved;
+	u32 action;                  /* module: of Compute with a key, OG1_KEEP, OG1_SET or OG1_REMOVE */
 };
+
+/* Compute with a key of a region: seq is the version of its value, 0 if there is none,
+ * payload has the arguments, and these are where an order has other things. */
+#define og1_key    og1.h.cl_ord_id
+#define og1_region og1.h.symbol
+#define og1_value  og1.h.values[0] /* the present value */
+#define og1_set    og1.h.values[1] /* module: the new one, with OG1_SET */
+#define OG1_KEEP 0
+#define OG1_SET 1
+#define OG1_REMOVE 2
 
 #define OG1_PAYLOAD 1
 #define OG1_HAS_QUANTITY 1
