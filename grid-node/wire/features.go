@@ -1,7 +1,5 @@
 package wire
 
-import "strings"
-
 // TypeFeatures answers a Beacon or a Prepare with FlagWantFeatures.
 const TypeFeatures Type = 0x43
 
@@ -20,22 +18,6 @@ const (
 
 // Features are all features of this release.
 const Features = endOfFeatures - 1
-
-var featureNames = [...]string{"orders of FIX sessions in books", "kills that cancel what rests", "mass cancels of FIX sessions", "changes of regions by functions"}
-
-// String lists the features; those of later releases by a count.
-func (s FeatureSet) String() string {
-	var names []string
-	for i, name := range featureNames {
-		if s&Features&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	if s&^Features != 0 {
-		names = append(names, "some of a later release")
-	}
-	return strings.Join(names, ", ")
-}
 
 // FeaturesAre are those of the sender.
 type FeaturesAre struct {
