@@ -95,9 +95,11 @@ type RegionGrid struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// loaded is whether condition RegionsLoaded of the grid, which is about all regions that it names, is True.
-	// +optional
-	Loaded bool `json:"loaded,omitempty"`
+	// regionsLoaded is the status of condition RegionsLoaded of the grid, which is about all regions that it names;
+	// Unknown while it has none of its present spec.
+	// +required
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	RegionsLoaded metav1.ConditionStatus `json:"regionsLoaded"`
 }
 
 // GridRegion is a region of the OrderGrids that name it in spec.regions: a map of keys to values. Each of those grids has

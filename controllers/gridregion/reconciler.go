@@ -78,9 +78,12 @@ func regionsOf(_ context.Context, object client.Object) (requests []reconcile.Re
 }
 
 // loaded reports whether the logs of a grid have the regions that it names now.
-func loaded(grid *api.OrderGrid) bool {
+func loaded(grid *api.OrderGrid) metav1.ConditionStatus {
 	c := meta.FindStatusCondition(grid.Status.Conditions, api.ConditionRegionsLoaded)
-	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == grid.Generation
+	if c == nil || c.ObservedGeneration != grid.Generation {
+		return metav1.ConditionUnknown
+	}
+	return c.Status
 }
 
 // Of is a region as the file of grid nodes has it.
@@ -132,7 +135,7 @@ func (r *Reconciler) grids(ctx context.Context, g *api.GridRegion) (list []api.R
 	}
 	for i := range grids.Items {
 		if grid := &grids.Items[i]; slices.Contains(grid.Spec.Regions.Names(), g.Name) {
-			list = append(list, api.RegionGrid{Name: grid.Name, Loaded: loaded(grid)})
+			list = append(list, api.RegionGrid{Name: grid.Name, RegionsLoaded: loaded(grid)})
 		}
 	}
 	slices.SortFunc(list, func(a, b api.RegionGrid) int { return strings.Compare(a.Name, b.Name) })

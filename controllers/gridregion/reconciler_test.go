@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: g.Namespace}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept},
 		Regions: &api.RegionsSpec{GridRegions: []api.RegionReference{{Name: "quotes"}}}}}
 	must(cl.Create(t.Context(), grid))
-	run(api.ConditionInUse, "True/InUse", "trades", api.RegionGrid{Name: "trades"})
+	run(api.ConditionInUse, "True/InUse", "trades", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionUnknown})
 	if reqs := regionsOf(context.Background(), grid); len(reqs) != 1 || reqs[0].Name != "quotes" {
 		t.Errorf("a grid is for %v", reqs)
 	}
@@ -59,9 +59,9 @@ func TestStatus(t *testing.T) {
 		t.Error("the watch lets through another change than that of regions")
 	}
 	must(cl.Status().Update(t.Context(), grid))
-	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", Loaded: true})
+	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue})
 	writes.Forget()
-	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", Loaded: true})
+	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue})
 	if w := writes.All(); len(w) > 0 {
 		t.Errorf("a second pass writes %v", w)
 	}

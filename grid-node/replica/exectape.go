@@ -20,7 +20,12 @@ func (r *Replica) ExecTape(from uint64) (*ExecTape, bool) {
 	if r.execs == nil {
 		return nil, false
 	}
-	return &ExecTape{log: r.execs, next: from, at: r.execs.at(from - 1).ExecSeq}, true
+	t := &ExecTape{log: r.execs, next: from, at: r.execs.at(from - 1).ExecSeq}
+	if mutant(mutTapeBehind) {
+		last, _ := r.store.Last()
+		t.at = r.execs.at(min(from, last)).ExecSeq
+	}
+	return t, true
 }
 
 // Next appends the records of the next entry to out.

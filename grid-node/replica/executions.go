@@ -145,4 +145,5 @@ func (r *Replica) SpoilBooks() {
 	for i := range r.live.Books.Records() {
 		r.execs.records.push(&r.live.Books.Records()[i])
 	}
+	r.execs.share()
 }

@@ -157,6 +157,7 @@ const (
 	mutGuardLocalClock
 	mutGuardOnBackup
 	mutKillUncommitted
+	mutTapeBehind
 	mutReleaseEarly
 	mutBookUncommitted
 	mutPositionIgnored

@@ -167,6 +167,7 @@ var mutantList = [mutants]Mutant{
 
 	mutFixGoneUnasked: {"fix-gone-unasked", "a second gateway gets a FIX session whose counterparty is at the first"},
 
+	mutTapeBehind:        {"tape-behind", "a stream of executions begins behind those of its first entry"},
 	mutReleaseEarly:      {"release-at-execution", "executions are sent when an entry is stored, before the copies agree on them"},
 	mutBookUncommitted:   {"book-uncommitted", "a book is shown as it is after an entry that is not committed"},
 	mutPositionIgnored:   {"ack-position-ignored", "an acknowledgement counts whatever its sender made of the entries"},

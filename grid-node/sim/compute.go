@@ -24,6 +24,10 @@ func computes(p *profile, seed uint64) {
 	}
 }
 
+// invokes reports whether clients call functions: a world that is made of another one may have
+// no regions.
+func (p *profile) invokes() bool { return p.regions != nil && p.computes != nil }
+
 const (
 	computesBegin = 0x636f6d7075746506
 	invokers      = 2
@@ -41,7 +45,7 @@ type computer struct {
 }
 
 func (w *world) newComputer(p *process) replica.Computer {
-	if w.profile.computes == nil {
+	if !w.profile.invokes() {
 		return nil
 	}
 	return &computer{boot: p.self.Boot}
@@ -80,7 +84,7 @@ func counted(value string) int {
 }
 
 func (w *world) addInvokers() {
-	if w.profile.computes == nil {
+	if !w.profile.invokes() {
 		return
 	}
 	for i := range invokers {
@@ -121,7 +125,7 @@ func (c *regionClient) sendCall(r *regionRequest, received uint64) {
 // checkDecidedCall: an entry is what the primary of its epoch decides on the value that the
 // entries before it leave (I51).
 func (w *world) checkDecidedCall(p *process, t *timeline, e *order.Entry, o *order.RegionOp) {
-	if w.profile.computes == nil {
+	if !w.profile.invokes() {
 		w.violation("I51", "entry %d is of a function, and there is none", e.Seq)
 		return
 	}

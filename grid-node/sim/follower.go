@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"slices"
+
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -172,23 +175,25 @@ func (p *process) follow(c *conn, frame []byte) {
 		p.w.net.reply(p, c.id, wire.AppendFollowEnd(nil, partition, end), p.lineage())
 		return
 	}
-	p.stream(c, m.ReqID, from, p.st.HashAt(from-1))
+	tape, _ := p.r.ExecTape(from)
+	p.stream(c, m.ReqID, from, p.st.HashAt(from-1), tape)
 }
 
-// stream sends what is committed from an entry on, a little later.
-func (p *process) stream(c *conn, reqID, next, hash uint64) {
+// stream sends what is committed from an entry on, a little later. tape has what the entries
+// did, nil in a partition that does not match.
+func (p *process) stream(c *conn, reqID, next, hash uint64, tape *replica.ExecTape) {
 	w := p.w
 	w.after(w.between(200*microsecond, 8*millisecond), func() {
 		p.deliver(func() {
 			if !p.alive || c.proc != p || c.gaveUp {
 				return
 			}
-			p.sendFollower(c, reqID, next, hash)
+			p.sendFollower(c, reqID, next, hash, tape)
 		})
 	})
 }
 
-func (p *process) sendFollower(c *conn, reqID, next, hash uint64) {
+func (p *process) sendFollower(c *conn, reqID, next, hash uint64, tape *replica.ExecTape) {
 	const most = 16
 	end := func(m *wire.FollowEnd) {
 		p.w.net.reply(p, c.id, wire.AppendFollowEnd(nil, partition, m), p.lineage())
@@ -213,8 +218,24 @@ func (p *process) sendFollower(c *conn, reqID, next, hash uint64) {
 		m.Entries = append(m.Entries, entry...)
 		m.Entries = append(m.Entries, make([]byte, order.Padded(len(entry))-len(entry))...)
 		hash = order.Hash(entry)
+		if tape != nil {
+			p.checkTape(next, hash, tape.Next(nil))
+		}
 	}
 	m.Through, m.ThroughHash = next-1, hash
 	p.w.net.reply(p, c.id, wire.AppendFollowEntries(nil, partition, &m), p.lineage())
-	p.stream(c, reqID, next, hash)
+	p.stream(c, reqID, next, hash, tape)
+}
+
+// checkTape: who follows executions gets those that the entry had, at every copy (I52).
+func (p *process) checkTape(seq, hash uint64, records []match.Record) {
+	w := p.w
+	x, ok := w.check.executions[hash]
+	if p.spoiled || w.check.spoiled || !ok {
+		return
+	}
+	if !slices.Equal(records, x.records) {
+		w.violation("I52", "%s streams %d executions of entry %d, which has %d, or other ones", p.name, len(records), seq, len(x.records))
+	}
+	w.stats.Taped += uint64(len(records))
 }

@@ -46,6 +46,7 @@ type Stats struct {
 	RegionReads     uint64 // reads of regions that were answered
 	RegionFailed    uint64 // conditions that did not hold
 	Executions      uint64 // records that reached a session
+	Taped           uint64 // records that followers were streamed
 	Books           uint64 // that were shown
 	FixMasses       uint64 // mass cancels of FIX sessions in the committed log
 	FixSwept        uint64 // orders of FIX sessions that mass cancels took out
@@ -93,6 +94,7 @@ func (s *Stats) add(o *Stats) {
 	s.RegionReads += o.RegionReads
 	s.RegionFailed += o.RegionFailed
 	s.Executions += o.Executions
+	s.Taped += o.Taped
 	s.Books += o.Books
 	s.Fills += o.Fills
 	s.FixMasses += o.FixMasses
