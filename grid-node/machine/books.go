@@ -71,7 +71,7 @@ func (b *Books) Pending() bool { return b.engine != nil && b.engine.Pending() }
 // Resting returns how many orders rest.
 func (b *Books) Resting() int { return b.resting.n }
 
-// Unnamed returns how many of them are of nobody known: a kill of a trader, desk, algorithm or
+// Unnamed returns how many of them have no known sender: a kill of a trader, desk, algorithm or
 // client does not include them.
 func (b *Books) Unnamed() int {
 	if b.engine == nil {

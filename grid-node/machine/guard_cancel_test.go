@@ -28,7 +28,7 @@ func (x *exchange) kill(s order.GuardScope, name string) []match.Record {
 }
 
 // TestKillCancels: from a kill's entry on nothing that it means trades, in each scope; the
-// cancels follow in parts, are counted, and take nobody else's orders.
+// cancels follow in parts, are counted, and take no orders of others.
 func TestKillCancels(t *testing.T) {
 	p, err := limits.ParseProfile([]byte(`{"traderTag":50,"deskTag":57,"algorithmTag":58}`))
 	if err != nil {
@@ -88,7 +88,7 @@ func TestKillCancels(t *testing.T) {
 }
 
 // TestKillsOfBefore: a kill that was made while a copy of a release before was there cancels
-// nothing until all know how; orders of that time are of nobody known.
+// nothing until all know how; orders of that time have no known sender.
 func TestKillsOfBefore(t *testing.T) {
 	x := newExchange(t)
 	x.send(0, "35=D 11=a 1=acc 55=IBM 54=1 38=10 40=2 44=5.00")
@@ -105,7 +105,7 @@ func TestKillsOfBefore(t *testing.T) {
 		x.add(order.KindContinue, 0, nil)
 	}
 	if n := x.m.Books.Resting(); n != 1 || x.m.Books.Unnamed() != 1 {
-		t.Errorf("%d orders rest, %d of nobody known, want 1 and 1", n, x.m.Books.Unnamed())
+		t.Errorf("%d orders rest, %d without a known sender, want 1 and 1", n, x.m.Books.Unnamed())
 	}
 }
 
