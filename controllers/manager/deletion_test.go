@@ -73,6 +73,7 @@ func TestDeletionCascades(t *testing.T) {
 			if len(grid.Finalizers) != 0 {
 				t.Errorf("finalizers %v: a grid can be deleted without an operator", grid.Finalizers)
 			}
+			b.quiet() // a pass that is under way finishes its writes
 			b.requests.Forget()
 			if err := b.client.Delete(t.Context(), grid, client.PropagationPolicy(policy)); err != nil {
 				t.Fatal(err)
