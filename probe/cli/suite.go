@@ -23,6 +23,7 @@ type suiteFlags struct {
 	budget time.Duration
 	only   string
 	fresh  bool
+	again  int // how often a scenario whose run was INVALID is run again
 }
 
 func suiteCommand() *cobra.Command {
@@ -47,6 +48,7 @@ after it; what does not fit is in the page as not run.`,
 	set := cmd.Flags()
 	set.StringVar(&f.out, "out", "", "directory for the pages, tables and results; required")
 	set.DurationVar(&f.budget, "budget", 0, "how long all may take, such as 30m; 0: as long as their parameters say")
+	set.IntVar(&f.again, "retries", 2, "how often a scenario is run again whose run was INVALID")
 	set.StringVar(&f.only, "only", "", "regular expression: only scenarios with such names")
 	set.BoolVar(&f.fresh, "fresh", false, "run again what --out has results of")
 	f.plan.registerModes(set)
@@ -69,28 +71,41 @@ func (f *suiteFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	s := &sitting{f: f, d: d, cmd: cmd, start: time.Now(), outcomes: map[string]*report.Outcome{}, skipped: map[string]string{}}
-	var end error
+	s := &sitting{f: f, d: d, cmd: cmd, began: time.Now(), outcomes: map[string]*report.Outcome{}, skipped: map[string]string{}, ends: map[string]error{}}
+	s.run = s.start
+	s.readEarlier()
 	for i, name := range names {
-		ended, err := s.scenario(name, names[i+1:])
-		if err != nil && codeOf(err) == ExitUsage {
+		if err := s.next(name, func() (error, error) { return s.scenario(name, names[i+1:]) }); err != nil {
 			return err
-		}
-		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "order-probe: %s: %v\n", name, err)
-			s.skipped[name] = "it could not be run: " + err.Error()
-			end = worse(end, &codeError{code: ExitFailed})
-		}
-		end = worse(end, ended)
-		// The page is there after each, so that it survives whatever stops the suite.
-		if err := s.save(); err != nil {
-			return err
-		}
-		if cmd.Context().Err() != nil {
-			break
 		}
 	}
+	if err := s.retry(names); err != nil {
+		return err
+	}
+	var end error
+	for _, ended := range s.ends {
+		end = worse(end, ended)
+	}
 	return errors.Join(s.print(), end)
+}
+
+// next runs a scenario by run, and writes the page, so that it survives what stops the suite. A suite that was
+// interrupted runs no more.
+func (s *sitting) next(name string, run func() (ended, err error)) error {
+	if s.cmd.Context().Err() != nil {
+		return nil
+	}
+	ended, err := run()
+	if err != nil && codeOf(err) == ExitUsage {
+		return err
+	}
+	s.ends[name] = ended
+	if err != nil {
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "order-probe: %s: %v\n", name, err)
+		s.skipped[name] = "it could not be run: " + err.Error()
+		s.ends[name] = worse(ended, &codeError{code: ExitFailed})
+	}
+	return s.save()
 }
 
 // names are the scenarios of the suite, those with published tables first.
@@ -132,10 +147,13 @@ type sitting struct {
 	f        *suiteFlags
 	d        *published.Data
 	cmd      *cobra.Command
-	start    time.Time
+	began    time.Time
 	outcomes map[string]*report.Outcome
 	manifest []report.Manifest // of the first order scenario that ran
 	skipped  map[string]string
+	ends     map[string]error // the exit code of what the latest run of a scenario found
+	run      func(name string, chosen size) (ended, err error)
+	earlier  map[string][]string // reasons of runs of a scenario that were INVALID and were run again
 }
 
 // scenario runs one, unless its results are there or the budget is used up. later are those after it. ended is the exit
@@ -149,6 +167,7 @@ func (s *sitting) scenario(name string, later []string) (ended, err error) {
 		s.say("%s: %s results are there", name, mode)
 		return ended, nil
 	}
+	delete(s.earlier, name)
 	chosen, ok := s.choose(sizes, later)
 	if !ok {
 		s.skip(name, "it takes %v at the least, and --budget %v had no more time for it", sizes[len(sizes)-1].length, s.f.budget)
@@ -161,6 +180,11 @@ func (s *sitting) scenario(name string, later []string) (ended, err error) {
 		}
 	}
 	s.say("%s (%s): takes about %v, with %d scenarios after it", name, chosen.mode, chosen.length, len(later))
+	return s.run(name, chosen)
+}
+
+// start runs a scenario with the parameters chosen.
+func (s *sitting) start(name string, chosen size) (ended, err error) {
 	s.f.scenarios = []string{name, "of several"} // each has a directory of its own
 	if chosen.plan == nil {
 		return s.system(name, chosen.mode)
@@ -202,16 +226,19 @@ func (s *sitting) skip(name, format string, args ...any) {
 func (s *sitting) say(format string, args ...any) {
 	left := ""
 	if s.f.budget > 0 {
-		left = fmt.Sprintf("[%v left] ", (s.f.budget - time.Since(s.start)).Round(time.Second))
+		left = fmt.Sprintf("[%v left] ", (s.f.budget - time.Since(s.began)).Round(time.Second))
 	}
 	fmt.Fprintf(s.cmd.ErrOrStderr(), "%s%s\n", left, fmt.Sprintf(format, args...))
 }
 
 // suite is what is there so far.
 func (s *sitting) suite() *report.Suite {
+	for name, o := range s.outcomes {
+		o.Run.Earlier = s.earlier[name]
+	}
 	all := report.NewSuite(s.d, s.outcomes, s.skipped)
 	all.Manifest = s.manifest
-	all.StartedAt, all.Command = s.start.UTC().Format(time.RFC3339), "order-probe suite "+strings.Join(flagWords(s.cmd.Flags()), " ")
+	all.StartedAt, all.Command = s.began.UTC().Format(time.RFC3339), "order-probe suite "+strings.Join(flagWords(s.cmd.Flags()), " ")
 	for i, r := range all.Rows {
 		if r.Verdict == report.NotRun && r.Reason == "" {
 			all.Rows[i].Reason = "it was left out (--only), or the suite was interrupted"

@@ -59,7 +59,7 @@ func (s *sitting) choose(sizes []size, later []string) (size, bool) {
 	if s.f.budget == 0 {
 		return sizes[0], true
 	}
-	left := s.f.budget - time.Since(s.start)
+	left := s.f.budget - time.Since(s.began)
 	reserved := time.Duration(0)
 	for _, name := range later {
 		if s.outcomes[name] != nil {

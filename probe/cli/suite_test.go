@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +96,7 @@ func TestSuiteKeepsToItsBudget(t *testing.T) {
 		f.out = t.TempDir()
 		cmd := suiteCommand()
 		f.plan.set = cmd.Flags()
-		s := &sitting{f: f, d: d, cmd: cmd, start: time.Now(), outcomes: map[string]*report.Outcome{}}
+		s := &sitting{f: f, d: d, cmd: cmd, began: time.Now(), outcomes: map[string]*report.Outcome{}}
 		sizes, err := s.sizes("stac-single")
 		if err != nil {
 			t.Fatal(err)
@@ -104,5 +105,51 @@ func TestSuiteKeepsToItsBudget(t *testing.T) {
 		if chosen.mode != c.want {
 			t.Errorf("budget %v: %q, want %q", c.budget, chosen.mode, c.want)
 		}
+	}
+}
+
+// A run that was INVALID is run again, as often as asked; one that was judged is not, whatever it said.
+func TestSuiteRepeatsDisturbedRuns(t *testing.T) {
+	d, err := published.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name     string
+		budget   time.Duration
+		verdicts []string // of the runs, the first one before the suite repeats any
+		want     string
+		earlier  int
+	}{
+		{"judged", 0, []string{report.Fail}, report.Fail, 0},
+		{"repeated", 0, []string{report.Invalid, report.Pass}, report.Pass, 1},
+		{"contended", 0, []string{report.Contended, report.Contended, report.Fail}, report.Fail, 2},
+		{"not for ever", 0, []string{report.Invalid, report.Invalid, report.Invalid, report.Pass}, report.Invalid, 2},
+		{"no time", time.Second, []string{report.Invalid, report.Pass}, report.Invalid, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &suiteFlags{budget: c.budget, again: 2}
+			f.out = t.TempDir()
+			cmd := suiteCommand()
+			cmd.SetErr(io.Discard)
+			cmd.SetContext(t.Context())
+			f.plan.set = cmd.Flags()
+			s := &sitting{f: f, d: d, cmd: cmd, began: time.Now(), outcomes: map[string]*report.Outcome{}, ends: map[string]error{}, earlier: map[string][]string{}}
+			runs := 0
+			s.run = func(name string, chosen size) (ended, err error) {
+				s.outcomes[name] = &report.Outcome{Run: report.SuiteRun{Scenario: name, Mode: string(chosen.mode), Verdict: c.verdicts[runs], Reason: "a reason"}}
+				runs++
+				return nil, nil
+			}
+			if _, err := s.run("stac-single", size{mode: scenario.Scaled}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.retry([]string{"stac-single"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.outcomes["stac-single"].Run; got.Verdict != c.want || len(s.suite().Runs[0].Earlier) != c.earlier {
+				t.Errorf("%s after %d runs, earlier %q; want %s and %d", got.Verdict, runs, s.suite().Runs[0].Earlier, c.want, c.earlier)
+			}
+		})
 	}
 }

@@ -27,6 +27,8 @@ type SuiteRun struct {
 	Reason  string `json:"reason"`
 	// Control is the negative control, in words, where the scenario has one.
 	Control string `json:"control,omitempty"`
+	// Earlier are runs of the scenario in the same suite that were INVALID, for which it was run again: when, and why.
+	Earlier []string `json:"earlier,omitempty"`
 	// Differences from the published run.
 	Differences []string `json:"differences,omitempty"`
 }

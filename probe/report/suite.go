@@ -102,6 +102,9 @@ func suiteRow(d *published.Data, t *published.Table, outcomes map[string]*Outcom
 // of fills in what an outcome has of the row's table.
 func (row *SuiteRow) of(o *Outcome) {
 	row.Scenario, row.Mode, row.Verdict, row.Reason = o.Run.Scenario, o.Run.Mode, o.Run.Verdict, o.Run.Reason
+	if n := len(o.Run.Earlier); n > 0 {
+		row.Reason += fmt.Sprintf(" (run %d; those before it were INVALID)", n+1)
+	}
 	for _, c := range o.Figures {
 		if c.Table == row.Table {
 			row.Figures = append(row.Figures, c)

@@ -64,6 +64,12 @@ func (s *Suite) Markdown(w io.Writer, d *published.Data) error {
 	p.say("## How they were measured")
 	p.table(s.runTable())
 	for _, r := range s.Runs {
+		for i, text := range r.Earlier {
+			if i == 0 {
+				p.say("Runs of %s before, which count for nothing:", r.Scenario)
+			}
+			p.item(text)
+		}
 		for i, text := range r.Differences {
 			if i == 0 {
 				p.say("Not as published in %s:", r.Scenario)
