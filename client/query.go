@@ -88,6 +88,12 @@ func (c *Client) Query(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(g.parts) == 1 { // no goroutine waits for another
+		if err := g.parts[0].fetch(ctx); err != nil {
+			return nil, err
+		}
+		return g.answer()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 var askers = []neighbour{
 	{name: "100 ask 64 questions for every order, page by page, and read nothing", conns: 100, say: asks(64, everything()), seen: "ordergrid_node_questions_rejected_total"},
 	{name: "50 ask with 20,000 terms, and reconnect", conns: 50, say: asks(16, terms(20_000)), stay: 300 * time.Millisecond, seen: "ordergrid_node_questions_total"},
+	{name: "100 ask 16 times for an order by key, and reconnect", conns: 100, say: asks(16, byKey()), stay: 300 * time.Millisecond, seen: "ordergrid_node_questions_total"},
 	{name: "100 ask for groups by every order, and reconnect", conns: 100, say: asks(16, manyGroups()), stay: 300 * time.Millisecond, seen: "ordergrid_node_questions_total"},
 }
 
@@ -37,6 +38,13 @@ func everything() []byte {
 
 func terms(n int) []byte {
 	q := query.Query{Select: []view.Field{view.Seq}, Where: anyOf(n)}
+	return q.Append(nil)
+}
+
+// byKey is what the loop answers itself.
+func byKey() []byte {
+	key := query.Expr{Op: query.Eq, Field: view.ClOrdID, Values: []view.Value{view.TextValue("no such order")}}
+	q := query.Query{Select: []view.Field{view.Seq}, Where: &key}
 	return q.Append(nil)
 }
 

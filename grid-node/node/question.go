@@ -30,7 +30,8 @@ type question struct {
 	fault    wire.QueryEnd // when ready: why it is not to be run, Done if it is
 	stopped  wire.QueryEndCode
 
-	began  int64 // Mono
+	began  int64          // Mono
+	shot   *view.Snapshot // that the answer is of, until the loop has its hash
 	way    query.Way
 	rows   uint64
 	end    wire.QueryEnd
@@ -108,7 +109,16 @@ func (q *question) run(slots chan struct{}) {
 			q.end.At = q.v.Applied()
 		}
 	}
-	q.p.loop.Post(q.finish)
+	if !q.p.loop.Post(q.finish) {
+		q.release()
+	}
+}
+
+func (q *question) release() {
+	if q.shot != nil {
+		q.shot.Release()
+		q.shot = nil
+	}
 }
 
 // interrupted says why the context has ended.
@@ -136,53 +146,39 @@ func (q *question) answer() {
 		q.failed(wire.QueryIncomplete, fmt.Sprintf("the view ends at entry %d, before the log does, for want of memory", q.v.Applied()))
 		return
 	}
-	s, err := q.v.Snapshot(asked.Position())
-	if err != nil {
+	if q.shot, err = q.v.Snapshot(asked.Position()); err != nil {
 		q.wrong(err)
 		return
 	}
-	released := false
-	release := func() {
-		if !released {
-			released = true
-			s.Release()
-		}
-	}
-	defer release()
-	q.end.At, q.end.Base = s.At(), s.Base()
-	x, err := query.OpenAt(s, asked, limits)
+	q.end.At, q.end.Base = q.shot.At(), q.shot.Base()
+	x, err := query.OpenAt(q.shot, asked, limits)
 	if err == nil {
 		q.way = x.Way()
 	}
 	switch {
 	case err != nil:
 		q.wrong(err)
-		return
 	case q.m.Explain:
 		q.end.Body = []byte(x.Explain())
-	case !q.steps(x):
-		return
-	}
-	// The hash of the last entry is the loop's to look up, while the snapshot holds it.
-	if err := q.p.onLoop(q.cut); err != nil {
-		q.failed(wire.QueryLeaving, err.Error())
+	default:
+		q.steps(x)
 	}
 }
 
-// steps runs the question to its end, and reports whether it has an answer.
-func (q *question) steps(x *query.Exec) bool {
+// steps runs the question to its end.
+func (q *question) steps(x *query.Exec) {
 	for {
 		done, err := x.Step(questionStep)
 		switch scanned := uint64(x.Result().Scanned); {
 		case err != nil:
 			q.wrong(err)
-			return false
+			return
 		case q.ctx.Err() != nil:
 			q.interrupted(scanned)
-			return false
+			return
 		case done:
 			q.encode(x.Result())
-			return true
+			return
 		}
 		runtime.Gosched()
 	}
@@ -230,7 +226,8 @@ func (q *question) wrong(err error) {
 	q.failed(code, err.Error())
 }
 
-// cut names the prefix that the answer is about; on the loop.
+// cut names the prefix that the answer is about: the hash of its last entry is the loop's to look up, while the snapshot
+// holds it.
 func (q *question) cut() {
 	if q.p.inc != q.inc || !q.p.answers() {
 		q.failed(wire.QueryLeaving, fmt.Sprintf("%s is %s here now: ask another copy", q.p.id, q.p.status.Role))
@@ -249,6 +246,10 @@ func (q *question) cut() {
 // finish takes the question back from its goroutine; on the loop.
 func (q *question) finish() {
 	qs := &q.p.clients.questions
+	if q.end.Code == wire.QueryDone {
+		q.cut()
+	}
+	q.release()
 	q.inc.view.users--
 	if q.waits {
 		w := q.inc.view

@@ -90,16 +90,22 @@ func (c *clients) query(l *link, frame []byte) error {
 }
 
 func (c *clients) startQuestion(l *link, p *partition, m *wire.Query) {
-	q := &question{p: p, inc: p.inc, l: l, client: l.client, m: *m, v: p.inc.view.v, ready: make(chan struct{})}
-	q.m.Question = slices.Clone(m.Question)
+	q := &question{p: p, inc: p.inc, l: l, client: l.client, m: *m, v: p.inc.view.v}
 	q.m.MaxBytes = min(m.MaxBytes, maxPage)
-	q.ctx, q.cancel = context.WithTimeout(p.inc.ctx, q.patience())
 	q.began = p.loop.Clock().Mono()
-	q.deadline = p.loop.Clock().Mono() + int64(q.patience())
+	q.deadline = q.began + int64(q.patience())
 	p.inc.view.users++
 	l.questions = append(l.questions, q)
 	c.questions.n++
 	c.questions.ofClient[q.client]++
+	if q.short() {
+		l.conn.Spend(shortWork)
+		q.finish()
+		return
+	}
+	q.m.Question = slices.Clone(m.Question)
+	q.ready = make(chan struct{})
+	q.ctx, q.cancel = context.WithTimeout(p.inc.ctx, q.patience())
 	if q.m.MinSeq <= q.v.Applied() {
 		q.check()
 	} else {

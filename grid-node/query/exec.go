@@ -59,19 +59,31 @@ func OpenAt(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {
 }
 
 func newExec(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {
+	if err := begin(s, q); err != nil {
+		return nil, err
+	}
+	return execOf(s, q, l, makePlan(s, q)), nil
+}
+
+// begin lets the snapshot begin where the question does.
+func begin(s *view.Snapshot, q *Query) error {
 	if q.After != nil {
 		if err := q.After.resume(s, q); err != nil {
-			return nil, err
+			return err
 		}
 		s.Begin(q.After.Base) // this copy may have rows that that of the first page had dropped
 	}
 	if q.From != 0 {
 		if s.Base() > q.From {
-			return nil, &view.TooOldError{Base: s.Base(), Wanted: q.From + 1}
+			return &view.TooOldError{Base: s.Base(), Wanted: q.From + 1}
 		}
 		s.Begin(q.From)
 	}
-	x := &Exec{s: s, q: q, limits: l, limit: int(q.Limit), plan: makePlan(s, q)}
+	return nil
+}
+
+func execOf(s *view.Snapshot, q *Query, l Limits, p *plan) *Exec {
+	x := &Exec{s: s, q: q, limits: l, limit: int(q.Limit), plan: p}
 	if x.limit == 0 {
 		x.limit = l.Rows
 	}
@@ -87,7 +99,7 @@ func newExec(s *view.Snapshot, q *Query, l Limits) (*Exec, error) {
 	if q.After != nil && x.rows != nil && len(q.OrderBy) == 0 {
 		x.skipTo(q.After.Seq + 1)
 	}
-	return x, nil
+	return x
 }
 
 // skipTo begins with a row: the page before ended there.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -164,14 +165,24 @@ func (s *Snapshot) Count(d *Def, code uint32) uint32 {
 // Named calls do with the rows whose ClOrdID or OrigClOrdID is the text, the newest first,
 // until it returns false.
 func (s *Snapshot) Named(d *Def, text string, do func(row uint64) bool) {
+	s.NamedWithin(d, text, math.MaxInt, do)
+}
+
+// NamedWithin is Named that looks at no more than a number of rows, those of other texts that
+// share the place of the index among them. It reports whether there were no more.
+func (s *Snapshot) NamedWithin(d *Def, text string, rows int, do func(row uint64) bool) (all bool) {
 	x := &s.v.ids
 	if d.Field == OrigClOrdID {
 		x = &s.v.origs
 	}
 	key := unsafe.Slice(unsafe.StringData(text), len(text))
 	x.walk(s.v, key, s.base, s.at, func(row uint64) bool {
+		if rows--; rows < 0 {
+			return false
+		}
 		return !s.Has(row) || string(s.LogText(d, row)) != text || do(row)
 	})
+	return rows >= 0
 }
 
 // LogText returns ClOrdID or OrigClOrdID of a row, from its entry; nil if it has none.
