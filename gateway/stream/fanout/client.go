@@ -73,10 +73,15 @@ type Sub struct {
 	tried   bool
 	flush   int64
 	due     int64
-	queue   []uint64       // queue[first:] are numbers of the ring
-	latest  map[string]int // Conflate: by topic, the place in queue
-	gap     *Gap           // behind the queue
-	catch   *catching      // nil: it is up to date
+	queue   []uint64            // queue[first:] are numbers of the ring
+	latest  map[string]int      // Conflate: by topic, the place in queue
+	gap     *Gap                // behind the queue
+	catch   *catching           // nil: it is up to date
+	group   *group              // of latest messages; nil: it is to others
+	tail    string              // last token of its pattern,
+	owed    uint8               // which of them it is to be sent,
+	has     uint8               // and which it was sent
+	since   []PartitionPosition // what it resumed from, until it was sent one
 	pattern topics.Pattern
 	filter  topics.Filter
 }
@@ -134,6 +139,13 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	case w.Policy > Disconnect:
 		return nil, fmt.Errorf("policy of subscription %d is %d, allowed: Drop, Conflate, Disconnect", w.Number, w.Policy)
 	}
+	if h.isLatest(w.Pattern) {
+		if err := h.joinLatest(s, &w); err != nil {
+			return nil, err
+		}
+		c.add(s)
+		return s, nil
+	}
 	if w.Resume != nil {
 		var err error
 		if s.catch, err = h.resume(w.Resume); err != nil {
@@ -157,16 +169,21 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	} else {
 		h.subs = append(h.subs, s)
 	}
-	at, _ := c.find(w.Number)
+	c.add(s)
+	if s.catch != nil && !s.catch.hold {
+		h.makeReady(s)
+	}
+	return s, nil
+}
+
+// add lists a subscription.
+func (c *Client) add(s *Sub) {
+	at, _ := c.find(s.number)
 	c.subs = slices.Insert(c.subs, at, s)
 	c.indexed += int(s.size)
 	if s.tried {
 		c.tried++
 	}
-	if s.catch != nil && !s.catch.hold {
-		h.makeReady(s)
-	}
-	return s, nil
 }
 
 // Unsubscribe ends a subscription and reports whether there was one. What waited for it is not sent.
@@ -209,6 +226,11 @@ func (c *Client) Writable() {
 
 // remove takes a subscription out of everything but its client.
 func (h *Hub) remove(s *Sub) {
+	if s.group != nil {
+		h.leaveLatest(s)
+		s.gone = true
+		return
+	}
 	h.clearQueue(s)
 	h.index.Remove(s.id)
 	h.subs[s.id] = nil

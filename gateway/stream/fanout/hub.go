@@ -63,6 +63,12 @@ type Config struct {
 	MaxTried   int    // see topics.NewIndex
 	Seed       uint64 // of the order among clients
 	Limits     Limits
+	// Latest is the first token of topics of which the latest message counts, see Keep; empty: there are none.
+	Latest string
+	// Asked is called when a group of such topics (their begin, without the last token) gets its first subscription; an
+	// error refuses it. Left is called when it has none any more. They must not call the Hub.
+	Asked func(group string) error
+	Left  func(group string)
 }
 
 // Limits bound what one client can cost. Zero fields take the default.
@@ -100,17 +106,20 @@ type Hub struct {
 	hits    []uint32
 	fields  []topics.Value
 	scratch []byte
+	groups  map[string]*group // of latest messages
 	clients int
 	left    int // messages of the ring that subscriptions may look at before the next tick
 	turn    int // who of the busy begins
-	stats   Stats
+	// Subscriptions to latest messages, and those of them for which one waits.
+	followed, owing int
+	stats           Stats
 }
 
 // Stats count since the start; Clients, Subscriptions and Waiting are gauges.
 type Stats struct {
 	Clients       int
 	Subscriptions int
-	Waiting       int    // subscriptions with a queue
+	Waiting       int    // subscriptions for which messages wait
 	Published     uint64 // messages
 	Unwanted      uint64 // of them for no subscription
 	Delivered     uint64 // to a subscription each
@@ -150,7 +159,7 @@ func New(cfg Config) (*Hub, error) {
 // Stats returns counters.
 func (h *Hub) Stats() Stats {
 	s := h.stats
-	s.Clients, s.Subscriptions, s.Waiting = h.clients, h.index.Len(), len(h.waiting)
+	s.Clients, s.Subscriptions, s.Waiting = h.clients, h.index.Len()+h.followed, len(h.waiting)+h.owing
 	return s
 }
 

@@ -149,6 +149,9 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 	if s.catch != nil {
 		return h.catchUp(s)
 	}
+	if s.group != nil {
+		return h.drainKept(s)
+	}
 	c := s.client
 	for range turn {
 		if int(s.first) == len(s.queue) {

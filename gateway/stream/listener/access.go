@@ -288,7 +288,7 @@ func (e *Entry) is(cert *x509.Certificate) bool {
 }
 
 // everything is what the permission Watch allows.
-var everything = mustPatterns(Orders+".>", Executions+".>", server.StatusTopic)
+var everything = mustPatterns(Orders+".>", Executions+".>", Books+".>", server.StatusTopic)
 
 func mustPatterns(list ...string) (out []topics.Pattern) {
 	for _, text := range list {
@@ -302,7 +302,7 @@ func mustPatterns(list ...string) (out []topics.Pattern) {
 }
 
 // byRules returns what the rules of nodes allow: with the permission Watch, which lets a client follow the log, all topics
-// of orders and executions.
+// of orders, executions and books.
 func (a *Access) byRules(cert *x509.Certificate) *server.Grant {
 	if a.rules == nil {
 		return nil

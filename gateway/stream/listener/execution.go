@@ -23,6 +23,7 @@ var ExecutionFields = []topics.Field{{Name: "account", Type: topics.Text}, {Name
 func (b *batch) executed(list []client.Executed, through uint64, partition int) []client.Executed {
 	for len(list) > 0 && list[0].Entry <= through {
 		b.execution(&list[0], partition)
+		b.touches(list[0].Symbol, list[0].Entry)
 		list = list[1:]
 	}
 	return list

@@ -151,7 +151,9 @@ func (l *Listener) generation(parent context.Context) error {
 	defer cancel(nil)
 	g := &generation{l: l, histories: make(chan *server.Held, maxHistories)}
 	for _, p := range l.cfg.Client.Table() {
-		g.parts = append(g.parts, &partition{g: g, id: p.ID})
+		part := &partition{g: g, id: p.ID}
+		part.books = newBooks(part)
+		g.parts = append(g.parts, part)
 	}
 	if err := g.survey(ctx); err != nil {
 		return nil // ctx ended
@@ -169,6 +171,7 @@ func (l *Listener) generation(parent context.Context) error {
 				cancel(err)
 			}
 		})
+		all.Go(func() { p.books.run(ctx) })
 	}
 	for range historyWorkers {
 		all.Go(func() { g.readHistories(ctx) })
@@ -225,6 +228,7 @@ func (g *generation) open() error {
 	c := g.l.cfg.Server
 	c.Hub.Seed = rand.Uint64()
 	c.Hub.Lineage, c.Hub.Partitions = g.lineage(), len(g.parts)
+	c.Hub.Latest, c.Hub.Asked, c.Hub.Left = Books, g.asked, g.left
 	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields}
 	c.Admit, c.Login, c.Status, c.Pages, c.History = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages, g.history
 	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil {

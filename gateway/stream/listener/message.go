@@ -45,11 +45,15 @@ type batch struct {
 	arena    []byte
 	fields   []topics.Value
 	locator  *order.Locator
+	// Entries that may have changed a book, and the last one that may have changed any.
+	touched    []touch
+	touchedAll uint64
 }
 
 // fill makes messages of the orders of a part of the log.
 func (b *batch) fill(from *client.FollowBatch, partition int) {
 	b.messages, b.received, b.arena, b.fields = b.messages[:0], b.received[:0], b.arena[:0], b.fields[:0]
+	b.touched, b.touchedAll = b.touched[:0], 0
 	b.through, b.commit = from.Through, from.CommitSeq
 	if b.locator == nil {
 		b.locator = newLocator()
@@ -58,8 +62,11 @@ func (b *batch) fill(from *client.FollowBatch, partition int) {
 	for i := range from.Entries {
 		e := &from.Entries[i]
 		executions = b.executed(executions, e.Seq-1, partition)
-		if e.Kind.IsOrder() {
+		switch {
+		case e.Kind.IsOrder():
 			b.add(e, partition)
+		case e.Kind == order.KindMarket, e.Kind == order.KindContinue, e.Kind == order.KindFix: // a state may change without an execution
+			b.touchedAll = e.Seq
 		}
 	}
 	b.executed(executions, from.Through.Seq, partition)

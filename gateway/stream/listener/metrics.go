@@ -15,6 +15,8 @@ type metrics struct {
 	anew        atomic.Uint64
 	unpublished atomic.Uint64
 	fed         atomic.Uint64
+	// Questions about books that were answered, and those that failed.
+	bookReads, bookFailures atomic.Uint64
 
 	mu     sync.Mutex
 	delays histogram.Histogram // from the receipt by the primary to the publishing
@@ -29,7 +31,7 @@ var (
 	descUnknown       = describe("unknown_connections", "Connections that have not logged in.")
 	descSubscriptions = describe("subscriptions", "Subscriptions of all clients.")
 	descWaiting       = describe("waiting_subscriptions", "Subscriptions for which messages wait: their flush interval has not ended, or their client is slow.")
-	descPublished     = describe("published_total", "Messages published, wanted by a client or not.")
+	descPublished     = describe("published_total", "Messages published, wanted by a client or not; of books those that are wanted.")
 	descUnwanted      = describe("unwanted_total", "Messages published that no subscription wanted.")
 	descDelivered     = describe("delivered_total", "Messages delivered, to a subscription each.")
 	descConflated     = describe("conflated_total", "Messages replaced by a later one of their topic before they were sent.")
@@ -41,6 +43,9 @@ var (
 	descFed           = describe("history_messages_total", "Orders read from the grid for them.")
 	descAnew          = describe("restarts_total", "Times all clients had to connect again, because a partition has another history or freed entries that were not read.")
 	descUnpublished   = describe("unpublished_total", "Orders that could not be published; each is in the log of the gateway.")
+	descBooks         = describe("books", "Books that clients want, of a partition.", "partition")
+	descBookReads     = describe("book_reads_total", "Books read from the grid.")
+	descBookFailures  = describe("book_failures_total", "Books that could not be read from the grid, or not in time; each is tried again.")
 	descSent          = describe("sent_bytes_total", "Bytes sent to clients.")
 	descRead          = describe("read_sequence", "Last log entry of a partition that was read.", "partition")
 	descLag           = describe("lag_entries", "Committed log entries that are known of and not read yet.", "partition")
@@ -62,7 +67,7 @@ func (l *Listener) Collector() prometheus.Collector { return l.metrics }
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descClients, descUnknown, descSubscriptions, descWaiting, descPublished, descUnwanted, descDelivered, descConflated, descDropped,
-		descGaps, descEnded, descRefused, descHistories, descFed, descAnew, descUnpublished, descSent, descRead, descLag, descFailing, descDelay} {
+		descGaps, descEnded, descRefused, descHistories, descFed, descAnew, descUnpublished, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
 		out <- d
 	}
 }
@@ -75,6 +80,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	put(descAnew, prometheus.CounterValue, m.anew.Load())
 	put(descUnpublished, prometheus.CounterValue, m.unpublished.Load())
 	put(descFed, prometheus.CounterValue, m.fed.Load())
+	put(descBookReads, prometheus.CounterValue, m.bookReads.Load())
+	put(descBookFailures, prometheus.CounterValue, m.bookFailures.Load())
 	m.mu.Lock()
 	delays := m.delays
 	m.mu.Unlock()
@@ -101,6 +108,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		if p.failure() != nil {
 			failing = 1
 		}
+		put(descBooks, prometheus.GaugeValue, uint64(p.books.count()), p.id.String())
 		put(descRead, prometheus.GaugeValue, read, p.id.String())
 		put(descLag, prometheus.GaugeValue, max(p.commit.Load(), read)-read, p.id.String())
 		put(descFailing, prometheus.GaugeValue, failing, p.id.String())

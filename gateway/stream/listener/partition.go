@@ -17,12 +17,14 @@ import (
 type partition struct {
 	g      *generation
 	id     wire.PartitionID
-	end    client.Position // at the survey
-	from   client.Position // read from behind it
-	readTo atomic.Uint64   // last entry that was published or passed over
-	commit atomic.Uint64   // last committed entry that is known of
-	orders atomic.Uint64   // published
-	begun  bool            // something was read
+	end    client.Position        // at the survey
+	from   client.Position        // read from behind it
+	readTo atomic.Uint64          // last entry that was published or passed over
+	commit atomic.Uint64          // last committed entry that is known of
+	orders atomic.Uint64          // published
+	begun  bool                   // something was read
+	source atomic.Pointer[string] // replica that it was read from last
+	books  *books
 
 	mu  sync.Mutex
 	err error // why nothing can be read; nil: it can
@@ -136,6 +138,10 @@ func (p *partition) read(ctx context.Context, f *client.Follower, free chan *bat
 		}
 		p.fail(nil)
 		p.begun = true
+		if from := p.source.Load(); from == nil || *from != part.Address {
+			from := part.Address
+			p.source.Store(&from)
+		}
 		if part.Through.Lineage != p.end.Lineage {
 			return fmt.Errorf("%w: the lineage of %s is %d, it was %d: a loss of data was accepted", errAnew, p.id, part.Through.Lineage, p.end.Lineage)
 		}
@@ -169,4 +175,5 @@ func (p *partition) publish(h *fanout.Hub, b *batch) {
 	p.readTo.Store(b.through.Seq)
 	p.commit.Store(max(b.commit, b.through.Seq))
 	p.orders.Add(uint64(len(b.messages)))
+	p.books.touch(h, b)
 }

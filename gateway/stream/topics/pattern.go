@@ -163,6 +163,25 @@ func AppendToken(dst, raw []byte) []byte {
 	return dst
 }
 
+// ReadToken returns the bytes that a token stands for, and whether it is one.
+func ReadToken(t string) (raw []byte, ok bool) {
+	if !validToken(t) {
+		return nil, false
+	}
+	if t == "%" {
+		return []byte{}, true
+	}
+	for i := 0; i < len(t); i++ {
+		c := t[i]
+		if c == '%' {
+			c = byte(strings.IndexByte(hexDigits, t[i+1])<<4 | strings.IndexByte(hexDigits, t[i+2]))
+			i += 2
+		}
+		raw = append(raw, c)
+	}
+	return raw, true
+}
+
 // validToken reports whether AppendToken writes some bytes that way.
 func validToken(t string) bool {
 	if len(t) == 0 || len(t) > MaxToken {
