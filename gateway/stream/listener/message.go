@@ -65,11 +65,23 @@ func (b *batch) fill(from *client.FollowBatch, partition int) {
 		switch {
 		case e.Kind.IsOrder():
 			b.add(e, partition)
-		case e.Kind == order.KindMarket, e.Kind == order.KindContinue, e.Kind == order.KindFix: // a state may change without an execution
+		case changesBooks(e):
 			b.touchedAll = e.Seq
 		}
 	}
 	b.executed(executions, from.Through.Seq, partition)
+}
+
+// changesBooks reports whether an entry that is no order may change the state of a book without an execution.
+func changesBooks(e *client.LogEntry) bool {
+	switch e.Kind {
+	case order.KindMarket, order.KindContinue, order.KindNoop:
+		return true
+	case order.KindFix:
+		_, _, _, mass := order.MassCancelOf(order.Payload(e.Bytes))
+		return mass
+	}
+	return false
 }
 
 // add makes a message of an order.
