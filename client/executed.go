@@ -20,7 +20,9 @@ type Executed struct {
 }
 
 // whole reports whether every entry of the log is sent.
-func (o *FollowOptions) whole() bool { return o.Account == "" && !o.OnlyExecutions }
+func (o *FollowOptions) whole() bool {
+	return o.Account == "" && len(o.Symbols) == 0 && !o.OnlyExecutions
+}
 
 // streams reports whether the follower asks by the frame Stream.
 func (f *Follower) streams() bool { return f.o.Executions || f.o.OnlyExecutions }
@@ -32,6 +34,9 @@ func (f *Follower) streamRequest(from *wire.Follow) []byte {
 	}
 	if f.o.Account != "" {
 		m.Accounts = [][]byte{[]byte(f.o.Account)}
+	}
+	for _, symbol := range f.o.Symbols {
+		m.Symbols = append(m.Symbols, []byte(symbol))
 	}
 	return wire.AppendStream(nil, f.o.Partition, &m)
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,57 @@ func TestGridFollowsExecutions(t *testing.T) {
 			if of != n || len(got) < n || swept == 0 || o.Executions != (entries > 0) {
 				t.Errorf("%+v: %d executions of %d, %d of them of the sweep, and %d entries; want %d", o, of, len(got), swept, entries, n)
 			}
+		}
+	}
+}
+
+// TestGridFollowsSymbols: a selection of symbols has the orders and executions of these, and no others; with an account,
+// what is of both.
+func TestGridFollowsSymbols(t *testing.T) {
+	g := testgrid.Matching(t, "--partitions", "1")
+	c := dial(t, g, func(c *client.Config) { c.BySymbol = true })
+	waitForRedundancy(t, c)
+	if c.RouteSymbol("IBM") != c.RouteSymbol("OIL") {
+		t.Fatal("the symbols are of two partitions: the test would show nothing")
+	}
+	const pairs = 20
+	var last client.Receipt
+	for i := range pairs {
+		for _, m := range []string{"11=%d-a 1=MINE 55=IBM 54=1 38=3 40=2 44=125.00", "11=%d-b 1=THEIRS 55=IBM 54=2 38=1 40=2 44=125.00", "11=%d-c 1=MINE 55=OIL 54=1 38=1 40=2 44=5", "11=%d-d 1=THEIRS 55=OIL 54=2 38=1 40=2 44=5"} {
+			var err error
+			if last, err = c.Submit(t.Context(), message("35=D "+fmt.Sprintf(m, i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Of each pair two orders are accepted, and both are filled.
+	for _, k := range []struct {
+		o                   client.FollowOptions
+		entries, executions int
+	}{
+		{client.FollowOptions{Executions: true, Symbols: []string{"IBM"}}, 2 * pairs, 4 * pairs},
+		{client.FollowOptions{Executions: true, Symbols: []string{"OIL", "NONE"}}, 2 * pairs, 4 * pairs},
+		{client.FollowOptions{Executions: true, Symbols: []string{"IBM", "OIL"}}, 4 * pairs, 8 * pairs},
+		{client.FollowOptions{OnlyExecutions: true, Symbols: []string{"OIL"}}, 0, 4 * pairs},
+		{client.FollowOptions{Executions: true, Symbols: []string{"OIL"}, Account: "MINE"}, pairs, 2 * pairs},
+		{client.FollowOptions{Executions: true, Symbols: []string{"NONE"}}, 0, 0},
+	} {
+		for _, m := range c.Table()[0].Members {
+			k.o.Replica, k.o.Window = m.Address, 64<<10
+			got, entries := followed(t, c, k.o, last.Seq)
+			for id, e := range got {
+				if !slices.Contains(k.o.Symbols, e.Symbol) || k.o.Account != "" && e.Account != k.o.Account {
+					t.Errorf("%+v: execution %s is of %s, account %s", k.o, id, e.Symbol, e.Account)
+				}
+			}
+			if entries != k.entries || len(got) != k.executions {
+				t.Errorf("%+v: %d entries and %d executions, want %d and %d", k.o, entries, len(got), k.entries, k.executions)
+			}
+		}
+	}
+	for _, o := range []client.FollowOptions{{Symbols: []string{"IBM"}}, {Executions: true, Symbols: []string{""}}, {Executions: true, Symbols: make([]string, 257)}} {
+		if _, err := c.Follow(t.Context(), o); err == nil || !strings.Contains(err.Error(), "FollowOptions.Symbols") {
+			t.Errorf("%d symbols: %v", len(o.Symbols), err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -29,6 +30,9 @@ type FollowOptions struct {
 	// Executions adds what entries did, in a grid that matches; OnlyExecutions leaves the
 	// entries themselves out.
 	Executions, OnlyExecutions bool
+	// Symbols lets executions of these symbols through (FIX tag 55), and orders for them, with
+	// Executions or OnlyExecutions; empty: of all.
+	Symbols []string
 	// Window is how many bytes the node may send ahead of Next; 1 MiB when 0. A node with many
 	// followers grants less.
 	Window int
@@ -135,6 +139,10 @@ func (c *Client) Follow(_ context.Context, o FollowOptions) (*Follower, error) {
 		return nil, fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", o.Name, order.MaxReaderName)
 	case (o.Executions || o.OnlyExecutions) && o.Name != "":
 		return nil, fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: none with Executions", o.Name)
+	case len(o.Symbols) > 0 && !o.Executions && !o.OnlyExecutions || len(o.Symbols) > wire.MaxSelected:
+		return nil, fmt.Errorf("client: FollowOptions.Symbols are %d, allowed: at most %d, and none without Executions or OnlyExecutions", len(o.Symbols), wire.MaxSelected)
+	case slices.ContainsFunc(o.Symbols, func(s string) bool { return s == "" || len(s) > wire.MaxSelectedValue }):
+		return nil, fmt.Errorf("client: FollowOptions.Symbols are %.80q, allowed: each 1 to %d bytes", o.Symbols, wire.MaxSelectedValue)
 	case o.AtEnd && o.After != Position{}:
 		return nil, fmt.Errorf("client: FollowOptions.After is entry %d, allowed: none with AtEnd", o.After.Seq)
 	}
