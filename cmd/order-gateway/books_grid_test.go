@@ -127,14 +127,13 @@ func (r *reader) take(b []byte, from map[int]uint64, first map[string]bool) erro
 		r.seen, r.last[m.Topic] = append(r.seen, s), s
 		r.at[m.Partition] = max(r.at[m.Partition], at)
 	case m.Op == "subscribed" && r.lineage == "":
-		for i, part := range strings.FieldsFunc(m.Position, func(c rune) bool { return c == '.' || c == ',' }) {
-			var p int
+		var list string
+		r.lineage, list, _ = strings.Cut(m.Position, ".")
+		for p, part := range strings.Split(list, ",") {
+			_, text, _ := strings.Cut(part, ":")
 			var at uint64
-			if i == 0 {
-				r.lineage = part
-			} else if _, r.fault = fmt.Sscanf(part, "p%d:%d", &p, &at); r.fault == nil {
-				r.at[p], from[p] = at, at
-			}
+			_, r.fault = fmt.Sscan(strings.Split(text, ".")[0], &at)
+			r.at[p], from[p] = at, at
 		}
 	case m.Op == "error" && m.Code == "ahead":
 		return fmt.Errorf("the gateway is behind: %s", m.Error)

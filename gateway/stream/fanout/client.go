@@ -81,7 +81,7 @@ type Sub struct {
 	tail    string              // last token of its pattern,
 	owed    uint8               // which of them it is to be sent,
 	has     uint8               // and which it was sent
-	since   []PartitionPosition // what it resumed from, until it was sent one
+	since   []PartitionPosition // what it resumed from
 	pattern topics.Pattern
 	filter  topics.Filter
 }
@@ -121,6 +121,10 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	h, l := c.hub, &c.hub.cfg.Limits
 	s := &Sub{client: c, number: w.Number, policy: w.Policy, flush: int64(w.Flush), at: -1, pattern: w.Pattern, filter: w.Filter,
 		size: int32(256 + len(w.Pattern.String()) + w.Filter.Size()), tried: w.Filter.Tried()}
+	latest := h.isLatest(w.Pattern)
+	if latest && w.Resume != nil {
+		s.size += int32(24 * len(w.Resume.At))
+	}
 	switch {
 	case c.gone:
 		return nil, fmt.Errorf("subscription %d: the client is closed", w.Number)
@@ -139,7 +143,7 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	case w.Policy > Disconnect:
 		return nil, fmt.Errorf("policy of subscription %d is %d, allowed: Drop, Conflate, Disconnect", w.Number, w.Policy)
 	}
-	if h.isLatest(w.Pattern) {
+	if latest {
 		if err := h.joinLatest(s, &w); err != nil {
 			return nil, err
 		}

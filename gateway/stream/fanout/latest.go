@@ -122,12 +122,12 @@ func (s *Sub) wantsKept(m *Message) bool {
 
 // behind reports whether a message that is stale is older than what a subscription resumed from.
 func (s *Sub) behind(k *kept) bool {
-	if !k.stale {
-		return false
-	}
 	for i := range s.since {
 		if s.since[i].Partition == k.m.Partition {
-			return k.m.At.Before(s.since[i].At)
+			if len(s.since) > 1 {
+				s.since = []PartitionPosition{s.since[i]} // a group is of one partition
+			}
+			return k.stale && k.m.At.Before(s.since[0].At)
 		}
 	}
 	return false
@@ -242,7 +242,6 @@ func (h *Hub) sendKept(s *Sub, n int) {
 		k.frame[e], k.slot[e] = b, slot
 	}
 	s.has |= 1 << n
-	s.since = nil // what follows is newer
 	h.stats.Delivered++
 	s.client.out.Message(k.frame[e], k.slot[e], s.number)
 }

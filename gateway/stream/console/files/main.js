@@ -1,5 +1,6 @@
 // @ts-check
 import {Blotter, columns, time} from "./blotter.js"
+import {BookView, token} from "./book.js"
 import {GridMap, byID} from "./grid.js"
 import {Stream} from "./stream.js"
 
@@ -7,6 +8,9 @@ import {Stream} from "./stream.js"
 
 const input = /** @param {string} id */ id => /** @type {HTMLInputElement} */ (byID(id))
 const map = new GridMap()
+let may = ["orders.>", "executions.>", "book.>"] // what the client may read, as far as is known
+/** @param {string} stream */
+const mayRead = stream => may.some(t => t === ">" || t.startsWith("*") || t.split(".")[0] === stream)
 const blotter = new Blotter({scroll: byID("scroll"), sizer: byID("sizer"), rows: byID("rows"), head: byID("head"), count: byID("count")}, show)
 
 const stream = new Stream({
@@ -15,7 +19,10 @@ const stream = new Stream({
     byID("state").textContent = text
     if (state === "open") begin()
   },
-  onWelcome(client) { document.title = `OrderGrid console, ${client}` },
+  onWelcome(client, topics) {
+    document.title = `OrderGrid console, ${client}`
+    may = topics
+  },
   onRefused(text) {
     byID("refusal").textContent = text
     byID("login").hidden = false
@@ -33,7 +40,10 @@ const stream = new Stream({
   onStatus: s => map.show(s),
 })
 
+const book = new BookView(stream)
+
 function begin() {
+  byID("book").hidden = !mayRead("book")
   byID("login").hidden = true
   byID("refusal").textContent = ""
   input("token").value = ""
@@ -60,8 +70,29 @@ function fill(list, pairs) {
   }))
 }
 
+let executionsID = 0
+
+/** Lists what the grid did with an order, from the last messages of the gateway on. @param {Row} r */
+function showExecutions(r) {
+  stream.unwatch(executionsID)
+  byID("executions").replaceChildren()
+  if (!mayRead("executions") || !r.data.clOrdID) return
+  const of = [r.data.account, r.data.symbol, r.data.side].map(v => token(v || ""))
+  executionsID = stream.watch({topics: ["executions", ...of].join("."), filter: [{field: "clOrdID", equal: r.data.clOrdID}], last: 100}, {
+    onStart: () => byID("executions").replaceChildren(),
+    onMessage(m) {
+      const li = document.createElement("li")
+      const d = m.data
+      li.textContent = [d.id, d.kind, d.qty && d.price ? `${d.qty} at ${d.price}` : "", d.leaves ? `${d.leaves} left` : "", d.reason || ""].filter(Boolean).join(", ")
+      byID("executions").append(li)
+    },
+    onError: () => {}, // it may not read those of this account
+  })
+}
+
 /** @param {Row} r */
 function show(r) {
+  showExecutions(r)
   byID("detail").hidden = false
   byID("detail-title").textContent = `${r.data.kind || "order"} ${r.data.clOrdID || ""}`
   fill(byID("detail-fields"), [...columns.map(c => /** @type {[string, string]} */ ([c.title, c.cell(r)])),
@@ -80,7 +111,24 @@ function show(r) {
   }))
 }
 
+function openBook() {
+  if (byID("book").hidden) return
+  const symbol = blotter.row()?.data.symbol
+  if (symbol) {
+    input("book-symbol").value = symbol
+    book.open(symbol)
+  } else {
+    input("book-symbol").focus()
+  }
+}
+
+byID("book-form").addEventListener("submit", e => {
+  e.preventDefault()
+  book.open(input("book-symbol").value.trim())
+})
+
 function closeDetail() {
+  stream.unwatch(executionsID)
   byID("detail").hidden = true
   byID("scroll").focus()
 }
@@ -117,6 +165,7 @@ const keys = {
   "Home": () => blotter.move(-Infinity), "End": () => blotter.move(Infinity),
   "Enter": () => blotter.select(blotter.selected, true),
   "Escape": closeDetail,
+  "b": openBook,
   " ": toggleHold,
   "t": toggleTheme,
   "?": () => help.showModal(),
@@ -134,6 +183,10 @@ document.addEventListener("keydown", e => {
       e.preventDefault()
       byID("scroll").focus()
     }
+    return
+  }
+  if (at === byID("book-symbol")) {
+    if (e.key === "Escape") byID("scroll").focus()
     return
   }
   if (at instanceof HTMLButtonElement && (e.key === "Enter" || e.key === " ")) return

@@ -13,12 +13,14 @@
  *   onAnew: () => void,
  *   onStatus: (status: any) => void,
  * }} Handler
+ * @typedef {{onStart: () => void, onMessage: (m: Message) => void, onError: (text: string) => void}} Watcher
  */
 
 const first = 10000 // messages to begin with
 const firstPause = 250
 const lastPause = 5000
 const statusEvery = 1000
+const firstWatch = 1000 // numbers of subscriptions of watch
 
 export class Stream {
   /** @param {Handler} handler */
@@ -36,6 +38,23 @@ export class Stream {
     this.wanted = false
     this.status = false
     this.timer = 0
+    /** @type {Map<number, {command: object, watcher: Watcher}>} */
+    this.watched = new Map()
+    this.nextWatch = firstWatch
+    this.known = false // logged in
+  }
+
+  /** Subscribes to something that needs no position: after a loss of the connection it begins anew. @param {object} command @param {Watcher} watcher */
+  watch(command, watcher) {
+    const id = this.nextWatch++
+    this.watched.set(id, {command, watcher})
+    if (this.known) this.send({op: "subscribe", id, ...command})
+    return id
+  }
+
+  /** @param {number} id */
+  unwatch(id) {
+    if (this.watched.delete(id)) this.send({op: "unsubscribe", id})
   }
 
   /** @param {string} token */
@@ -59,6 +78,7 @@ export class Stream {
   /** @param {CloseEvent} e */
   closed(e) {
     clearInterval(this.timer)
+    this.known = false
     if (!this.wanted) {
       this.handler.onState("closed", "not connected")
       return
@@ -84,6 +104,8 @@ export class Stream {
       else m.last = first
       this.send(m)
     })
+    this.known = true
+    for (const [id, w] of this.watched) this.send({op: "subscribe", id, ...w.command})
     const ask = () => this.send({op: "status"})
     if (this.status) {
       ask()
@@ -100,6 +122,13 @@ export class Stream {
   /** @param {any} m */
   take(m) {
     const h = this.handler
+    if (m.id >= firstWatch) {
+      const w = this.watched.get(m.id)?.watcher
+      if (m.op === "message") w?.onMessage(m)
+      else if (m.op === "subscribed") w?.onStart()
+      else if (m.op === "error") w?.onError(m.error)
+      return
+    }
     switch (m.op) {
       case "message":
         this.at.get(m.id)?.set(m.partition, m.at)
