@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +62,14 @@ func (k *talk) says(command string, parts ...string) string {
 func TestGridBooks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	g := testgrid.Matching(t)
+	file := filepath.Join(t.TempDir(), "instruments.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(testgrid.Instruments)
+	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
 	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +110,8 @@ func TestGridBooks(t *testing.T) {
 		}
 	}
 	readBookEvents(t, ctx, at)
+	write(testgrid.Instruments + `- {symbol: NONE, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
+	k.says("", `"id":3`, `"data":{"symbol":"NONE","state":"open"}`)
 	for _, want := range []string{fmt.Sprintf(`ordergrid_stream_books{partition="%s"} 1`, c.RouteSymbol("IBM")), "ordergrid_stream_book_failures_total 0"} {
 		if text := metricsOf(t, at); !strings.Contains(text, want) {
 			t.Errorf("the metrics have no %s", want)

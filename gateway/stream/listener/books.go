@@ -50,6 +50,7 @@ type book struct {
 	read          uint64 // entry of the last answer
 	known         bool   // there was one
 	queued        bool
+	failing       bool      // it could not be read last time; of the goroutine that reads
 	shown         [2][]byte // what was published last: L1, L2
 }
 
@@ -193,12 +194,16 @@ func (b *books) show(ctx context.Context, k *book) bool {
 	}
 	if err != nil {
 		b.p.g.l.metrics.bookFailures.Add(1)
-		b.p.g.l.log.Warn("a book is not shown as it is", "symbol", k.symbol, "error", err)
+		if !k.failing {
+			b.p.g.l.log.Warn("a book is not shown as it is", "symbol", k.symbol, "error", err)
+		}
+		k.failing = true
 		b.mu.Lock()
 		b.enqueue(k)
 		b.mu.Unlock()
 		return pause(ctx, bookRetry)
 	}
+	k.failing = false
 	b.p.g.l.metrics.bookReads.Add(1)
 	return b.p.g.server.Do(func(h *fanout.Hub) { b.publish(h, k, &v) })
 }

@@ -150,3 +150,17 @@ func TestMatchAllocsNothing(t *testing.T) {
 		t.Errorf("%v allocations, %d hits", n, len(hits))
 	}
 }
+
+// TestReadToken: it returns what AppendToken was given, and refuses what that does not write.
+func TestReadToken(t *testing.T) {
+	for _, raw := range []string{"", "ACME", "BRK.B", "a b*>%", "\x00\xff", "%"} {
+		if got, ok := ReadToken(string(AppendToken(nil, []byte(raw)))); !ok || string(got) != raw {
+			t.Errorf("%q is read as %q, %t", raw, got, ok)
+		}
+	}
+	for _, bad := range []string{"*", ">", "a.b", "%41", "%2e", "%2", "a ", ""} {
+		if raw, ok := ReadToken(bad); ok {
+			t.Errorf("%q is read as %q", bad, raw)
+		}
+	}
+}
