@@ -1,5 +1,6 @@
-// Package listener is the listener WebSocket before a grid: it follows the log of every partition, publishes its orders to
-// the clients of a gateway/stream/server, reads from the log what has left the server's ring, and serves the console.
+// Package listener is the listener WebSocket before a grid: it follows the log of every partition, publishes its orders and
+// executions, and the books that are wanted, to the clients of a gateway/stream/server, reads from the log what has left
+// the server's ring, and serves the console.
 //
 // A position is the number of an entry in the log of its partition, and the number in front of a token follows from the
 // lineages of all partitions: so a token is good at every gateway of the grid. When the history of a partition changes, or
