@@ -39,7 +39,7 @@ func TestBooksAreReadAgain(t *testing.T) {
 	p.books = b
 	k := &book{symbol: "IBM", group: "book.IBM"}
 	b.all["IBM"] = k
-	first, back := &reads{}, &reads{}
+	first, early, back := &reads{}, &reads{}, &reads{}
 	subscribe := func(r *reads, resume *fanout.Token) {
 		t.Helper()
 		pattern, _ := topics.ParsePattern("book.IBM.L1")
@@ -79,12 +79,15 @@ func TestBooksAreReadAgain(t *testing.T) {
 	if len(b.queue) != 1 {
 		t.Fatal("a book that was touched is not asked for")
 	}
+	token := h.Token() // it has everything up to 9
+	subscribe(early, &token)
+	h.Tick(0)
+	want(early)
 	if !answer(8, 101) { // a replica that is behind
 		t.Error("a book that was touched behind its answer is not asked for again")
 	}
 	want(first, "5", "8")
-	token := h.Token()
-	subscribe(back, &token) // has everything up to 9
+	subscribe(back, &token)
 	want(back)
 	if !answer(7, 99) || !answer(8, 101) {
 		t.Error("an answer of before settles a later change")
@@ -96,6 +99,7 @@ func TestBooksAreReadAgain(t *testing.T) {
 	}
 	want(first, "5", "8")
 	want(back, "8") // nothing has touched it since
+	want(early, "8")
 	b.touch(h, &batch{touchedAll: 12})
 	if len(b.queue) != 1 || answer(12, 103) {
 		t.Error("an entry that may change any book does not have it asked for once")
