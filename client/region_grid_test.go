@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -321,4 +322,71 @@ func TestGridRegionsChange(t *testing.T) {
 	if !full {
 		t.Error("a region takes more than the bound that the file has now")
 	}
+	regionsTellFull(t, g, "positions", true)
+	if err := c.Region("positions").Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+	regionsTellFull(t, g, "positions", false)
+}
+
+// regionsTellFull waits until the pages of the nodes and their metrics say whether a region refuses changes.
+func regionsTellFull(t *testing.T, g *testgrid.Grid, name string, want bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		memory, status, metric := 0, 0, 0
+		var entries, bytes uint64
+		for _, at := range g.HTTP {
+			at = strings.TrimPrefix(at, "http://")
+			m, err := nodestatus.GetMemory(t.Context(), http.DefaultClient, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Full || m.Refused > 0 {
+				t.Fatalf("%s reports that it refuses orders (%d refused): a region is full, not the grid", at, m.Refused)
+			}
+			for _, u := range m.Regions.Use {
+				if u.Name == name {
+					memory, entries, bytes = memory+len(u.Full), entries+u.Entries, bytes+u.Bytes
+				}
+			}
+			s, err := nodestatus.Get(t.Context(), http.DefaultClient, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range s.Partitions {
+				for _, r := range p.Regions {
+					if r.Name == name && r.Full {
+						status++
+					}
+				}
+			}
+			text := scrape(t, at)
+			for line := range strings.Lines(text) {
+				if strings.HasPrefix(line, "ordergrid_node_region_full{") && strings.Contains(line, `region="`+name+`"`) && strings.HasSuffix(line, " 1\n") {
+					metric++
+				}
+			}
+		}
+		if (memory > 0) == want && (status > 0) == want && (metric > 0) == want && (entries > 0) == want && (bytes > 0) == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("region %s: /memory has %d full partitions, /status %d, metrics %d; %d entries of %d bytes; want full: %v", name, memory, status, metric, entries, bytes, want)
+		}
+	}
+}
+
+// scrape reads the metrics of a node.
+func scrape(t *testing.T, address string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + address + "/metrics") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status, err)
+	}
+	return string(text)
 }

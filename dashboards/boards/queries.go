@@ -6,11 +6,12 @@ const noViews = "no grid with spec.views is scraped"
 func queriesBoard() (board, error) {
 	return board{
 		uid: "ordergrid-queries", title: "OrderGrid / Queries", from: "now-1h",
-		description: "Questions about orders: how many, how long they take, what they read; and the views that they are asked of.",
+		description: "Questions about orders: how many, how long they take, what they read; the views that they are asked of; and regions.",
 		variables:   gridVariables(), annotations: marks(),
 		sections: []section{
 			{"Questions", questions()},
 			{"Views", viewsPanels()},
+			{"Regions", regionsPanels()},
 		},
 	}, nil
 }
@@ -48,5 +49,32 @@ func viewsPanels() []*panel {
 		lamp(8, "Views that are not whole", "Views that ended before the log does, or that found no room: questions about later orders are refused there.").
 			ask("not whole", "sum("+node("view_incomplete")+")").
 			decimals(0).goal("green", at(1, "red")).empty(noViews).docs("Runbook: a view is incomplete", "runbooks/ViewIncomplete.md"),
+	}
+}
+
+// noRegions is the text of panels of grids without regions.
+const (
+	noRegions   = "no grid with spec.regions is scraped"
+	regionsPage = "metrics.md#regions"
+)
+
+func regionsPanels() []*panel {
+	return []*panel{
+		lines(8, 7, "Entries of regions", "Of all partitions; each copy has them.").
+			ask("{{region}}", "sum by (region) ("+maxBy("partition, region", node("region_entries"))+")").
+			decimals(0).fromZero().empty(noRegions).docs("Regions", regionsPage),
+		lines(8, 7, "Memory of regions", "Share of the bound in the partition that is nearest to it: of each region that has one, and of all regions together.").
+			ask("{{region}}", maxBy("region", node("region_bytes")+" / "+node("region_limit_bytes"))).
+			ask("all regions", "max("+node("regions_bytes")+" / "+node("regions_limit_bytes")+")").
+			unit("percentunit").fromZero().empty(noRegions).docs("Runbook: regions are nearly full", "runbooks/RegionNearlyFull.md"),
+		lamp(8, "Regions that refuse changes", "Regions and partitions in which a change was refused for want of memory, and would be refused still.").
+			ask("refuse", "sum("+node("region_full")+")").
+			decimals(0).goal("green", at(1, "red")).empty(noRegions).docs("Runbook: a region is full", "runbooks/RegionFull.md"),
+		lines(12, 7, "Operations on regions", "Decided by primaries, or read.").
+			ask("{{operation}} {{outcome}}", sumBy("operation, outcome", rate(node("region_operations_total")))).
+			unit("ops").fromZero().empty(noRegions).docs("Regions", regionsPage),
+		lines(12, 7, "Changes refused because a region is full", "By region.").
+			ask("{{region}}", sumBy("region", rate(node("region_operations_total", `outcome="full"`)))).
+			unit("ops").fromZero().empty(noRegions).docs("Runbook: a region is full", "runbooks/RegionFull.md"),
 	}
 }

@@ -117,6 +117,9 @@ func cases() []oneCase {
 			grid:  func(dir string) (gridOptions, error) { return limited(dir, `{"maxOrderVolume":"1"}`) },
 			cause: func(context.Context, *world) error { return nil }, // the grid reads its limits by itself
 			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
+		{alerts: []alert{named("RegionFull", "region", "quotes"), named("RegionNearlyFull", "region", "quotes")}, how: "values are put into a region of 16 KiB until it refuses; then it is cleared", limit: 8 * time.Minute,
+			grid: regioned, cause: fillRegion,
+			undo: func(ctx context.Context, w *world) error { return w.grid.client.Region("quotes").Clear(ctx) }},
 		{alerts: []alert{named("SinkFallingBehind")}, how: "a file stands where the sink's directory should be", limit: 3 * time.Minute,
 			grid:  sinkInTheWay,
 			cause: func(context.Context, *world) error { return nil }, // it is there from the start; the age has to grow

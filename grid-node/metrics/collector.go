@@ -159,6 +159,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range limitDescs {
 		ch <- d
 	}
+	for _, d := range regionDescs {
+		ch <- d
+	}
 	for _, d := range functionDescs {
 		ch <- d
 	}
@@ -212,6 +215,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		e.partitionGauges(&s.Partitions[i])
 		e.limits(&s.Partitions[i])
 	}
+	e.regions(s.Partitions)
 	e.node(s)
 	e.peerLinks(s)
 	e.functions(s.Functions)

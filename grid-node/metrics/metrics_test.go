@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/grid-node/region"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 )
 
@@ -28,6 +29,9 @@ func full() *Snapshot {
 	s.Loop.Order.Observe(50_000)
 	p := Partition{Name: "p0", View: &nodestatus.View{Lag: 1}, Limited: true, Kills: 2, Orders: 7, LagNs: 3e6, Sinks: []Sink{{Name: "audit", Seq: 5, Writes: true, OldestNs: 2e9}, {Name: "file", Seq: 8}}}
 	p.Status = replica.Status{Role: replica.RolePrimary, Config: &replica.Config{Epoch: 4, Lineage: 1, InSync: make([]replica.Member, 2)}, LastSeq: 12, CommitSeq: 10}
+	u := replica.RegionUse{Region: region.Region{Name: "quotes", MaxBytes: 4096, Entries: 3, Blocks: 32, Expired: 2}, Full: true}
+	u.Counts.Ops[replica.RegionPut][replica.RegionFull] = 5
+	p.Regions = &Regions{Used: 8192, Limit: 1 << 20, List: []replica.RegionUse{u, {Region: region.Region{Name: "positions", Entries: 1, Blocks: 32}}}}
 	p.Counters.Acks = 9
 	p.Counters.Rejects[2] = 4
 	s.Partitions = []Partition{p}
@@ -64,6 +68,16 @@ ordergrid_node_replication_lag_entries{partition="p0"} 2
 # HELP ordergrid_node_replication_lag_seconds Age of the oldest entry stored and not yet known to be committed; 0 without one.
 # TYPE ordergrid_node_replication_lag_seconds gauge
 ordergrid_node_replication_lag_seconds{partition="p0"} 0.003
+# HELP ordergrid_node_region_bytes Memory that the entries of a region take, in blocks of 128 bytes; absent without regions.
+# TYPE ordergrid_node_region_bytes gauge
+ordergrid_node_region_bytes{partition="p0",region="positions"} 4096
+ordergrid_node_region_bytes{partition="p0",region="quotes"} 4096
+# HELP ordergrid_node_region_limit_bytes What they may take in the partition; absent for a region without a bound of its own.
+# TYPE ordergrid_node_region_limit_bytes gauge
+ordergrid_node_region_limit_bytes{partition="p0",region="quotes"} 4096
+# HELP ordergrid_node_region_operations_total Operations on a region that were decided or read here, by outcome: done, condition_failed, full (no memory for it), invalid (a patch that does not fit). Begins anew when a copy does; absent for what there was none of.
+# TYPE ordergrid_node_region_operations_total counter
+ordergrid_node_region_operations_total{operation="put",outcome="full",region="quotes"} 5
 # HELP ordergrid_node_fabric_info 1; what the data port is on: the network (namespace/name, or pods), the network interface that has the address others use, the kind of its link (ethernet, infiniband, loopback, other, unknown), the transport (tcp, tls).
 # TYPE ordergrid_node_fabric_info gauge
 ordergrid_node_fabric_info{address="10.0.0.1",interface="ib0",link="infiniband",network="trading/ib",transport="tls"} 1
@@ -87,7 +101,7 @@ ordergrid_node_arbiter_contact_age_seconds 5
 # TYPE ordergrid_node_alarms_total counter
 ordergrid_node_alarms_total{alarm="replication_gap"} 1
 `
-	names := []string{"orders_total", "replication_lag_entries", "replication_lag_seconds", "fabric_info", "sink_depth_entries", "sink_age_seconds", "alarms_total", "peer_rtt_seconds", "peer_retransmits_total", "arbiter_contact_age_seconds"}
+	names := []string{"region_bytes", "region_limit_bytes", "region_operations_total", "orders_total", "replication_lag_entries", "replication_lag_seconds", "fabric_info", "sink_depth_entries", "sink_age_seconds", "alarms_total", "peer_rtt_seconds", "peer_retransmits_total", "arbiter_contact_age_seconds"}
 	for i := range names {
 		names[i] = prefix + names[i]
 	}

@@ -100,6 +100,7 @@ type Partition struct {
 	Unloaded  uint64           // entries of the archive that are to be loaded before the partition can be claimed
 	Unread    uint64           // attempts to load it that failed
 	View      *nodestatus.View // nil without views
+	Regions   *Regions         // nil without regions
 	Limited   bool             // its log has limits
 	Kills     int              // in effect there
 	LagNs     int64            // age of the oldest entry that is not known to be committed, ns; 0 if all are

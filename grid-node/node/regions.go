@@ -3,8 +3,10 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/metrics"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/region"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
@@ -146,6 +148,44 @@ func (ps *partitions) regionsLoaded() *nodestatus.Regions {
 			row.Awaited = append(row.Awaited, name)
 		})
 		s.Partitions = append(s.Partitions, row)
+		if p.status.Role == replica.RolePrimary {
+			s.Use = p.addRegionUse(s.Use)
+		}
 	}
 	return s
+}
+
+// addRegionUse adds what this partition has to the sums by region.
+func (p *partition) addRegionUse(sums []nodestatus.RegionUse) []nodestatus.RegionUse {
+	p.replica.EachRegion(func(u *replica.RegionUse) {
+		i := slices.IndexFunc(sums, func(s nodestatus.RegionUse) bool { return s.Name == u.Name })
+		if i < 0 {
+			i, sums = len(sums), append(sums, nodestatus.RegionUse{Name: u.Name})
+		}
+		s := &sums[i]
+		s.Partitions, s.Entries, s.Bytes = s.Partitions+1, s.Entries+u.Entries, s.Bytes+u.Blocks*region.BlockSize
+		if u.Full && len(s.Full) < nodestatus.MaxFull {
+			s.Full = append(s.Full, p.id.String())
+		}
+	})
+	return sums
+}
+
+// regionRows are the regions of the partition for pages.
+func (p *partition) regionRows() (rows []nodestatus.Region) {
+	p.replica.EachRegion(func(u *replica.RegionUse) {
+		rows = append(rows, nodestatus.Region{Name: u.Name, Entries: u.Entries, Bytes: u.Blocks * region.BlockSize, MaxBytes: u.MaxBytes, Full: u.Full})
+	})
+	return rows
+}
+
+// regionSnapshot is what metrics have of the regions; nil without.
+func (p *partition) regionSnapshot() *metrics.Regions {
+	x := p.replica.Regions()
+	if x == nil {
+		return nil
+	}
+	m := &metrics.Regions{Used: x.Used(), Limit: x.Limit()}
+	p.replica.EachRegion(func(u *replica.RegionUse) { m.List = append(m.List, *u) })
+	return m
 }

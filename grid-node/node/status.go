@@ -30,6 +30,7 @@ func (d *dataLoop) status() nodestatus.Node {
 			ps.InSync = memberIDs(c.InSync)
 			ps.Standby, ps.Term, ps.FencedBy = c.Standby, c.Term, p.replica.FencedBy()
 		}
+		ps.Regions = p.regionRows()
 		ps.View = p.inc.view.status(r.CommitSeq)
 		if point, ok := p.replica.Restoring(); ok {
 			ps.Restore = &nodestatus.Restore{ThroughSeq: point.Seq, Error: p.loadError}

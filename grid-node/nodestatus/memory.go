@@ -119,6 +119,8 @@ type Regions struct {
 	Error       string `json:"error,omitempty"`  // why the present content of the file is not taken
 	// Partitions are those that this node is the primary or a backup of.
 	Partitions []PartitionRegions `json:"partitions,omitempty"`
+	// Use is of the partitions that this node is the primary of.
+	Use []RegionUse `json:"use,omitempty"`
 }
 
 // PartitionRegions is what the committed log of a partition lacks.
@@ -127,6 +129,19 @@ type PartitionRegions struct {
 	Awaited      []string `json:"awaited,omitempty"`      // regions that it does not have as the file has them
 	BoundAwaited bool     `json:"boundAwaited,omitempty"` // it has another bound of all regions
 }
+
+// RegionUse is a region in the partitions that a node is the primary of.
+type RegionUse struct {
+	Name       string `json:"name"`
+	Partitions int    `json:"partitions"` // whose log has it
+	Entries    uint64 `json:"entries"`
+	Bytes      uint64 `json:"bytes"` // that they take
+	// Full are partitions that refuse a change for want of memory, as "p1": the first ones of them.
+	Full []string `json:"full,omitempty"`
+}
+
+// MaxFull bounds RegionUse.Full.
+const MaxFull = 8
 
 // Journal is the state of the journals of a node, all partitions together.
 type Journal struct {

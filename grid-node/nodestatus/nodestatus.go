@@ -22,6 +22,7 @@ const (
 	MaxPartitions = 1024
 	maxBody       = 512 << 10 // of a page without a row per partition
 	maxRows       = MaxPartitions * 2 << 10
+	maxStatus     = MaxPartitions * 12 << 10 // 64 regions in each
 	maxTakeovers  = MaxChanges * 3 << 9
 )
 
@@ -142,6 +143,8 @@ type Partition struct {
 	Restore *Restore `json:"restore,omitempty"`
 
 	View *View `json:"view,omitempty"` // absent without --views
+
+	Regions []Region `json:"regions,omitempty"` // that the log has; absent without
 }
 
 // View is the view of a partition's orders on this node, which questions are asked of.
@@ -151,6 +154,16 @@ type View struct {
 	Lag        uint64 `json:"lag"`                  // committed entries that it lacks
 	Bytes      int64  `json:"bytes"`                // memory in use, without sorted runs
 	Error      string `json:"error,omitempty"`      // why there is none, or why it ends before the log does
+}
+
+// Region is what a copy of a partition has of a region.
+type Region struct {
+	Name     string `json:"name"`
+	Entries  uint64 `json:"entries"`
+	Bytes    uint64 `json:"bytes"`              // that they take
+	MaxBytes uint64 `json:"maxBytes,omitempty"` // that they may take here; absent without a bound of its own
+	// Full: this is the primary, and the change that it refused last for want of memory is refused still.
+	Full bool `json:"full,omitempty"`
 }
 
 // Restore is the loading of an archive.
@@ -186,7 +199,7 @@ func NewClient(timeout time.Duration, dial func(ctx context.Context, network, ad
 // form of the answer is checked: compare Grid and Pod with the intended target.
 func Get(ctx context.Context, c *http.Client, address string) (*Node, error) {
 	n := &Node{}
-	if err := get(ctx, c, address, Path, maxRows, n); err != nil {
+	if err := get(ctx, c, address, Path, maxStatus, n); err != nil {
 		return nil, err
 	}
 	if n.Pod == "" || n.BootID == "" {

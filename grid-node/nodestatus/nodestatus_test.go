@@ -56,7 +56,7 @@ func TestHostileAnswers(t *testing.T) {
 			_, _ = w.Write([]byte(strings.Replace(good, `"epoch":7`, `"epoch":-7`, 1)))
 		}, "not that page of a grid node"},
 		"endless": {func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"pod":"` + strings.Repeat("x", 4<<20)))
+			_, _ = w.Write([]byte(`{"pod":"` + strings.Repeat("x", 16<<20)))
 		}, "longer than"},
 		"never":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "deadline"},
 		"resets": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},

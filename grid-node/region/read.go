@@ -40,15 +40,29 @@ func (s *State) Admit(now int64, o *order.RegionOp, c Condition, version uint64)
 	case o.Op == order.RegionPatch && !s.patches(n, o):
 		return Invalid, present
 	}
-	if s.full(r, o, n) {
+	if s.Lacks(o.Region, s.needs(r, o, n)) {
 		return Full, present
 	}
 	return Admitted, present
 }
 
-// full reports whether an operation needs more memory than there is. n is the head of the
-// visible value, 0 for none.
-func (s *State) full(r *Region, o *order.RegionOp, n uint32) bool {
+// Need is the memory that an operation takes beyond what its key has, in blocks.
+type Need struct{ all, own int64 } // of all regions of the partition, with replies, and of the region
+
+// Needs returns what an operation needs at this time.
+func (s *State) Needs(now int64, o *order.RegionOp) Need {
+	r := s.regions[o.Region]
+	return s.needs(r, o, s.visible(r, o.Key, max(s.now, now)))
+}
+
+// Lacks reports whether a region has less memory left than an operation needs; the zero Need is none.
+func (s *State) Lacks(region uint16, n Need) bool {
+	r := s.regions[region]
+	return n.all > 0 && s.used+uint64(n.all) > s.limit/blockSize || n.own > 0 && r.MaxBytes != 0 && r.Blocks+uint64(n.own) > r.MaxBytes/blockSize
+}
+
+// needs returns what an operation needs. n is the head of the visible value, 0 for none.
+func (s *State) needs(r *Region, o *order.RegionOp, n uint32) Need {
 	had, takes, reply := uint64(0), uint64(0), uint64(0)
 	if held := s.find(r.root, o.Key); held != 0 {
 		had = blocksOf(s.keyLen(held) + s.valueLen(held))
@@ -64,7 +78,7 @@ func (s *State) full(r *Region, o *order.RegionOp, n uint32) bool {
 	if len(o.Reply) > 0 {
 		reply = blocksOf(len(o.Reply))
 	}
-	return takes+reply > had && s.used+takes+reply-had > s.limit/blockSize || takes > had && r.MaxBytes != 0 && r.Blocks+takes-had > r.MaxBytes/blockSize
+	return Need{int64(takes+reply) - int64(had), int64(takes) - int64(had)}
 }
 
 // Value is an entry of a region.

@@ -41,7 +41,7 @@ type Region struct {
 	LifeNs   int64  // of a value whose put names no other; 0: it does not expire
 	Entries  uint64
 	Blocks   uint64 // that they take, of BlockSize bytes
-	Ops      uint64 // operations of clients since this copy began; not part of the state
+	Expired  uint64 // entries whose time was over, since this copy began; not part of the state
 	Defined  uint64 // the entry that gave it its bounds, 0: before this copy began; not part of the state
 	sum      uint64 // of its entries
 	era      uint32 // how often it was cleared here: older entries are being freed
@@ -185,7 +185,6 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	}
 	s.received(e.Session, o.Received)
 	r := s.regions[o.Region]
-	r.Ops++
 	switch n := s.find(r.root, o.Key); o.Op {
 	case order.RegionPut:
 		s.put(r, n, e.Seq, o)
@@ -306,6 +305,7 @@ func (s *State) expired() {
 			s.keyBuf = s.key(s.keyBuf[:0], n)
 			s.detach(r, n, s.keyBuf)
 			s.release(n)
+			r.Expired++
 			left--
 		}
 	}

@@ -125,7 +125,9 @@ func (r *Replica) acceptInvoke(conn uint64, m *wire.Invoke, sub *wire.Submit, at
 		r.failInvoke(conn, m, v.Version, 0, textLongResult)
 		return
 	}
-	if verdict, _ := s.Admit(r.now.Wall, &o, region.Always, 0); verdict == region.Full {
+	verdict, _ := s.Admit(r.now.Wall, &o, region.Always, 0)
+	r.countRefused(RegionInvoke, &o, verdict)
+	if verdict == region.Full {
 		r.rejectRegionFull(conn, sub, at)
 		return
 	}
@@ -133,7 +135,9 @@ func (r *Replica) acceptInvoke(conn uint64, m *wire.Invoke, sub *wire.Submit, at
 	e := order.Entry{Kind: order.KindRegion, Session: m.Slot, ClientSeq: m.ClientSeq}
 	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingInvoke}); err != nil {
 		r.rejectAppend(conn, r.regions.asks, m.ClientSeq, m.Slot, err)
+		return
 	}
+	r.countRegion(at, RegionInvoke, RegionDone)
 }
 
 var textLongResult = []byte("function: value and reply are longer than the limit")

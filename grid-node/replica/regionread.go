@@ -28,6 +28,7 @@ func (r *Replica) regionGet(conn uint64, frame []byte) error {
 	if !ok {
 		return nil
 	}
+	r.countRegion(at, RegionGet, RegionDone)
 	s := r.live.Regions
 	got := wire.RegionGot{ReqID: m.ReqID, Epoch: r.epoch, CommitSeq: r.commit}
 	v, found := s.Get(at, m.Key, r.regions.value[:0])
@@ -50,6 +51,7 @@ func (r *Replica) regionScan(conn uint64, frame []byte) error {
 	if !ok {
 		return nil
 	}
+	r.countRegion(at, RegionScan, RegionDone)
 	most := wire.MaxRegionPageBytes
 	if m.MaxBytes != 0 {
 		most = min(most, int(m.MaxBytes))

@@ -74,6 +74,8 @@ type regionState struct {
 	answers  [][]byte  // frames that wait for the round that confirms them
 	idle     []uint32  // free places of those
 	specsFor int       // specs that are in the log as they should be
+
+	counts []RegionCounts // by region
 }
 
 // knowRegions reports whether every replica knows entries of regions. Once there is one, all
@@ -214,7 +216,7 @@ func (r *Replica) regionNamed(conn uint64, m *wire.Submit, name []byte) (at uint
 func (r *Replica) rejectRegionFull(conn uint64, m *wire.Submit, at uint16) {
 	s := r.live.Regions
 	reg := s.Regions()[at]
-	r.sendReject(conn, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: wire.CodeCapacity, ForType: r.regions.asks, Detail: s.Used(), Limit: s.Limit()},
+	r.sendUncounted(conn, &wire.Reject{RequestID: m.ClientSeq, Slot: m.Slot, Code: wire.CodeCapacity, ForType: r.regions.asks, Detail: s.Used(), Limit: s.Limit()},
 		fmt.Sprintf("region %s has %d bytes in %d entries, of %d (0: no bound of its own), all regions %d of %d: remove entries, or raise the bound", reg.Name, reg.Blocks*region.BlockSize, reg.Entries, reg.MaxBytes, s.Used(), s.Limit()))
 }
 
@@ -243,6 +245,8 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 		o.ExpireNs = r.expiryOf(s, s.Regions()[at].LifeNs, m.LifeNs)
 	}
 	verdict, version := s.Admit(r.now.Wall, &o, region.Condition(m.If), m.Version)
+	asked := RegionOperation(o.Op - order.RegionPut)
+	r.countRefused(asked, &o, verdict)
 	switch verdict {
 	case region.Failed:
 		// What it failed on may be lost with this primary: it is committed first.
@@ -266,7 +270,9 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 	e := order.Entry{Kind: order.KindRegion, Session: m.Slot, ClientSeq: m.ClientSeq}
 	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingRegion}); err != nil {
 		r.rejectAppend(conn, r.regions.asks, m.ClientSeq, m.Slot, err)
+		return
 	}
+	r.countRegion(at, asked, RegionDone)
 }
 
 // expiryOf returns when a value that is put now is gone.

@@ -34,6 +34,11 @@ func (r *Replica) rejectCapacity(conn uint64, t wire.Type, id uint64, slot uint3
 
 func (r *Replica) sendReject(conn uint64, m *wire.Reject, text string) {
 	r.count.Rejects[min(int(m.Code), len(r.count.Rejects)-1)]++
+	r.sendUncounted(conn, m, text)
+}
+
+// sendUncounted sends a Reject that counts for a region only: a region that is full says nothing about orders.
+func (r *Replica) sendUncounted(conn uint64, m *wire.Reject, text string) {
 	r.text = append(r.text[:0], text...)
 	m.Text = r.text
 	off := len(r.out.buf)
