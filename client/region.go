@@ -113,11 +113,18 @@ func (r *Region) Take(ctx context.Context, key []byte) ([]byte, Receipt, error) 
 // Clear removes all keys: at once in each partition, in one after the other.
 func (r *Region) Clear(ctx context.Context) error {
 	for p := range r.c.Table() {
-		if _, _, err := r.apply(ctx, wire.PartitionID(p), wire.RegionApply{Op: wire.RegionClear}, nil); err != nil {
+		if err := r.ClearPartition(ctx, wire.PartitionID(p)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ClearPartition removes the keys that are in a partition, at once. Their memory is free when entries that follow have
+// freed it, a bounded part with each.
+func (r *Region) ClearPartition(ctx context.Context, p wire.PartitionID) error {
+	_, _, err := r.apply(ctx, p, wire.RegionApply{Op: wire.RegionClear}, nil)
+	return err
 }
 
 // keyed applies a change of a key.

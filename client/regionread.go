@@ -107,10 +107,17 @@ type RegionInfo struct {
 	Life     time.Duration
 }
 
-// Regions lists the regions of the grid, as the primaries have them now.
-func (c *Client) Regions(ctx context.Context) ([]RegionInfo, error) {
-	var list []RegionInfo
-	at := map[string]int{}
+// PartitionRegions are the regions of a partition, as its primary has them.
+type PartitionRegions struct {
+	Partition wire.PartitionID
+	Used      uint64 // bytes that all of them take, with what was taken and is not received yet
+	Limit     uint64 // bytes that all of them may take, 0: the log has no regions yet
+	Regions   []RegionInfo
+}
+
+// RegionsByPartition lists the regions of each partition, as the primaries have them now.
+func (c *Client) RegionsByPartition(ctx context.Context) ([]PartitionRegions, error) {
+	var list []PartitionRegions
 	for i := range c.Table() {
 		p := wire.PartitionID(i)
 		var m wire.RegionListed
@@ -121,19 +128,37 @@ func (c *Client) Regions(ctx context.Context) ([]RegionInfo, error) {
 		}); err != nil {
 			return nil, fmt.Errorf("client: regions: %w", err)
 		}
+		of := PartitionRegions{Partition: p, Used: m.Used, Limit: m.Limit}
 		for rest := m.Rows; len(rest) > 0; {
 			var row wire.RegionInfo
 			var err error
 			if rest, err = wire.NextRegionInfo(rest, &row); err != nil {
 				return nil, err
 			}
-			n, known := at[string(row.Name)]
+			of.Regions = append(of.Regions, RegionInfo{string(row.Name), row.Entries, row.Bytes, row.MaxBytes, time.Duration(row.LifeNs)})
+		}
+		list = append(list, of)
+	}
+	return list, nil
+}
+
+// Regions lists the regions of the grid, as the primaries have them now.
+func (c *Client) Regions(ctx context.Context) ([]RegionInfo, error) {
+	partitions, err := c.RegionsByPartition(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []RegionInfo
+	at := map[string]int{}
+	for i := range partitions {
+		for _, r := range partitions[i].Regions {
+			n, known := at[r.Name]
 			if !known {
 				n = len(list)
-				at[string(row.Name)] = n
-				list = append(list, RegionInfo{Name: string(row.Name), Life: time.Duration(row.LifeNs)})
+				at[r.Name] = n
+				list = append(list, RegionInfo{Name: r.Name, Life: r.Life})
 			}
-			list[n].Entries, list[n].Bytes, list[n].MaxBytes = list[n].Entries+row.Entries, list[n].Bytes+row.Bytes, list[n].MaxBytes+row.MaxBytes
+			list[n].Entries, list[n].Bytes, list[n].MaxBytes = list[n].Entries+r.Entries, list[n].Bytes+r.Bytes, list[n].MaxBytes+r.MaxBytes
 		}
 	}
 	return list, nil

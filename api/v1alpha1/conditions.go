@@ -91,6 +91,8 @@ const (
 	// ConditionInUse is True while an OrderGrid names the function, or its pods are given it; of a GridRegion, while an OrderGrid
 	// names it.
 	ConditionInUse = "InUse"
+	// ConditionAcceptsWrites of a GridRegion is True while no grid that names it refuses a change of it for want of memory.
+	ConditionAcceptsWrites = "AcceptsWrites"
 )
 
 // Conditions of an OrderProbe; a FailoverDrill has them too.

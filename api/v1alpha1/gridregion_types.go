@@ -74,7 +74,15 @@ type GridRegionStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Valid and InUse.
+	// entries of the region in all those grids, to two significant digits in each.
+	// +optional
+	Entries int64 `json:"entries,omitempty"`
+
+	// bytes that they take on a copy of each partition.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// conditions are Valid, InUse and AcceptsWrites.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -100,6 +108,18 @@ type RegionGrid struct {
 	// +required
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	RegionsLoaded metav1.ConditionStatus `json:"regionsLoaded"`
+
+	// entries that the grid has of the region, to two significant digits.
+	// +optional
+	Entries int64 `json:"entries,omitempty"`
+
+	// bytes that they take on a copy of each partition, to two significant digits.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// writes is Refused while the grid refuses a change of the region, Taken while it does not, and Unknown otherwise.
+	// +optional
+	Writes RegionWrites `json:"writes,omitempty"`
 }
 
 // GridRegion is a region of the OrderGrids that name it in spec.regions: a map of keys to values. Each of those grids has
@@ -112,6 +132,9 @@ type RegionGrid struct {
 // +kubebuilder:printcolumn:name="MaxBytes",type=string,JSONPath=".spec.maxBytes"
 // +kubebuilder:printcolumn:name="Life",type=string,JSONPath=".spec.life"
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=".status.conditions[?(@.type=='Valid')].status"
+// +kubebuilder:printcolumn:name="Entries",type=integer,JSONPath=".status.entries"
+// +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=".status.bytes"
+// +kubebuilder:printcolumn:name="Writes",type=string,JSONPath=".status.conditions[?(@.type=='AcceptsWrites')].status"
 // +kubebuilder:printcolumn:name="Grids",type=string,JSONPath=".status.grids[*].name"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=".status.conditions[?(@.type=='Valid')].message"

@@ -73,6 +73,13 @@ type OrderGridStatus struct {
 	// +optional
 	Memory *MemoryStatus `json:"memory,omitempty"`
 
+	// regions that the logs have, as the primaries of the partitions report them; absent without spec.regions.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Regions []RegionUse `json:"regions,omitempty"`
+
 	// sinks of the pods, and their last state reported by the nodes.
 	// +optional
 	// +listType=map
@@ -151,6 +158,43 @@ type MemoryStatus struct {
 	// +optional
 	TimeUntilFull *metav1.Duration `json:"timeUntilFull,omitempty"`
 }
+
+// RegionUse is what a grid has of a region. Figures have two significant digits, to limit the rate of status writes: metrics
+// and kubectl ordergrid region describe have them in full.
+type RegionUse struct {
+	// name of the region in the grid.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// entries of all partitions.
+	// +optional
+	Entries int64 `json:"entries,omitempty"`
+	// bytes that they take on a copy of each partition.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// writes is Refused while a partition refuses a change of the region, Taken while none does, and Unknown while not every
+	// partition has reported.
+	// +required
+	Writes RegionWrites `json:"writes"`
+	// message is why changes are refused, or not known to be taken.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// RegionWrites is whether changes of a region that need memory are taken.
+//
+// +kubebuilder:validation:Enum=Taken;Refused;Unknown
+type RegionWrites string
+
+const (
+	// RegionWritesTaken is of a region that refuses nothing.
+	RegionWritesTaken RegionWrites = "Taken"
+	// RegionWritesRefused is of one that refuses changes in a partition.
+	RegionWritesRefused RegionWrites = "Refused"
+	// RegionWritesUnknown is of one that not every partition has reported on.
+	RegionWritesUnknown RegionWrites = "Unknown"
+)
 
 // SinkStatus is the state of a sink over all partitions. It is coarse, to limit the rate of status writes:
 // metrics and kubectl ordergrid show entries and seconds of each partition.

@@ -68,6 +68,28 @@ func TestRegionsOfARealGrid(t *testing.T) {
 	if out := ask(0, "", "ls", "dev", "-o=json"); json.Unmarshal([]byte(out), &list) != nil || len(list) != 2 || list[0].Entries != 1 || list[0].Life != "" || list[1].MaxBytes == 0 || list[1].Life != "1h0m0s" {
 		t.Errorf("the list: %s", out)
 	}
+	for i := range 20 {
+		ask(0, "", "put", "dev", "quotes", fmt.Sprint("Q", i), "1")
+	}
+	var d regionDescription
+	if out := ask(0, "", "describe", "dev", "quotes", "-o=json"); json.Unmarshal([]byte(out), &d) != nil || d.Entries != 21 || d.Life != "1h0m0s" || len(d.Partitions) < 2 ||
+		d.Partitions[0].Primary == "" || d.Partitions[0].Entries+d.Partitions[1].Entries != 21 || d.Partitions[0].AllBytes < d.Partitions[0].Bytes || d.Partitions[0].AllMost == 0 {
+		t.Errorf("the description: %s", out)
+	}
+	if out := ask(0, "", "describe", "dev", "positions"); !strings.Contains(out, "max bytes  that of all regions") || !strings.Contains(out, "\nPARTITION  PRIMARY") || !strings.Contains(out, "\np1 ") {
+		t.Errorf("the description:\n%s", out)
+	}
+	ask(0, "allowed: one that the grid has: positions, quotes", "describe", "dev", "nowhere")
+	if out := ask(1, "", "drop", "dev", "quotes"); !strings.Contains(out, "Remove all 21 entries of region quotes") || !strings.Contains(out, "nothing is removed") {
+		t.Errorf("a drop that is not confirmed: %s", out)
+	}
+	if out := ask(0, "", "drop", "dev", "quotes", "--yes"); strings.Count(out, "emptied, it had") != len(d.Partitions) {
+		t.Errorf("a drop: %s", out)
+	}
+	if out := ask(0, "", "describe", "dev", "quotes"); !strings.Contains(out, "\nentries    0\n") {
+		t.Errorf("after it: %s", out)
+	}
+	ask(0, "", "put", "dev", "quotes", "IBM", "x")
 	ask(0, "", "remove", "dev", "positions", key)
 	ask(1, "", "remove", "dev", "positions", key)
 	if out := ask(0, "", "ls", "dev"); !strings.HasPrefix(out, "REGION     ENTRIES  BYTES") || !strings.Contains(out, "\npositions  0        0") || !strings.Contains(out, "\nquotes     1") {
@@ -75,7 +97,7 @@ func TestRegionsOfARealGrid(t *testing.T) {
 	}
 	ask(0, "region", "put", "dev", "nowhere", key, "1")
 	for _, wrong := range [][]string{{"get", "dev", "positions"}, {"put", "dev", "positions", key}, {"put", "dev", "positions", key, "1", "--file=-"}, {"put", "dev", "quotes", key, "1", "--life=-1s"},
-		{"put", "dev", "quotes", key, "1", "--life=1s", "--forever"}, {"get", "dev", "quotes", key, "--mode=x"}, {"get", "dev", "quotes", key, "-o=csv"}, {"ls", "dev", "-o=csv"}, {"ls"}} {
+		{"put", "dev", "quotes", key, "1", "--life=1s", "--forever"}, {"get", "dev", "quotes", key, "--mode=x"}, {"get", "dev", "quotes", key, "-o=csv"}, {"ls", "dev", "-o=csv"}, {"ls"}, {"describe", "dev"}, {"describe", "dev", "quotes", "-o=csv"}, {"drop", "dev"}} {
 		if _, err := run(append([]string{"region"}, wrong...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)
 		}

@@ -55,12 +55,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// namesOthers lets through changes of the regions of a grid, and of whether they are loaded.
+// namesOthers lets through changes of the regions of a grid, of whether they are loaded, and of what they have.
 var namesOthers = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, a := e.ObjectOld.(*api.OrderGrid)
 		after, b := e.ObjectNew.(*api.OrderGrid)
-		return a && b && (!equality.Semantic.DeepEqual(before.Spec.Regions, after.Spec.Regions) || loaded(before) != loaded(after))
+		return a && b && (!equality.Semantic.DeepEqual(before.Spec.Regions, after.Spec.Regions) || loaded(before) != loaded(after) ||
+			!slices.Equal(before.Status.Regions, after.Status.Regions))
 	},
 }
 
@@ -113,10 +114,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := g.DeepCopy()
 	var err error
-	if g.Status.Grids, err = r.grids(ctx, g); err != nil {
+	var refusing []string
+	if g.Status.Grids, refusing, err = r.grids(ctx, g); err != nil {
 		return ctrl.Result{}, err
 	}
-	changed := deployed.Set(&g.Status.Conditions, g.Generation, metav1.NewTime(r.Clock.Now()), valid(g), inUse(g.Status.Grids))
+	g.Status.Entries, g.Status.Bytes = 0, 0
+	for _, x := range g.Status.Grids {
+		g.Status.Entries, g.Status.Bytes = g.Status.Entries+x.Entries, g.Status.Bytes+x.Bytes
+	}
+	changed := deployed.Set(&g.Status.Conditions, g.Generation, metav1.NewTime(r.Clock.Now()), valid(g), inUse(g.Status.Grids), acceptsWrites(g.Status.Grids, refusing))
 	g.Status.ObservedGeneration = g.Generation
 	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
 		Before: before, After: g, ConditionsBefore: before.Status.Conditions, ConditionsAfter: g.Status.Conditions, Changed: changed,
@@ -127,19 +133,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, err
 }
 
-// grids are those that name the region.
-func (r *Reconciler) grids(ctx context.Context, g *api.GridRegion) (list []api.RegionGrid, err error) {
+// grids are those that name the region, and why some of them refuse its changes.
+func (r *Reconciler) grids(ctx context.Context, g *api.GridRegion) (list []api.RegionGrid, refusing []string, err error) {
 	var grids api.OrderGridList
 	if err := r.Client.List(ctx, &grids, client.InNamespace(g.Namespace)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i := range grids.Items {
 		if grid := &grids.Items[i]; slices.Contains(grid.Spec.Regions.Names(), g.Name) {
-			list = append(list, api.RegionGrid{Name: grid.Name, RegionsLoaded: loaded(grid)})
+			x := api.RegionGrid{Name: grid.Name, RegionsLoaded: loaded(grid), Writes: api.RegionWritesUnknown}
+			if at := slices.IndexFunc(grid.Status.Regions, func(u api.RegionUse) bool { return u.Name == g.RegionName() }); at >= 0 {
+				u := &grid.Status.Regions[at]
+				x.Entries, x.Bytes, x.Writes = u.Entries, u.Bytes, u.Writes
+				if u.Writes == api.RegionWritesRefused {
+					refusing = append(refusing, fmt.Sprintf("OrderGrid %s: %s", grid.Name, u.Message))
+				}
+			}
+			list = append(list, x)
 		}
 	}
 	slices.SortFunc(list, func(a, b api.RegionGrid) int { return strings.Compare(a.Name, b.Name) })
-	return list[:min(len(list), maxGrids)], nil
+	slices.Sort(refusing)
+	return list[:min(len(list), maxGrids)], refusing, nil
 }
 
 // Reasons of the conditions.
@@ -148,6 +163,9 @@ const (
 	reasonRefused  = "Refused"
 	reasonInUse    = "InUse"
 	reasonUnused   = "Unused"
+	reasonFull     = "Full"
+	reasonTaken    = "Taken"
+	reasonUnknown  = "NotReported"
 )
 
 // reports is how the conditions are reported: that a region is in use is no trouble, and that it is not neither.
@@ -155,8 +173,9 @@ var reports = deployed.Kind{
 	Good: []deployed.Good{
 		{Condition: api.ConditionValid, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionInUse, Status: metav1.ConditionTrue},
+		{Condition: api.ConditionAcceptsWrites, Status: metav1.ConditionTrue},
 	},
-	Quiet:   []string{reasonAccepted, reasonInUse, reasonUnused},
+	Quiet:   []string{reasonAccepted, reasonInUse, reasonUnused, reasonTaken, reasonUnknown},
 	Metrics: kindMetrics,
 }
 
@@ -185,4 +204,21 @@ func inUse(grids []api.RegionGrid) metav1.Condition {
 	}
 	return metav1.Condition{Type: api.ConditionInUse, Status: metav1.ConditionTrue, Reason: reasonInUse,
 		Message: fmt.Sprintf("OrderGrids name it: %s%s. They keep its entries and its bounds if it is deleted", strings.Join(names, ", "), more)}
+}
+
+// acceptsWrites is condition AcceptsWrites.
+func acceptsWrites(grids []api.RegionGrid, refusing []string) metav1.Condition {
+	c := metav1.Condition{Type: api.ConditionAcceptsWrites, Status: metav1.ConditionUnknown}
+	unknown := slices.IndexFunc(grids, func(x api.RegionGrid) bool { return x.Writes != api.RegionWritesTaken })
+	switch {
+	case len(grids) == 0:
+		c.Reason, c.Message = reasonUnused, "no OrderGrid of the namespace names it"
+	case len(refusing) > 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonFull, "changes are refused. "+strings.Join(refusing[:min(len(refusing), 4)], ". ")
+	case unknown >= 0:
+		c.Reason, c.Message = reasonUnknown, fmt.Sprintf("not every partition of OrderGrid %s has reported on the region", grids[unknown].Name)
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonTaken, "no partition refuses a change for want of memory"
+	}
+	return c
 }

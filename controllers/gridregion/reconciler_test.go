@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "trades", Namespace: g.Namespace}, Spec: api.OrderGridSpec{Security: api.SecuritySpec{Insecure: api.InsecureAccept},
 		Regions: &api.RegionsSpec{GridRegions: []api.RegionReference{{Name: "quotes"}}}}}
 	must(cl.Create(t.Context(), grid))
-	run(api.ConditionInUse, "True/InUse", "trades", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionUnknown})
+	run(api.ConditionInUse, "True/InUse", "trades", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionUnknown, Writes: api.RegionWritesUnknown})
 	if reqs := regionsOf(context.Background(), grid); len(reqs) != 1 || reqs[0].Name != "quotes" {
 		t.Errorf("a grid is for %v", reqs)
 	}
@@ -59,12 +59,27 @@ func TestStatus(t *testing.T) {
 		t.Error("the watch lets through another change than that of regions")
 	}
 	must(cl.Status().Update(t.Context(), grid))
-	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue})
+	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue, Writes: api.RegionWritesUnknown})
 	writes.Forget()
-	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue})
+	run(api.ConditionInUse, "True/InUse", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue, Writes: api.RegionWritesUnknown})
 	if w := writes.All(); len(w) > 0 {
 		t.Errorf("a second pass writes %v", w)
 	}
+	run(api.ConditionAcceptsWrites, "Unknown/NotReported", "not every partition of OrderGrid trades", g.Status.Grids...)
+	must(cl.Get(t.Context(), client.ObjectKeyFromObject(grid), grid))
+	before = grid.DeepCopy()
+	grid.Status.Regions = []api.RegionUse{{Name: "last_quotes", Entries: 120, Bytes: 16000, Writes: api.RegionWritesRefused, Message: "no memory for more in partitions p1"}, {Name: "quotes", Entries: 1, Writes: api.RegionWritesTaken}}
+	if !namesOthers.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: grid}) {
+		t.Error("the watch does not let through what the regions have")
+	}
+	must(cl.Status().Update(t.Context(), grid))
+	run(api.ConditionAcceptsWrites, "False/Full", "OrderGrid trades: no memory for more in partitions p1", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue, Entries: 120, Bytes: 16000, Writes: api.RegionWritesRefused})
+	if g.Status.Entries != 120 || g.Status.Bytes != 16000 {
+		t.Errorf("%d entries of %d bytes", g.Status.Entries, g.Status.Bytes)
+	}
+	grid.Status.Regions[0].Writes, grid.Status.Regions[0].Message = api.RegionWritesTaken, ""
+	must(cl.Status().Update(t.Context(), grid))
+	run(api.ConditionAcceptsWrites, "True/Taken", "", api.RegionGrid{Name: "trades", RegionsLoaded: metav1.ConditionTrue, Entries: 120, Bytes: 16000, Writes: api.RegionWritesTaken})
 	must(cl.Delete(t.Context(), grid))
 	run(api.ConditionInUse, "False/Unused", "")
 }
@@ -74,5 +89,25 @@ func TestRefused(t *testing.T) {
 	c := valid(&api.GridRegion{ObjectMeta: metav1.ObjectMeta{Name: "My-Region"}})
 	if c.Status != metav1.ConditionFalse || c.Reason != reasonRefused || !strings.Contains(c.Message, `name is "My-Region"`) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestAcceptsWrites: one grid that refuses is enough, and True needs the word of all.
+func TestAcceptsWrites(t *testing.T) {
+	taken, unknown := api.RegionGrid{Name: "a", Writes: api.RegionWritesTaken}, api.RegionGrid{Name: "b", Writes: api.RegionWritesUnknown}
+	for name, c := range map[string]struct {
+		grids    []api.RegionGrid
+		refusing []string
+		want     string
+	}{
+		"unused":                   {nil, nil, "Unknown/Unused: no OrderGrid"},
+		"taken":                    {[]api.RegionGrid{taken}, nil, "True/Taken: no partition refuses"},
+		"one has not reported":     {[]api.RegionGrid{taken, unknown}, nil, "Unknown/NotReported: not every partition of OrderGrid b"},
+		"one refuses":              {[]api.RegionGrid{taken, {Name: "c", Writes: api.RegionWritesRefused}}, []string{"OrderGrid c: why"}, "False/Full: changes are refused. OrderGrid c: why"},
+		"refuses and not reported": {[]api.RegionGrid{unknown, {Name: "c", Writes: api.RegionWritesRefused}}, []string{"OrderGrid c: why"}, "False/Full: changes are refused"},
+	} {
+		if got := acceptsWrites(c.grids, c.refusing); !strings.HasPrefix(string(got.Status)+"/"+got.Reason+": "+got.Message, c.want) {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
 	}
 }

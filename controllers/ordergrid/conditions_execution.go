@@ -46,7 +46,7 @@ func (a *room) unsettled() bool {
 		}
 	}
 	for _, x := range a.regions {
-		if x.Error != "" {
+		if x.Error != "" || slices.ContainsFunc(x.Use, func(u nodestatus.RegionUse) bool { return len(u.Full) > 0 }) {
 			return true
 		}
 	}

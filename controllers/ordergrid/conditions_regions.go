@@ -28,7 +28,9 @@ func regionsOf(answers []*nodestatus.Memory) map[string]nodestatus.Regions {
 	for _, m := range answers {
 		all[m.Pod] = nodestatus.Regions{} // of a pod without the file: none
 		if m.Regions != nil {
-			all[m.Pod] = *m.Regions
+			x := *m.Regions
+			x.Use = coarseUse(x.Use)
+			all[m.Pod] = x
 		}
 	}
 	return all

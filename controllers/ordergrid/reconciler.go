@@ -259,6 +259,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation) error {
 	status.Restore = o.restoreStatus(before.Status.Restore, r.Clock.Now())
 	if o.roomAsked {
 		status.Memory = o.room.status()
+		status.Regions = o.regionUse()
 	}
 	status.Functions = o.functionStatus(before.Status.Functions)
 	status.Partitions = o.summaries(before.Status.Partitions)

@@ -160,3 +160,48 @@ func TestRegionsReachNodes(t *testing.T) {
 		t.Errorf("regions are removed: %v", err)
 	}
 }
+
+// TestRegionUse: the primaries are summed; one partition that refuses is enough, and taken needs the word of all.
+func TestRegionUse(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*observation, map[string]*nodestatus.Regions)
+		entries int64
+		writes  api.RegionWrites
+		text    string
+	}{
+		"taken":   {func(*observation, map[string]*nodestatus.Regions) {}, 130, api.RegionWritesTaken, ""},
+		"refused": {func(_ *observation, n map[string]*nodestatus.Regions) { n["rtd-s0-1"].Use[0].Full = []string{"p1"} }, 130, api.RegionWritesRefused, "in partitions p1"},
+		"silent":  {func(_ *observation, n map[string]*nodestatus.Regions) { delete(n, "rtd-s0-1") }, 120, api.RegionWritesUnknown, "1 of 2 partitions"},
+		"refused and silent": {func(_ *observation, n map[string]*nodestatus.Regions) {
+			n["rtd-s0-0"].Use[0].Full = []string{"p0"}
+			delete(n, "rtd-s0-1")
+		}, 120, api.RegionWritesRefused, "in partitions p0"},
+		"no orders": {func(o *observation, _ map[string]*nodestatus.Regions) { o.room.refusing = []string{"rtd-s0-0"} }, 130, api.RegionWritesRefused, "AcceptingOrders of the grid: Full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := healthy()
+			o.grid.Spec.Regions = regionGrid().Spec.Regions
+			n := map[string]*nodestatus.Regions{
+				"rtd-s0-0": {Use: []nodestatus.RegionUse{{Name: "positions", Partitions: 1, Entries: 111, Bytes: 12345}}},
+				"rtd-s0-1": {Use: []nodestatus.RegionUse{{Name: "positions", Partitions: 1, Entries: 9, Bytes: 128}}},
+			}
+			c.change(o, n)
+			var answers []*nodestatus.Memory
+			for pod, x := range n {
+				answers = append(answers, &nodestatus.Memory{Pod: pod, Regions: x})
+			}
+			refusing := o.room.refusing
+			o.roomAsked, o.room = true, roomOf(answers, 2)
+			o.room.refusing = append(o.room.refusing, refusing...)
+			use := o.regionUse()
+			if len(use) != 1 || use[0].Name != "positions" || use[0].Entries != c.entries || use[0].Writes != c.writes || !strings.Contains(use[0].Message, c.text) || (c.text == "") != (use[0].Message == "") {
+				t.Errorf("%+v; want %d entries, %s, %q", use, c.entries, c.writes, c.text)
+			}
+		})
+	}
+	for n, want := range map[uint64]uint64{0: 0, 1: 1, 99: 99, 101: 110, 1000: 1000, 12345: 13000} {
+		if got := twoDigits(n); got != want {
+			t.Errorf("%d is %d, want %d", n, got, want)
+		}
+	}
+}
