@@ -73,7 +73,7 @@ func regionsPanels() []*panel {
 		lines(12, 7, "Operations on regions", "Decided by primaries, or read.").
 			ask("{{operation}} {{outcome}}", sumBy("operation, outcome", rate(node("region_operations_total")))).
 			unit("ops").fromZero().empty(noRegions).docs("Regions", regionsPage),
-		lines(12, 7, "Changes refused because a region is full", "By region.").
+		lines(12, 7, "Changes refused because a region is full", "Puts, patches and calls of functions that need more memory than the region, or all of them, have left, by region.").
 			ask("{{region}}", sumBy("region", rate(node("region_operations_total", `outcome="full"`)))).
 			unit("ops").fromZero().empty(noRegions).docs("Runbook: a region is full", "runbooks/RegionFull.md"),
 	}
