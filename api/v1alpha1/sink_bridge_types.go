@@ -29,11 +29,11 @@ type BridgeSinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is no name of a region; use lowercase letters, digits and hyphens, not beginning or ending with a hyphen'.format([self])"
 	Region string `json:"region,omitempty"`
 
-	// function is the one of spec.callbacks.post whose records are taken. Default: those of all.
+	// callback is the one of spec.callbacks.post whose records are taken. Default: those of all.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
-	Function string `json:"function,omitempty"`
+	Callback string `json:"callback,omitempty"`
 
 	// tls encrypts the connections and authenticates both ends. Required unless insecure is Accept.
 	// +optional

@@ -107,11 +107,11 @@ func TestSinkUpdates(t *testing.T) {
 		return api.OrderGridSpec{Sinks: list, Callbacks: &api.CallbacksSpec{Post: []api.CallbackReference{{Name: "count"}}}}
 	}
 	bridged := func(grid, function string) api.SinkSpec {
-		return api.SinkSpec{Name: "risk", Type: api.SinkBridge, Bridge: &api.BridgeSinkSpec{Endpoints: []string{"risk:7400"}, Grid: grid, Function: function, Insecure: api.InsecureAccept}}
+		return api.SinkSpec{Name: "risk", Type: api.SinkBridge, Bridge: &api.BridgeSinkSpec{Endpoints: []string{"risk:7400"}, Grid: grid, Callback: function, Insecure: api.InsecureAccept}}
 	}
 	const (
-		noRecords = "spec.sinks: Invalid value: a sink of type Bridge takes records of functions that spec.callbacks.post does not name; name them there, correct bridge.function, or remove the sink"
-		otherGrid = ".bridge: Invalid value: grid, region or function is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
+		noRecords = "spec.sinks: Invalid value: a sink of type Bridge takes records of functions that spec.callbacks.post does not name; name them there, correct bridge.callback, or remove the sink"
+		otherGrid = ".bridge: Invalid value: grid, region or callback is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
 	)
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}

@@ -11,8 +11,8 @@ import (
 func bridgeArgs(_ *api.OrderGrid, s *api.SinkSpec) []string {
 	b := s.Bridge
 	args := []string{"bridge", "--to", strings.Join(b.Endpoints, ","), "--to-grid", b.Grid, "--region", b.Region}
-	if b.Function != "" {
-		args = append(args, "--function", b.Function)
+	if b.Callback != "" {
+		args = append(args, "--function", b.Callback)
 	}
 	if b.TLS != nil {
 		args = append(args, "--to-tls-ca", path.Join(sinkSecrets, "ca.crt"), "--to-tls-cert", path.Join(sinkSecrets, "tls.crt"), "--to-tls-key", path.Join(sinkSecrets, "tls.key"), "--to-tls-name", b.TLS.ServerName)
