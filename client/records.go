@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -20,6 +21,9 @@ type Record struct {
 }
 
 var recordFaults = [...]string{"", "out of fuel", "calls too deep", "trap", "bad result"}
+
+// FaultOf is the number of a Record's Fault, as it is in frames.
+func FaultOf(text string) uint8 { return uint8(max(slices.Index(recordFaults[:], text), 0)) }
 
 // ReadRecords calls fn for every record of the committed entries of a replica from entry from
 // on, and returns the entry to go on with: the one behind those that were committed at the

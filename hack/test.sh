@@ -15,8 +15,8 @@ fi
 export ORDERGRID_REQUIRE_ENVTEST=1
 
 # Reports are looked at in a real browser, TLS records by OpenSSL, the Kafka sink by a real broker, the Python client
-# runs, functions are built from their C. Where these can be installed they must be there; elsewhere those tests report why they are skipped.
-step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, a JDK and Maven for Kafka and the client for Java, Python for its client, clang for functions"
+# runs, functions are built from their source. Where these can be installed they must be there; elsewhere those tests report why they are skipped.
+step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, a JDK and Maven for Kafka and the client for Java, Python for its client, clang, Rust and AssemblyScript for functions"
 missing=()
 command -v chromium chromium-browser google-chrome >/dev/null || missing+=(chromium fonts-dejavu-core)
 command -v openssl >/dev/null || missing+=(openssl)
@@ -24,6 +24,7 @@ command -v mvn >/dev/null || missing+=(maven)
 command -v python3 >/dev/null || missing+=(python3)
 command -v javac >/dev/null || missing+=(default-jdk-headless)
 command -v clang-14 >/dev/null && command -v wasm-ld-14 >/dev/null || missing+=(clang-14 lld-14)
+[ -d /usr/lib/rustlib/wasm32-unknown-unknown ] || missing+=(rustc libstd-rust-dev-wasm32)
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -q -o DPkg::Lock::Timeout=120 update >/dev/null && apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends "${missing[@]}" >/dev/null ||
@@ -35,6 +36,10 @@ if command -v java && command -v mvn; then export ORDERGRID_REQUIRE_KAFKA=1; fi
 if command -v python3; then export ORDERGRID_REQUIRE_PYTHON=1; fi
 if command -v javac; then export ORDERGRID_REQUIRE_JAVA=1; fi
 if command -v clang-14 && command -v wasm-ld-14; then export ORDERGRID_REQUIRE_CLANG=1; fi
+if [[ $(/usr/bin/rustc --version 2>/dev/null) == "rustc 1.63."* && -d /usr/lib/rustlib/wasm32-unknown-unknown ]] && command -v wasm-ld-14; then export ORDERGRID_REQUIRE_RUST=1; fi
+if command -v npm && npm install --no-audit --no-fund --silent --prefix out/assemblyscript assemblyscript@0.28.20; then
+	export ASC=$PWD/out/assemblyscript/node_modules/.bin/asc ORDERGRID_REQUIRE_ASC=1
+fi
 
 # The sink for PostgreSQL writes to a real server, a throwaway one of Debian's packages.
 step "PostgreSQL for the tests of its sink"

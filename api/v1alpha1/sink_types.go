@@ -22,7 +22,10 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".postgres.schema",rule="!has(self.postgres) || !has(oldSelf.postgres) || self.postgres.schema == oldSelf.postgres.schema",messageExpression="'%s differs from %s, where the position of the sink is; keep it, or remove the sink and add one of another name'.format([self.postgres.schema, oldSelf.postgres.schema])"
 // +kubebuilder:validation:XValidation:fieldPath=".archive",rule="self.type == 'Archive' || !has(self.archive)",messageExpression="'archive is for type Archive, and sink %s is of type %s; remove archive'.format([self.name, self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".archive",rule="self.type != 'Archive' || has(self.archive)",messageExpression="'sink %s of type Archive needs to know where to write; set archive.bucket or archive.claimName'.format([self.name])"
-// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type in ['Kafka', 'PostgreSQL', 'Archive'] || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="self.type == 'Bridge' || !has(self.bridge)",messageExpression="'bridge is for type Bridge, and sink %s is of type %s; remove bridge'.format([self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="self.type != 'Bridge' || has(self.bridge)",messageExpression="'sink %s of type Bridge needs to know where to write; set bridge.endpoints and bridge.grid'.format([self.name])"
+// +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="!has(self.bridge) || !has(oldSelf.bridge) || self.bridge.grid == oldSelf.bridge.grid && self.bridge.region == oldSelf.bridge.region && has(self.bridge.callback) == has(oldSelf.bridge.callback) && (!has(self.bridge.callback) || self.bridge.callback == oldSelf.bridge.callback)",message="grid, region or callback is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
+// +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type in ['Kafka', 'PostgreSQL', 'Archive', 'Bridge'] || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.type == 'File' || self.name != 'file'",message="the name file is for a sink of type File; use another name"
 type SinkSpec struct {
 	// name of the sink, in the log of every partition, in metrics and in status: lowercase letters, digits and hyphens,
@@ -33,8 +36,8 @@ type SinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'%s is no name of a sink; use lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen, such as audit or archive-2'.format([self])"
 	Name string `json:"name"`
 
-	// type is File: appended to files of the primary's pod, fsync per batch; Kafka, PostgreSQL or Archive: the operator runs
-	// a pod that writes there; or External: a program of yours follows the log under this name and says what it holds.
+	// type is File: appended to files of the primary's pod, fsync per batch; Kafka, PostgreSQL, Archive or Bridge: the operator
+	// runs a pod that writes there; or External: a program of yours follows the log under this name and says what it holds.
 	// +required
 	// +unionDiscriminator
 	Type SinkType `json:"type"`
@@ -55,14 +58,18 @@ type SinkSpec struct {
 	// +optional
 	Archive *ArchiveSinkSpec `json:"archive,omitempty"`
 
-	// resources of the pod of a sink of type Kafka, PostgreSQL or Archive. Default: requests of 100m CPU and 256Mi, a limit of 1Gi.
+	// bridge configures a sink of type Bridge.
+	// +optional
+	Bridge *BridgeSinkSpec `json:"bridge,omitempty"`
+
+	// resources of the pod of a sink of type Kafka, PostgreSQL, Archive or Bridge. Default: requests of 100m CPU and 256Mi, a limit of 1Gi.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // SinkType is the kind of a sink.
 //
-// +kubebuilder:validation:Enum=File;External;Kafka;PostgreSQL;Archive
+// +kubebuilder:validation:Enum=File;External;Kafka;PostgreSQL;Archive;Bridge
 type SinkType string
 
 const (
@@ -76,6 +83,8 @@ const (
 	SinkPostgreSQL SinkType = "PostgreSQL"
 	// SinkArchive is a pod that writes the log itself to a bucket or a volume.
 	SinkArchive SinkType = "Archive"
+	// SinkBridge is a pod that puts what functions make of orders onto the log of another grid.
+	SinkBridge SinkType = "Bridge"
 )
 
 // SinkNameFile is the sink that spec.writeBehind has. Its position in the log has no name, because it predates named sinks.
@@ -96,6 +105,11 @@ func (g *OrderGrid) Sinks() []SinkSpec {
 			s.Kafka = s.Kafka.withDefaults()
 		case SinkPostgreSQL:
 			s.Postgres = s.Postgres.withDefaults()
+		case SinkBridge:
+			if s.Bridge != nil && s.Bridge.Region == "" {
+				s.Bridge = s.Bridge.DeepCopy()
+				s.Bridge.Region = "bridge"
+			}
 		case SinkExternal, SinkArchive:
 		}
 	}
@@ -139,7 +153,7 @@ func (s *SinkSpec) OutlivesShard() bool {
 
 // HasPod reports whether the operator runs a pod for the sink.
 func (s *SinkSpec) HasPod() bool {
-	return s.Type == SinkKafka || s.Type == SinkPostgreSQL || s.Type == SinkArchive
+	return s.Type == SinkKafka || s.Type == SinkPostgreSQL || s.Type == SinkArchive || s.Type == SinkBridge
 }
 
 // SinksWithPods are the sinks that the operator runs a pod for, by name.

@@ -103,6 +103,16 @@ func TestSinkUpdates(t *testing.T) {
 		elsewhere   = ".archive: Invalid value: the position of the sink is where the archive is, and that is changed; keep it, or remove the sink and add one of another name"
 		otherBucket = ".archive.bucket: Invalid value: name or prefix is changed, and what was written is there; keep both. A sink can be removed, and another one added under another name"
 	)
+	posts := func(list ...api.SinkSpec) api.OrderGridSpec {
+		return api.OrderGridSpec{Sinks: list, Callbacks: &api.CallbacksSpec{Post: []api.CallbackReference{{Name: "count"}}}}
+	}
+	bridged := func(grid, function string) api.SinkSpec {
+		return api.SinkSpec{Name: "risk", Type: api.SinkBridge, Bridge: &api.BridgeSinkSpec{Endpoints: []string{"risk:7400"}, Grid: grid, Callback: function, Insecure: api.InsecureAccept}}
+	}
+	const (
+		noRecords = "spec.sinks: Invalid value: a sink of type Bridge takes records of functions that spec.callbacks.post does not name; name them there, correct bridge.callback, or remove the sink"
+		otherGrid = ".bridge: Invalid value: grid, region or callback is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
+	)
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
 	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
@@ -135,6 +145,12 @@ func TestSinkUpdates(t *testing.T) {
 		{"and taken", sinks(postgres(""), kafka("kafka:9092", "")), sinks(), ""},
 		{"other brokers", sinks(kafka("kafka:9092", "")), sinks(kafka("kafka-0.kafka:9093", "{grid}.orders")), ""},
 		{"another topic", sinks(kafka("kafka:9092", "")), sinks(kafka("kafka:9092", "orders")), ".kafka.topic: Invalid value: orders differs from {grid}.orders, where the position of the sink is; keep it, or remove the sink and add one of another name"},
+		{"a bridge is added", posts(), posts(bridged("risk", "")), ""},
+		{"and taken", posts(bridged("risk", "count")), posts(), ""},
+		{"a bridge without functions", sinks(), sinks(bridged("risk", "")), noRecords},
+		{"a bridge of another function", posts(), posts(bridged("risk", "audit")), noRecords},
+		{"a bridge to another grid", posts(bridged("risk", "")), posts(bridged("desk", "")), otherGrid},
+		{"a bridge of its function", posts(bridged("risk", "")), posts(bridged("risk", "count")), otherGrid},
 		{"an archive is added", sinks(), sinks(archive("orders", "", "")), ""},
 		{"and taken", sinks(archive("", "", "disk")), sinks(), ""},
 		{"another bucket", sinks(archive("orders", "", "")), sinks(archive("fills", "", "")), otherBucket},

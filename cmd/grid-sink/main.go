@@ -29,6 +29,7 @@ The grid needs a sink of type External: spec.sinks in an OrderGrid, --external-s
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		archiveCommand(),
+		bridgeCommand(),
 		kafkaCommand(),
 		postgresCommand(),
 		command.Version("grid-sink"),

@@ -46,7 +46,7 @@ func TestOperatorsArguments(t *testing.T) {
 			}
 		}
 	}
-	if found != 5 {
-		t.Errorf("%d containers in %v, want a Deployment for each of four sinks and a Job", found, files)
+	if found != 6 {
+		t.Errorf("%d containers in %v, want a Deployment for each of five sinks and a Job", found, files)
 	}
 }

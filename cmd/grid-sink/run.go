@@ -25,6 +25,7 @@ type source struct {
 	Grid       string
 	Sink       string
 	Partitions int // of the grid, whichever of them are written
+	Client     *client.Client
 	Log        *slog.Logger
 }
 
@@ -107,7 +108,7 @@ func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.
 		return err
 	}
 	defer c.Close() //nolint:errcheck // it never fails
-	target, err := open(ctx, source{Grid: f.grid, Sink: f.sink, Partitions: len(c.Table()), Log: log})
+	target, err := open(ctx, source{Grid: f.grid, Sink: f.sink, Partitions: len(c.Table()), Client: c, Log: log})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,7 +92,7 @@ func securedGrid() *api.OrderGrid {
 func sinkGrid() *api.OrderGrid {
 	grid := securedGrid()
 	grid.Spec.Security.TLS.ClientAuthorities, grid.Spec.Security.TLS.ClientAuth = nil, api.ClientAuthRequire
-	grid.Spec.Sinks = append(archiveSinks(), outsideSinks()...)
+	grid.Spec.Sinks = slices.Concat(archiveSinks(), outsideSinks(), bridgeSinks())
 	return grid
 }
 

@@ -29,6 +29,13 @@ func archiveSinks() []api.SinkSpec {
 	}
 }
 
+// bridgeSinks put records onto the log of another grid.
+func bridgeSinks() []api.SinkSpec {
+	return []api.SinkSpec{{Name: "risk", Type: api.SinkBridge, Bridge: &api.BridgeSinkSpec{
+		Endpoints: []string{"risk-client.desk:7400"}, Grid: "risk", Callback: "count-accounts", TLS: &api.BridgeTLSSpec{SecretName: "risk-client", ServerName: "risk-client.desk.svc"},
+	}}}
+}
+
 // outsideSinks are one of each other type that the operator runs a pod for.
 func outsideSinks() []api.SinkSpec {
 	return []api.SinkSpec{

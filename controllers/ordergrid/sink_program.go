@@ -36,6 +36,7 @@ var sinkPrograms = map[api.SinkType]sinkProgram{
 	api.SinkKafka:      {args: kafkaArgs, secrets: kafkaSecrets, ports: kafkaPorts},
 	api.SinkPostgreSQL: {args: postgresArgs, secrets: postgresSecrets, prepare: postgresPrepare},
 	api.SinkArchive:    {args: archiveArgs, secrets: archiveSecrets, volume: archiveVolume, ports: archivePorts},
+	api.SinkBridge:     {args: bridgeArgs, secrets: bridgeSecrets, ports: bridgePorts},
 }
 
 func kafkaArgs(grid *api.OrderGrid, s *api.SinkSpec) []string {
@@ -71,9 +72,12 @@ func kafkaSecrets(s *api.SinkSpec) (list []secretFile) {
 }
 
 // kafkaPorts are those of the brokers in spec: the others of a cluster have the same.
-func kafkaPorts(s *api.SinkSpec) (list []int32) {
-	for _, broker := range s.Kafka.Brokers {
-		if n, err := strconv.ParseInt(broker[strings.LastIndexByte(broker, ':')+1:], 10, 32); err == nil {
+func kafkaPorts(s *api.SinkSpec) []int32 { return hostPorts(s.Kafka.Brokers) }
+
+// hostPorts are the ports of host:port.
+func hostPorts(addrs []string) (list []int32) {
+	for _, addr := range addrs {
+		if n, err := strconv.ParseInt(addr[strings.LastIndexByte(addr, ':')+1:], 10, 32); err == nil {
 			list = append(list, int32(n))
 		}
 	}

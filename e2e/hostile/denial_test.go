@@ -25,6 +25,8 @@ type neighbour struct {
 	seen  string        // a counter of the nodes that rises by it
 	// forge makes what is sent to the node at an address, instead of say.
 	forge func(t *testing.T, addr string) []byte
+	// talk is what each connection does instead of sending, until it is closed.
+	talk func(c net.Conn)
 	// tls is what they present; the grids then speak TLS and ask who a client is.
 	tls *tls.Config
 }
@@ -94,6 +96,10 @@ func (n *neighbour) come(t *testing.T, addrs []string, stop <-chan struct{}) {
 			continue // refused
 		}
 		conns = append(conns, c)
+		if n.talk != nil {
+			go n.talk(c)
+			continue
+		}
 		go func() { _, _ = c.Write(says[i%len(addrs)]) }()
 	}
 	<-stop

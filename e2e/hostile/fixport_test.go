@@ -28,9 +28,10 @@ const slowSessions = 32
 // fixPort is an order-gateway before a grid of its own.
 type fixPort struct{ address, http string }
 
-func openFIX(t *testing.T, exe string) *fixPort {
+// openFIX has sessions of a segment, a symbol, if the grid matches.
+func openFIX(t *testing.T, exe, segment string, args ...string) *fixPort {
 	t.Helper()
-	g := start(t, exe)
+	g := start(t, exe, args...)
 	p := &fixPort{address: ports.ForTest(t), http: ports.ForTest(t)}
 	dir := t.TempDir()
 	var file struct {
@@ -41,7 +42,7 @@ func openFIX(t *testing.T, exe string) *fixPort {
 		names = append(names, fmt.Sprint("SLOW", i))
 	}
 	for _, name := range names {
-		file.Sessions = append(file.Sessions, roster.Entry{Version: "FIX.4.4", SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "password"})
+		file.Sessions = append(file.Sessions, roster.Entry{Version: "FIX.4.4", SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "password", Segment: segment})
 	}
 	text, err := json.Marshal(file)
 	if err != nil {
@@ -294,57 +295,60 @@ func TestFIXPortBesideStrangers(t *testing.T) {
 		t.Skip("thousands of connections: `make hostile` runs it")
 	}
 	exe := testgrid.Program(t, "grid-node")
-	g, other := openFIX(t, exe), openFIX(t, exe)
+	g, other := openFIX(t, exe, ""), openFIX(t, exe, "")
 	w := g.trader(t)
-	rounds, orders := of(t, "ROUNDS", 1), of(t, "ORDERS", 300)
 	for _, s := range fixStrangers {
-		t.Run(s.name, func(t *testing.T) {
-			w.t = t
-			before := g.count(t, s.seen[0], s.seen[1:]...)
-			w.trade(orders/4, 2*time.Millisecond)
-			row, tried, lasted := "| "+s.name+" |", int64(0), time.Duration(0)
-			var logons [3][]time.Duration
-			var took [3][]time.Duration
-			thrownOut := 0
-			for range rounds {
-				for i, at := range []*fixPort{nil, other, g} { // alone, at another gateway, at this one
-					end := func() int64 { return 0 }
-					began := time.Now()
-					if at != nil {
-						end = s.letLooseAt(at)
-						t.Cleanup(func() { end() }) // a failure ends them too
-					}
-					visitor := g.visit()
-					took[i] = append(took[i], w.trade(orders, 2*time.Millisecond)...)
-					if at == g {
-						for deadline := time.Now().Add(time.Minute); g.count(t, s.seen[0], s.seen[1:]...) == before; time.Sleep(50 * time.Millisecond) {
-							if time.Now().After(deadline) {
-								t.Fatalf("%v is %v, as before: the gateway saw nothing of it", s.seen, before)
-							}
-						}
-					}
-					visits, out := visitor()
-					logons[i] = append(logons[i], visits...)
-					n := end()
-					if at == g {
-						tried, lasted, thrownOut = tried+n, lasted+time.Since(began), thrownOut+out
-					}
-				}
-			}
-			visitor := g.visit() // after them
-			time.Sleep(time.Second)
-			if visits, _ := visitor(); len(visits) == 0 {
-				t.Error("no session could log on after them")
-			}
-			for i := range took {
-				logon := "none"
-				if len(logons[i]) > 0 {
-					logon = fmt.Sprintf("%.1f", us(quantile(logons[i], 0.5))/1000)
-				}
-				row += fmt.Sprintf(" %.1f / %.1f; %s |", us(quantile(took[i], 0.5))/1000, us(quantile(took[i], 0.99))/1000, logon)
-			}
-			t.Logf("%s %.0f/s | %d |: order to report p50 / p99 and logon p50 in ms alone, at another gateway, at this one; attempts a second; logons of the visitor that were thrown out",
-				row, float64(tried)/lasted.Seconds(), thrownOut)
-		})
+		t.Run(s.name, func(t *testing.T) { s.beside(t, w, g, other) })
 	}
+}
+
+// beside has a counterparty trade at g: alone, with the strangers at another gateway, with them at g.
+func (s *fixStranger) beside(t *testing.T, w *fixTrader, g, other *fixPort) {
+	rounds, orders := of(t, "ROUNDS", 1), of(t, "ORDERS", 300)
+	w.t = t
+	before := g.count(t, s.seen[0], s.seen[1:]...)
+	w.trade(orders/4, 2*time.Millisecond)
+	row, tried, lasted := "| "+s.name+" |", int64(0), time.Duration(0)
+	var logons [3][]time.Duration
+	var took [3][]time.Duration
+	thrownOut := 0
+	for range rounds {
+		for i, at := range []*fixPort{nil, other, g} { // alone, at another gateway, at this one
+			end := func() int64 { return 0 }
+			began := time.Now()
+			if at != nil {
+				end = s.letLooseAt(at)
+				t.Cleanup(func() { end() }) // a failure ends them too
+			}
+			visitor := g.visit()
+			took[i] = append(took[i], w.trade(orders, 2*time.Millisecond)...)
+			if at == g {
+				for deadline := time.Now().Add(time.Minute); g.count(t, s.seen[0], s.seen[1:]...) == before; time.Sleep(50 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("%v is %v, as before: the gateway saw nothing of it", s.seen, before)
+					}
+				}
+			}
+			visits, out := visitor()
+			logons[i] = append(logons[i], visits...)
+			n := end()
+			if at == g {
+				tried, lasted, thrownOut = tried+n, lasted+time.Since(began), thrownOut+out
+			}
+		}
+	}
+	visitor := g.visit() // after them
+	time.Sleep(time.Second)
+	if visits, _ := visitor(); len(visits) == 0 {
+		t.Error("no session could log on after them")
+	}
+	for i := range took {
+		logon := "none"
+		if len(logons[i]) > 0 {
+			logon = fmt.Sprintf("%.1f", us(quantile(logons[i], 0.5))/1000)
+		}
+		row += fmt.Sprintf(" %.1f / %.1f; %s |", us(quantile(took[i], 0.5))/1000, us(quantile(took[i], 0.99))/1000, logon)
+	}
+	t.Logf("%s %.0f/s | %d |: order to report p50 / p99 and logon p50 in ms alone, at another gateway, at this one; attempts a second; logons of the visitor that were thrown out",
+		row, float64(tried)/lasted.Seconds(), thrownOut)
 }

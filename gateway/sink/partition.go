@@ -130,7 +130,7 @@ func (p *partition) follow(ctx, writing context.Context, w Writer, after client.
 		if err := p.write(writing, w, next); err != nil {
 			return kindWrite, err
 		}
-		if next.oldest != 0 {
+		if passer, ok := w.(Passer); next.oldest != 0 && !(ok && passer.Passed()) {
 			if err := f.Advance(next.batch.Through.Seq, next.batch.Through.Hash); err != nil {
 				return kindFollow, err
 			}

@@ -32,6 +32,12 @@ type Writer interface {
 	Close() error
 }
 
+// Passer is a Writer that may pass over batches which have nothing for its target. Passed
+// reports whether the last Write did: Position is where it was, and the grid keeps the entries.
+type Passer interface {
+	Passed() bool
+}
+
 // Batch is a run of a partition's committed log. Write must not keep any part of it.
 type Batch struct {
 	Partition wire.PartitionID

@@ -2,6 +2,7 @@ package function
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -31,8 +32,24 @@ func with(tb testing.TB, sets ...Set) *Order {
 
 func set(tag uint32, value string) Set { return Set{tag, []byte(value)} }
 
+// TestFatFinger has the same for each language.
 func TestFatFinger(t *testing.T) {
-	i := load(t, examples.FatFinger, Pre, Options{Config: []byte("quantity=1000\nvalue=50000\n")})
+	for language, module := range map[string][]byte{"C": examples.FatFinger, "Rust": file(t, "examples/rust/fat-finger.wasm"),
+		"AssemblyScript": file(t, "examples/assemblyscript/fat-finger.wasm")} {
+		t.Run(language, func(t *testing.T) { fatFinger(t, module) })
+	}
+}
+
+func file(t *testing.T, name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func fatFinger(t *testing.T, module []byte) {
+	i := load(t, module, Pre, Options{Config: []byte("quantity=1000\nvalue=50000\n")})
 	for _, c := range []struct {
 		quantity, price string
 		want            string
@@ -52,8 +69,15 @@ func TestFatFinger(t *testing.T) {
 			t.Errorf("%s at %s: %s, %v, want %s", c.quantity, c.price, got, i.Err(d.Fault), c.want)
 		}
 	}
-	for _, config := range []string{"quantity=1e3", "price=3", "quantity=99999999999"} {
-		if m, err := Load(t.Context(), examples.FatFinger, Pre, Options{Config: []byte(config)}); err == nil {
+	large := cat("8=FIX.4.4\x019=100\x01", strings.Replace(cancel, "38=100", "38=5000", 1), "10=000\x01")
+	if !order.Seal(large) {
+		t.Fatalf("%q", large)
+	}
+	if d := i.Decide(t.Context(), &Order{Raw: large, Parsed: parsed(t, large)}); d.Verdict != Accept || d.Fault != None {
+		t.Errorf("a cancel of 5000: %+v, %v, want it accepted", d, i.Err(d.Fault))
+	}
+	for _, config := range []string{"quantity=1e3", "price=3", "quantity=99999999999", "quantity=", "quantity=1000x"} {
+		if m, err := Load(t.Context(), module, Pre, Options{Config: []byte(config)}); err == nil {
 			_ = m.Close(t.Context())
 			t.Errorf("configuration %q was accepted", config)
 		}
@@ -132,24 +156,43 @@ func TestAuditTrail(t *testing.T) {
 
 // TestExamplesAreBuiltFromTheirSource builds each module again and compares every byte.
 func TestExamplesAreBuiltFromTheirSource(t *testing.T) {
-	for _, program := range []string{"clang-14", "wasm-ld-14"} {
-		if _, err := exec.LookPath(program); err != nil && os.Getenv("ORDERGRID_REQUIRE_CLANG") == "" {
-			t.Skipf("%s is not here (Debian: clang-14, lld-14)", program)
-		}
-	}
-	for source, want := range map[string][]byte{
-		"examples/c/fat-finger.c": examples.FatFinger, "examples/c/restricted-list.c": examples.RestrictedList,
-		"examples/c/enrich-client.c": examples.EnrichClient, "examples/c/audit-trail.c": examples.AuditTrail,
-		"examples/c/count-accounts.c": examples.CountAccounts, "examples/c/add.c": examples.Add,
-		"testdata/compute.c": testdata(t, "compute.wasm"), "testdata/parse.c": testdata(t, "parse.wasm"),
+	for _, l := range []struct {
+		name, script, require string
+		programs              []string
+		from                  string // where they come from
+		modules               map[string]string
+	}{
+		{"C", "examples/c/build.sh", "ORDERGRID_REQUIRE_CLANG", []string{"clang-14", "wasm-ld-14"}, "Debian: clang-14, lld-14", map[string]string{
+			"examples/c/fat-finger.c": "examples/fat-finger.wasm", "examples/c/restricted-list.c": "examples/restricted-list.wasm",
+			"examples/c/enrich-client.c": "examples/enrich-client.wasm", "examples/c/audit-trail.c": "examples/audit-trail.wasm",
+			"examples/c/count-accounts.c": "examples/count-accounts.wasm", "examples/c/add.c": "examples/add.wasm",
+			"testdata/compute.c": "testdata/compute.wasm", "testdata/parse.c": "testdata/parse.wasm",
+		}},
+		{"Rust", "examples/rust/build.sh", "ORDERGRID_REQUIRE_RUST", []string{"/usr/lib/rustlib/wasm32-unknown-unknown", "wasm-ld-14"},
+			"Debian 12: rustc, libstd-rust-dev-wasm32, lld-14", map[string]string{"examples/rust/examples/fat-finger.rs": "examples/rust/fat-finger.wasm"}},
+		{"AssemblyScript", "examples/assemblyscript/build.sh", "ORDERGRID_REQUIRE_ASC", []string{cmp.Or(os.Getenv("ASC"), "asc")},
+			"npm: assemblyscript@0.28.20", map[string]string{"examples/assemblyscript/fat-finger.ts": "examples/assemblyscript/fat-finger.wasm"}},
 	} {
-		out := filepath.Join(t.TempDir(), "out.wasm")
-		if text, err := exec.CommandContext(t.Context(), "examples/c/build.sh", source, out).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", source, err, text)
-		}
-		if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes, the module here has %d and others (%v)", source, len(got), len(want), err)
-		}
+		t.Run(l.name, func(t *testing.T) {
+			for _, program := range l.programs {
+				_, err := exec.LookPath(program)
+				if filepath.IsAbs(program) {
+					_, err = os.Stat(program)
+				}
+				if err != nil && os.Getenv(l.require) == "" {
+					t.Skipf("%s is not here (%s)", program, l.from)
+				}
+			}
+			for source, module := range l.modules {
+				out := filepath.Join(t.TempDir(), "out.wasm")
+				if text, err := exec.CommandContext(t.Context(), l.script, source, out).CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v\n%s", source, err, text)
+				}
+				if got, want := file(t, out), file(t, module); !bytes.Equal(got, want) {
+					t.Errorf("%s: %d bytes, the module here has %d and others", source, len(got), len(want))
+				}
+			}
+		})
 	}
 }
 

@@ -13,7 +13,7 @@ const (
 	requestWork = 128      // any request, beside its answer
 	otherWork   = 1 << 10  // one that allocates, or formats text
 	sessionWork = 8 << 10  // an OpenSession: it checks all sessions and takes a log entry
-	followWork  = 16 << 10 // a Follow: it starts a goroutine, which copies frames beside the loop
+	followWork  = 16 << 10 // a Follow, a Stream: it starts a goroutine, which copies frames beside the loop
 	// maxReadsWaiting bounds the answers of a partition that wait for confirmation: they all
 	// leave in one wake-up. Reads beyond wait in their connections.
 	maxReadsWaiting = 2 * loopWork
@@ -53,16 +53,21 @@ func (l *link) submitted(stored bool) {
 
 // spend counts a request with its answer, which begins behind before bytes of output.
 func (l *link) spend(t wire.Type, before int) {
-	work := otherWork
-	switch t {
-	case wire.TypeSubmit:
+	if t == wire.TypeSubmit {
 		l.vain++
-	case wire.TypePing:
-		work = requestWork
-	case wire.TypeOpenSession:
-		work = sessionWork
-	case wire.TypeFollow, wire.TypeQuery:
-		work = followWork
 	}
-	l.conn.Spend(work + max(0, l.conn.Buffered()-before))
+	l.conn.Spend(workOf(t) + max(0, l.conn.Buffered()-before))
+}
+
+// workOf is what a request costs beside its answer.
+func workOf(t wire.Type) int {
+	switch t {
+	case wire.TypePing:
+		return requestWork
+	case wire.TypeOpenSession:
+		return sessionWork
+	case wire.TypeFollow, wire.TypeStream, wire.TypeQuery:
+		return followWork
+	}
+	return otherWork
 }
