@@ -29,6 +29,9 @@ const (
 	mutFixNumbersShared
 	mutFixMassOfAll
 	mutFixMassUnreported
+	mutFixLapseOfFirst
+	mutFixLapseUnfenced
+	mutFixLapseUnsnapshotted
 	mutFunctionsForget
 	mutFunctionsCloneFresh
 	mutFunctionsStateless
