@@ -98,5 +98,12 @@ func (r *Replica) FixSeated(slot uint32) bool {
 	return int(slot) < len(r.fix.seats) && r.fix.seats[slot].conn != 0
 }
 
+// FixSlots returns how many slots of FIX sessions were used, FixAt the session of one. They are
+// for the simulator.
+func (r *Replica) FixSlots() int { return r.live.Fix.Slots() }
+
+// FixAt is one of FixSlots.
+func (r *Replica) FixAt(slot uint32) machine.FixSession { return *r.live.Fix.At(slot) }
+
 // FixRests returns how many orders of a FIX session rest here. It is for the simulator.
 func (r *Replica) FixRests(slot uint32) int { return r.live.Books.FixRests(slot) }

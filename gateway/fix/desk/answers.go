@@ -117,7 +117,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 	if x.l.doors[x.slot] == x {
 		delete(x.l.doors, x.slot)
 	}
-	x.form = m.Form
+	x.form, x.mode = m.Form, m.Mode
 	x.slot, x.generation, x.attempt, x.day = m.Slot, m.Generation, m.Attempt, m.Day
 	x.l.doors[x.slot] = x
 	x.l.mark(x)
@@ -127,6 +127,10 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 	}
 	if again {
 		x.rebound(m)
+		return nil
+	}
+	if mode, _ := x.cancels(); uint8(mode) != m.Mode { // it was not told in time, or would not do it
+		x.f.NotOpened(fix.LogonNoGrid, errors.New("cancelOnDisconnect is not in force: the node is of a release before; allowed: when all nodes are updated, or mode None"))
 		return nil
 	}
 	x.in, x.sent, x.logOn = m.In, m.Number-1, true
