@@ -124,7 +124,7 @@ type GatewayCancel struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(ms|s|m))+$') && duration(self) >= duration('1s') && duration(self) <= duration('60s')",messageExpression="'%s is not a duration from 1s to 60s; write it as 10s or 1500ms'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('60s')",messageExpression="'%s is not a duration from 1s to 60s; write it as 10s or 1.5s'.format([self])"
 	Grace *metav1.Duration `json:"grace,omitempty"`
 }
 

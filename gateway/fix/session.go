@@ -32,7 +32,7 @@ type Profile struct {
 	Accuracy time.Duration
 	ApplVer  string // DefaultApplVerID of FIXT 1.1; default "9", FIX 5.0 SP2
 	// CancelOnDisconnect is when the grid cancels the orders of the session because its
-	// counterparty is gone, for CancelGrace: 1 ms to 60 s, in whole milliseconds.
+	// counterparty is gone, for CancelGrace: 1 ms to 60 s, counted in milliseconds.
 	CancelOnDisconnect CancelMode
 	CancelGrace        time.Duration
 }

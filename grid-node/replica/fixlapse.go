@@ -47,8 +47,8 @@ func (r *Replica) logLapses() {
 	}
 }
 
-// lapsedFix appends the records of the sessions whose grace is over. Nobody can log on to a
-// partition that stops, moves, or has too few copies: the time until it can does not count.
+// lapsedFix appends the records of the sessions whose grace is over. No one can log on to a
+// partition that stops, moves, or has too few copies: the grace begins when it can.
 func (r *Replica) lapsedFix(dst []byte) []byte {
 	x := &r.live.Fix
 	closed := r.stopping || r.parking() || len(r.cfg.InSync) < r.opt.MinInSync

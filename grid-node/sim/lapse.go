@@ -26,7 +26,7 @@ func (p *fixParty) lapses() (mode order.LapseMode, graceMs uint16) {
 	if p.w.profile.lapses == nil || p.id == fixParties-1 {
 		return order.LapseNever, 0
 	}
-	return order.LapseOnLoss + order.LapseMode(p.id%2), uint16(120 + 60*p.id)
+	return order.LapseOnLoss + order.LapseMode(p.id%2), 150
 }
 
 // mayLapse is what a session's state says, by the rules of ADR 79.

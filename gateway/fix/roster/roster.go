@@ -93,8 +93,8 @@ func (c *Cancel) parse() (mode fix.CancelMode, grace time.Duration, err error) {
 		return "", 0, fmt.Errorf("cancelOnDisconnect.mode is %.30q, allowed: None, OnDisconnect, OnDisconnectOrLogout", c.Mode)
 	}
 	if grace = defaultGrace; c.Grace != "" {
-		if grace, err = time.ParseDuration(c.Grace); err != nil || grace < minGrace || grace > maxGrace || grace%time.Millisecond != 0 {
-			return "", 0, fmt.Errorf("cancelOnDisconnect.grace is %.30q, allowed: %s to %s, in milliseconds", c.Grace, minGrace, maxGrace)
+		if grace, err = time.ParseDuration(c.Grace); err != nil || grace < minGrace || grace > maxGrace {
+			return "", 0, fmt.Errorf("cancelOnDisconnect.grace is %.30q, allowed: %s to %s", c.Grace, minGrace, maxGrace)
 		}
 	}
 	return mode, grace, nil
