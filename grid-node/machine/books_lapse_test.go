@@ -83,6 +83,12 @@ func TestLapse(t *testing.T) {
 	x.openLapsing(0, order.LapseOnLoss)
 	refused(x.fixRecord(0, order.FixLapse, 0), "")
 	x.add(order.KindFix, 0, x.fixRecord(2, order.FixLeave, 2))
+	r, o, _ := x.m.Fix.Opening(order.FixOpening{ID: [2]uint64{9, 3}, Day: fixDay, Flags: order.FixLate}, 2, 0)
+	r.Body = o.Append(nil)
+	x.add(order.KindFix, 0, order.AppendFixRecord(nil, &r)) // of a Logon that is refused: nothing changes
+	if s := x.m.Fix.At(2); !s.Lapsed || s.Mode != order.LapseOnLogout {
+		t.Errorf("behind a Logon that was refused session 2 is %+v", s)
+	}
 	if s := x.m.Fix.At(2); !s.Left || x.m.Fix.Modes() != 2 {
 		t.Errorf("session 2 is %+v; %d sessions have a mode", s, x.m.Fix.Modes())
 	}

@@ -296,10 +296,12 @@ func (x *Fix) record(seq uint64, r *order.FixRecord, lineage uint64) {
 			s.Attempt = r.Attempt
 		}
 		s.LogonNs = max(s.LogonNs, o.SentNs)
-		s.Left, s.Lapsed = false, false
-		x.modes -= s.lapsing()
-		s.Mode, s.GraceMs = o.Mode, o.GraceMs
-		x.modes += s.lapsing()
+		if o.Flags&order.FixLate == 0 || mutant(mutFixLapseLate) {
+			s.Left, s.Lapsed = false, false
+			x.modes -= s.lapsing()
+			s.Mode, s.GraceMs = o.Mode, o.GraceMs
+			x.modes += s.lapsing()
+		}
 	case order.FixLeave:
 		s.Left = true
 	case order.FixLapse:

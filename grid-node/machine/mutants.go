@@ -32,6 +32,7 @@ const (
 	mutFixLapseOfFirst
 	mutFixLapseUnfenced
 	mutFixLapseUnsnapshotted
+	mutFixLapseLate
 	mutFunctionsForget
 	mutFunctionsCloneFresh
 	mutFunctionsStateless

@@ -31,6 +31,7 @@ const (
 	FixReset    uint8 = 1      // begins a new generation of the same day (ResetSeqNumFlag=Y)
 	fixModeAt         = 1      // two bits of a LapseMode
 	fixModeBits uint8 = 3 << 1 // these
+	FixLate     uint8 = 8      // its Logon is refused: mode, and whether it left or lapsed, stay
 )
 
 // LapseMode is when the orders of a FIX session are cancelled because its counterparty is gone.
@@ -70,7 +71,7 @@ type FixOpening struct {
 	ID    [2]uint64 // of the session
 	Day   uint32    // of its calendar, days since 1970
 	Form  uint8     // of the reports of its generation
-	Flags uint8     // FixReset
+	Flags uint8     // FixReset, FixLate
 	// Mode is when the session's orders are cancelled because its counterparty is gone, for
 	// GraceMs milliseconds: 1 to MaxGraceMs, of LapseNever 0.
 	Mode    LapseMode
@@ -148,14 +149,14 @@ func AppendFixRecord(dst []byte, r *FixRecord) []byte {
 // Append appends the body of an opening.
 func (o *FixOpening) Append(dst []byte) []byte {
 	dst = le.AppendUint64(le.AppendUint64(dst, o.ID[0]), o.ID[1])
-	dst = append(le.AppendUint32(dst, o.Day), o.Form, o.Flags&FixReset|uint8(o.Mode)<<fixModeAt)
+	dst = append(le.AppendUint32(dst, o.Day), o.Form, o.Flags&(FixReset|FixLate)|uint8(o.Mode)<<fixModeAt)
 	return le.AppendUint64(le.AppendUint16(dst, o.GraceMs), uint64(o.SentNs))
 }
 
 // Opening returns the body of an opening.
 func (r *FixRecord) Opening() FixOpening {
 	b := r.Body
-	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21] & FixReset,
+	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21] & (FixReset | FixLate),
 		Mode: LapseMode(b[21] & fixModeBits >> fixModeAt), GraceMs: le.Uint16(b[22:]), SentNs: int64(le.Uint64(b[24:]))}
 }
 
@@ -180,7 +181,7 @@ func NextFix(payload []byte, r *FixRecord) (rest []byte) {
 
 // openingIsRight checks flags and grace of an opening.
 func openingIsRight(b []byte) bool {
-	return b[21]&^(FixReset|fixModeBits) == 0 && CheckLapse(LapseMode(b[21]&fixModeBits>>fixModeAt), le.Uint16(b[22:]))
+	return b[21]&^(FixReset|fixModeBits|FixLate) == 0 && CheckLapse(LapseMode(b[21]&fixModeBits>>fixModeAt), le.Uint16(b[22:]))
 }
 
 // checkFix checks the form of the records of an entry.
@@ -210,7 +211,7 @@ func checkFix(seq uint64, b []byte) error {
 		case op < FixOpen || op > FixLeave || (op == FixLapse) != lapses:
 			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove, 5 mass cancel, 7 leave; or 6 lapse in all records"}
 		case op == FixOpen && (n != FixOpeningSize || !openingIsRight(b[FixRecordSize:])):
-			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "32 for an opening, its flags 0 to 5, and a grace of 0 to 60000 that is 0 without a mode"}
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "32 for an opening, its flags 0 to 13, and a grace of 0 to 60000 that is 0 without a mode"}
 		case (op == FixOpen || op == FixMass) && end != all:
 			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 and 5 only as the one record of its entry"}
 		case op == FixMass && checkMass(seq, b[FixRecordSize:FixRecordSize+n]) != nil:

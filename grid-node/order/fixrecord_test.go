@@ -79,7 +79,7 @@ func TestFixRecordsAreRefused(t *testing.T) {
 		"a mass cancel's reserve":   {someMass(), put(30, 1), "reserved is 1"},
 		"a mass cancel of a number": {someMass(), put(17, 1), "outs is 1"},
 		"a mass cancel with a step": {append(someMass(), someFix()...), func(b []byte) []byte { return b }, "op is 5, allowed: 1 and 5 only"},
-		"an unknown flag":           {someOpening(), put(24+21, 8), "bodySize is 32, allowed: 32 for an opening, its flags 0 to 5"},
+		"an unknown flag":           {someOpening(), put(24+21, 16), "bodySize is 32, allowed: 32 for an opening, its flags 0 to 13"},
 		"a grace without a mode":    {someOpening(), put(24+23, 1), "grace of 0 to 60000 that is 0 without a mode"},
 		"an opening without body":   {someFix(), put(16, 1), "bodySize is 0, allowed: 32 for an opening"},
 		"an opening with a step":    {append(someOpening(), someFix()...), func(b []byte) []byte { return b }, "op is 1, allowed: 1 and 5 only as the one record"},

@@ -44,7 +44,21 @@ func (r *Replica) logLapses() {
 	}
 	if r.append(&order.Entry{Kind: order.KindFix}, payload, 0, pending{}) == nil { // else a full store: later
 		r.count.FixLapses += uint64(len(payload) / order.FixRecordSize)
+		for rest := payload; len(rest) > 0; {
+			var rec order.FixRecord
+			rest = order.NextFix(rest, &rec)
+			r.fix.at(rec.Slot).conn = 0 // of one whose Logon was refused
+		}
 	}
+}
+
+// gone returns since when a session counts as gone that is opened: not at all, unless its Logon
+// is refused.
+func (seat *fixSeat) gone(late bool) int64 {
+	if late || mutant(mutFixLapseOfLoss) {
+		return seat.goneNs
+	}
+	return 0
 }
 
 // lapsedFix appends the records of the sessions whose grace is over. No one can log on to a
@@ -60,7 +74,7 @@ func (r *Replica) lapsedFix(dst []byte) []byte {
 		}
 		seat := r.fix.at(slot)
 		switch {
-		case seat.conn != 0 && !mutant(mutFixLapseSeated):
+		case seat.conn != 0 && !seat.late && !mutant(mutFixLapseSeated):
 			if !mutant(mutFixLapseOfLoss) {
 				seat.goneNs = 0
 			}
@@ -93,9 +107,9 @@ func (x *fixSessions) awake(now int64) {
 // lapsesWait reports whether this primary counts the grace of a session.
 func (r *Replica) lapsesWait() bool { return r.role == RolePrimary && r.fix.waits }
 
-// FixSeated reports whether a FIX session has a connection here. It is for the simulator.
+// FixSeated reports whether a FIX session has a connection here, other than for a refused Logon. It is for the simulator.
 func (r *Replica) FixSeated(slot uint32) bool {
-	return int(slot) < len(r.fix.seats) && r.fix.seats[slot].conn != 0
+	return int(slot) < len(r.fix.seats) && r.fix.seats[slot].conn != 0 && !r.fix.seats[slot].late
 }
 
 // FixSlots returns how many slots of FIX sessions were used, FixAt the session of one. They are

@@ -33,6 +33,7 @@ type fixSeat struct {
 	admitted uint64 // the last MsgSeqNum that was admitted; at first the one before In
 	next     uint64 // the first number that is not committed, once the opening is
 	opening  bool   // FixOpened was not sent yet: nothing else is admitted
+	late     bool   // its Logon is refused: its counterparty is not there
 	goneNs   int64  // Mono since which it is known to have no connection, 0 if it has one, or is not looked at
 	probedNs int64  // when its gateway was asked whether its counterparty is there, 0 if it was not since it answered
 }
@@ -150,6 +151,9 @@ func (r *Replica) fixRemove(slot uint32) bool {
 
 func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset, SentNs: m.SentNs, Mode: order.LapseMode(m.Mode), GraceMs: m.GraceMs}
+	if m.Flags&wire.FixOpenLate != 0 && m.Mode != 0 {
+		o.Flags |= order.FixLate
+	}
 	rec, o, ok := r.live.Fix.Opening(o, slot, m.Seq)
 	switch {
 	case !ok:
@@ -175,11 +179,8 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 		return
 	}
 	seat := r.fix.at(slot) // what is under way still counts its numbers
-	gone := int64(0)
-	if mutant(mutFixLapseOfLoss) {
-		gone = seat.goneNs
-	}
-	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true, goneNs: gone}
+	late := o.Flags&order.FixLate != 0
+	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true, late: late, goneNs: seat.gone(late)}
 	if mutant(mutFixOpenUncommitted) {
 		r.fixOpened(conn, m.ReqID, slot, r.commit, true)
 	}
@@ -219,11 +220,7 @@ func (r *Replica) fixOpened(conn, reqID uint64, slot uint32, seq uint64, logon b
 	if logon {
 		number = out - 1
 	}
-	gone := int64(0)
-	if mutant(mutFixLapseOfLoss) {
-		gone = seat.goneNs
-	}
-	*seat = fixSeat{conn: conn, admitted: s.In - 1, next: out, goneNs: gone}
+	*seat = fixSeat{conn: conn, admitted: s.In - 1, next: out, late: seat.late, goneNs: seat.gone(seat.late)}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendFixOpened(r.out.buf, r.part, &wire.FixOpened{
 		ReqID: reqID, Slot: slot, Generation: s.Generation, Attempt: s.Attempt, Day: s.Day, In: s.In, Out: out,

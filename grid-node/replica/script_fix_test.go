@@ -77,6 +77,9 @@ func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
 	if d.HasArg("reset") {
 		m.Flags |= wire.FixOpenReset
 	}
+	if d.HasArg("late") {
+		m.Flags |= wire.FixOpenLate
+	}
 	if d.HasArg("take") {
 		m.Flags |= wire.FixOpenTake
 	}

@@ -221,7 +221,9 @@ func (m *fixModel) open(seq uint64, r *order.FixRecord) string {
 		return fmt.Sprintf("FIX session %d is opened with generation %d, attempt %d, in %d; the model has %+v", slot, r.Generation, r.Attempt, r.In, *s)
 	}
 	s.In = r.In
-	s.Mode, s.GraceMs, s.Left, s.Lapsed = o.Mode, o.GraceMs, false, false
+	if o.Flags&order.FixLate == 0 {
+		s.Mode, s.GraceMs, s.Left, s.Lapsed = o.Mode, o.GraceMs, false, false
+	}
 	m.first[fixEntry{seq, slot}] = s.Out
 	s.Out++
 	m.opens[fixNumber{slot, 0, uint64(s.Attempt)}] = *s

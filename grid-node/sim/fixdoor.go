@@ -24,6 +24,7 @@ type fixDoor struct {
 	logon   fixMsg
 	state   doorState
 	take    bool
+	late    bool // its Logon is refused, as one whose number is too low
 	request uint64
 	since   int64 // when the oldest request was sent, 0: none waits
 	retryAt int64
@@ -80,6 +81,9 @@ func (d *fixDoor) open() {
 		m.Held = d.attempt
 	default:
 		m.Seq, m.SentNs = d.logon.seq, d.logon.at
+		if d.late {
+			m.Seq, m.Flags = 0, wire.FixOpenLate
+		}
 		if d.logon.reset {
 			m.Flags |= wire.FixOpenReset
 		}
@@ -106,6 +110,11 @@ func (d *fixDoor) opened(m *wire.FixOpened) {
 	d.w().logf("%s has party %d: slot %d generation %d attempt %d in %d out %d", d.g.name, d.party.id, m.Slot, m.Generation, m.Attempt, m.In, m.Out)
 	d.state, d.base = doorOpen, m.In-1
 	d.slot, d.generation, d.attempt, d.mode = m.Slot, m.Generation, m.Attempt, m.Mode
+	if d.late {
+		d.g.over(d)
+		d.link.close(0)
+		return
+	}
 	if !held {
 		d.in, d.sent = m.In, m.Number
 		d.link.answer(fixMsg{kind: 'A', seq: m.Number})

@@ -110,7 +110,7 @@ func (g *fixGateway) receive(l *fixLink, m *fixMsg) {
 		if old := g.doorOf(func(d *fixDoor) bool { return d.party == l.party }); old != nil {
 			g.drop(old) // of a connection that the counterparty has left
 		}
-		d = &fixDoor{g: g, party: l.party, link: l, logon: *m}
+		d = &fixDoor{g: g, party: l.party, link: l, logon: *m, late: l.party.refusedNow()}
 		g.doors = append(g.doors, d)
 		d.open()
 	case d == nil: // ended by this side

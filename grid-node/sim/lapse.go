@@ -29,6 +29,13 @@ func (p *fixParty) lapses() (mode order.LapseMode, graceMs uint16) {
 	return order.LapseOnLoss + order.LapseMode(p.id%2), 150
 }
 
+// refusedNow reports whether a Logon is treated as one whose number is too low: the session is
+// opened for the answer, and its counterparty is not there.
+func (p *fixParty) refusedNow() bool {
+	mode, _ := p.lapses()
+	return mode != order.LapseNever && !p.resetting && p.out > 2 && !p.finishing() && p.w.profile.lapses.IntN(10) == 0
+}
+
 // mayLapse is what a session's state says, by the rules of ADR 79.
 func mayLapse(mode order.LapseMode, left, lapsed bool) bool {
 	switch {
@@ -40,7 +47,8 @@ func mayLapse(mode order.LapseMode, left, lapsed bool) bool {
 	return true
 }
 
-// seats is when a process was last seen to have the connection of a session, by slot.
+// seats is when a process was last seen to have the connection of a session, by slot, and by its
+// monotonic clock, which it reads once a wake-up.
 type seats struct {
 	leads int64 // since when it is primary
 	at    map[uint32]int64
@@ -52,11 +60,11 @@ func (w *world) seeSeats(p *process, st *replica.Status) {
 		return
 	}
 	if p.status.Role != replica.RolePrimary || p.seats.at == nil {
-		p.seats = seats{leads: w.now, at: map[uint32]int64{}}
+		p.seats = seats{leads: p.clock.Mono, at: map[uint32]int64{}}
 	}
 	for slot := range uint32(p.r.FixSlots()) {
 		if p.r.FixSeated(slot) {
-			p.seats.at[slot] = w.now
+			p.seats.at[slot] = p.clock.Mono
 		}
 	}
 }
@@ -72,9 +80,7 @@ func (w *world) checkLapse(p *process, seq uint64, entry []byte) {
 		var r order.FixRecord
 		rest = order.NextFix(rest, &r)
 		_, grace := w.fix.parties[p.r.FixAt(r.Slot).ID[1]-1].lapses()
-		clock := &p.pod.clock
-		since := max(p.seats.leads, p.seats.at[r.Slot])
-		if gone := clock.mono(w.now) - clock.mono(since); grace == 0 || gone < int64(grace)*millisecond {
+		if gone := p.clock.Mono - max(p.seats.leads, p.seats.at[r.Slot]); grace == 0 || gone < int64(grace)*millisecond {
 			w.violation("I50", "%s cancels the orders of FIX session %d in entry %d, %d us after it last had a connection, or its primary began; its grace is %d ms", p.name, r.Slot, seq, gone/microsecond, grace)
 			return
 		}

@@ -38,6 +38,7 @@ func (m *FixResend) request() (uint64, uint32) { return m.ReqID, m.Slot }
 // Flags of FixOpen.
 const (
 	FixOpenReset uint8 = 1 // a new generation of the same day: ResetSeqNumFlag=Y
+	FixOpenLate  uint8 = 4 // the Logon is refused for its number: it is opened for the answer only
 	FixOpenTake  uint8 = 2 // although it is open on another connection
 )
 
@@ -50,7 +51,7 @@ type FixOpen struct {
 	Day        uint32 // of the session's calendar, days since 1970
 	Seq        uint64 // MsgSeqNum of the Logon that was received, 0 for none
 	Form       uint8  // of the reports, where a generation begins
-	Flags      uint8  // FixOpenReset, FixOpenTake
+	Flags      uint8  // FixOpenReset, FixOpenTake, FixOpenLate
 	SentNs     int64  // SendingTime of the Logon, unix nanoseconds; 0 for none
 	Mode       uint8  // when orders of the session are cancelled because it is gone: 0 never, 1 without a Logout, 2 after one, too
 	GraceMs    uint16 // for how long, 1..60000; 0 with mode 0

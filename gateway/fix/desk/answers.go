@@ -129,7 +129,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 		x.rebound(m)
 		return nil
 	}
-	if mode, _ := x.cancels(); uint8(mode) != m.Mode { // it was not told in time, or would not do it
+	if mode, _ := x.cancels(); !x.late && uint8(mode) != m.Mode { // it was not told in time, or would not do it
 		x.f.NotOpened(fix.LogonNoGrid, errors.New("cancelOnDisconnect is not in force: the node is of a release before; allowed: when all nodes are updated, or mode None"))
 		return nil
 	}

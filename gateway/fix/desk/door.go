@@ -233,8 +233,9 @@ func (x *door) open(now fix.Now) {
 		m.Held = x.attempt
 	} else {
 		m.SentNs = x.logon.SentNs
-		if !x.late {
-			m.Seq = x.logon.Seq
+		if m.Seq = x.logon.Seq; x.late {
+			m.Seq = 0
+			m.Flags |= wire.FixOpenLate
 		}
 		if x.logon.Reset {
 			m.Flags |= wire.FixOpenReset
