@@ -2,6 +2,7 @@ package desk
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -257,6 +258,18 @@ func (x *door) cancels() (mode order.LapseMode, graceMs uint16) {
 		return order.LapseNever, 0
 	}
 	return mode, uint16(min(max(p.CancelGrace.Milliseconds(), 1), order.MaxGraceMs))
+}
+
+var errTaken = errors.New("another gateway has it")
+
+// cancelsAsAsked refuses the logon if the mode that is in force is another one.
+func (x *door) cancelsAsAsked(inForce uint8) bool {
+	mode, _ := x.cancels()
+	if uint8(mode) == inForce {
+		return true
+	}
+	x.f.NotOpened(fix.LogonNoGrid, errors.New("cancelOnDisconnect is not in force: the node is of a release before; allowed: when all nodes are updated, or mode None"))
+	return false
 }
 
 func (x *door) record(op order.FixOp, outs uint8, in, prev uint64, body []byte) wire.FixStepRecord {
