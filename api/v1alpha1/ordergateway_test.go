@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,36 @@ func TestGatewayListeners(t *testing.T) {
 		}
 		if got := fmt.Sprint(s.GridPermissions()); got != c.want {
 			t.Errorf("%v need %s, want %s", c.protocols, got, c.want)
+		}
+	}
+}
+
+// TestGatewayCancel: cancelOnDisconnect has a mode and a grace that the gateway takes, before sessions that there are.
+func TestGatewayCancel(t *testing.T) {
+	cl := newClient(t)
+	fixed := api.GatewayListener{Name: "fix", Protocol: api.GatewayFIX}
+	for _, c := range []struct {
+		listener api.GatewayListener
+		mode     api.GatewayCancelMode
+		grace    time.Duration
+		want     string
+	}{
+		{fixed, api.GatewayCancelOnDisconnect, time.Second, ""},
+		{fixed, api.GatewayCancelOnLogout, time.Minute, ""},
+		{fixed, api.GatewayCancelNone, 0, ""},
+		{fixed, api.GatewayCancelOnDisconnect, 61 * time.Second, "1m1s is not a duration from 1s to 60s; write it as 10s or 1.5s"},
+		{fixed, api.GatewayCancelOnDisconnect, 999 * time.Millisecond, "999ms is not a duration from 1s to 60s"},
+		{fixed, api.GatewayCancelNone, 5 * time.Second, "grace has no effect with mode None; remove it, or set mode to OnDisconnect or OnDisconnectOrLogout"},
+		{fixed, "Always", 0, `supported values: "None", "OnDisconnect", "OnDisconnectOrLogout"`},
+		{api.GatewayListener{Name: "sql", Protocol: api.GatewayPostgreSQL}, api.GatewayCancelOnDisconnect, 0, "cancelOnDisconnect has no effect without a listener of protocol FIX; add one, or remove cancelOnDisconnect"},
+	} {
+		g := gatewayWith("default", c.listener)
+		if g.Spec.CancelOnDisconnect = (&api.GatewayCancel{Mode: c.mode}); c.grace != 0 {
+			g.Spec.CancelOnDisconnect.Grace = &metav1.Duration{Duration: c.grace}
+		}
+		err := cl.Create(t.Context(), g, client.DryRunAll)
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, want %q", c.mode, c.grace, err, c.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".streams",rule="(has(self.streams) && has(self.streams.clientsFrom)) || !self.listeners.exists(l, l.protocol == 'WebSocket' && !has(l.tls))",message="a listener of protocol WebSocket without TLS knows clients by the file of streams.clientsFrom only; set it, or tls.secretName of the listener"
 // +kubebuilder:validation:XValidation:fieldPath=".sql",rule="!has(self.sql) || self.listeners.exists(l, l.protocol == 'PostgreSQL')",message="sql has no effect without a listener of protocol PostgreSQL; add one, or remove sql"
 // +kubebuilder:validation:XValidation:fieldPath=".sql.usersFrom",rule="!has(self.sql) || !has(self.sql.usersFrom) || !self.listeners.exists(l, l.protocol == 'PostgreSQL' && !has(l.tls))",message="passwords are asked for over TLS only, and the listener of protocol PostgreSQL has none; set its tls.secretName, or remove sql.usersFrom"
+// +kubebuilder:validation:XValidation:fieldPath=".cancelOnDisconnect",rule="!has(self.cancelOnDisconnect) || self.listeners.exists(l, l.protocol == 'FIX')",message="cancelOnDisconnect has no effect without a listener of protocol FIX; add one, or remove cancelOnDisconnect"
 type OrderGatewaySpec struct {
 	// gridRef names the OrderGrid in the same namespace that the orders are for. A gateway of its own for each grid.
 	// +required
@@ -55,6 +56,12 @@ type OrderGatewaySpec struct {
 	// +default="Any"
 	// +kubebuilder:default=Any
 	Auth GatewayAuth `json:"auth,omitempty"`
+
+	// cancelOnDisconnect is when the grid cancels the orders of a FIX session whose counterparty is gone. It is that of
+	// sessions whose entry in the file says nothing else. The grid has to match (spec.execution of the OrderGrid): one that
+	// stores orders refuses the logons. Default: none are cancelled.
+	// +optional
+	CancelOnDisconnect *GatewayCancel `json:"cancelOnDisconnect,omitempty"`
 
 	// streams is what the listener of protocol WebSocket serves, and to whom.
 	// +optional
@@ -103,6 +110,37 @@ type OrderGatewaySpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 }
+
+// GatewayCancel is when orders of a FIX session are cancelled because its counterparty is gone.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".grace",rule="self.mode != 'None' || !has(self.grace)",message="grace has no effect with mode None; remove it, or set mode to OnDisconnect or OnDisconnectOrLogout"
+type GatewayCancel struct {
+	// mode is None, OnDisconnect (its connection or its gateway ended, and it had not logged out) or OnDisconnectOrLogout.
+	// +required
+	Mode GatewayCancelMode `json:"mode"`
+
+	// grace is how long it may be gone: who logs on within it, at any pod, keeps the orders. 1s to 60s, default 10s. It should
+	// be longer than a failover of the grid and a restart of the counterparty's connection take.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('60s')",messageExpression="'%s is not a duration from 1s to 60s; write it as 10s or 1.5s'.format([self])"
+	Grace *metav1.Duration `json:"grace,omitempty"`
+}
+
+// GatewayCancelMode is when orders of a session that is gone are cancelled.
+//
+// +kubebuilder:validation:Enum=None;OnDisconnect;OnDisconnectOrLogout
+type GatewayCancelMode string
+
+const (
+	// GatewayCancelNone is never.
+	GatewayCancelNone GatewayCancelMode = "None"
+	// GatewayCancelOnDisconnect is without a Logout of the counterparty.
+	GatewayCancelOnDisconnect GatewayCancelMode = "OnDisconnect"
+	// GatewayCancelOnLogout is after a Logout, too.
+	GatewayCancelOnLogout GatewayCancelMode = "OnDisconnectOrLogout"
+)
 
 // GatewayListener is a port for clients of one protocol.
 //

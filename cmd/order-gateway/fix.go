@@ -17,6 +17,8 @@ type fixProtocol struct {
 	cfg   service.Config
 	files secure.Files
 	plain bool
+	// cancel is that of sessions whose entry in the file has none.
+	cancel roster.Cancel
 }
 
 func (*fixProtocol) name() string   { return "FIX" }
@@ -30,6 +32,8 @@ func (p *fixProtocol) add(fl *pflag.FlagSet) {
 	fl.StringVar(&c.Sessions, "sessions", "", "JSON file of the FIX sessions and who may log on to them, reread when it or a password changes; see docs/fix.md")
 	fl.StringVar(&c.Roster.Passwords, "passwords", "", "directory of the password files that --sessions names; nothing outside of it is read. Default: that of --sessions")
 	fl.StringVar((*string)(&c.Roster.Proof), "fix-auth", string(roster.AnyProof), "what each session has to have: any (a password or a certificate), password, certificate or both")
+	fl.StringVar(&p.cancel.Mode, "cancel-on-disconnect", "None", "when the grid cancels the orders of a session whose counterparty is gone: None, OnDisconnect (without a Logout of it) or OnDisconnectOrLogout; of sessions whose entry says nothing else. The grid has to match")
+	fl.StringVar(&p.cancel.Grace, "cancel-grace", "", "how long it may be gone, 1s to 60s; default 10s with a mode")
 	fl.StringVar(&p.files.Cert, "fix-tls-cert", "", "PEM file of the certificate for FIX sessions")
 	fl.StringVar(&p.files.Key, "fix-tls-key", "", "PEM file of its private key")
 	fl.StringVar(&p.files.CA, "fix-tls-ca", "", "PEM file of the authorities of clients' certificates")
@@ -52,6 +56,10 @@ func (p *fixProtocol) check() error {
 			return command.BadUsage(fmt.Errorf("--fix-tls-cert, --fix-tls-key, --fix-tls-ca, --fix-tls-client-auth: %w", err))
 		}
 		p.cfg.TLS = id.Server
+	}
+	p.cfg.Roster.Cancel = &p.cancel
+	if err := p.cancel.Check(); err != nil {
+		return command.BadUsage(fmt.Errorf("--cancel-on-disconnect, --cancel-grace: %w", err))
 	}
 	if err := p.cfg.Check(); err != nil {
 		return command.BadUsage(err)

@@ -111,6 +111,12 @@ func fixArgs(g *api.OrderGateway, l *api.GatewayListener) []string {
 		"--fix-auth", strings.ToLower(string(g.Spec.Auth)),
 		"--max-sessions", strconv.Itoa(int(g.Spec.MaxSessions)), "--max-connections", strconv.Itoa(int(g.Spec.MaxSessions) + unknownConns),
 	}
+	if c := g.Spec.CancelOnDisconnect; c != nil && c.Mode != api.GatewayCancelNone {
+		list = append(list, "--cancel-on-disconnect", string(c.Mode))
+		if c.Grace != nil {
+			list = append(list, "--cancel-grace", c.Grace.Duration.String())
+		}
+	}
 	if l.TLS == nil {
 		return append(list, "--fix-insecure-plain")
 	}

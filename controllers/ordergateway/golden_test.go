@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ func aGateway() *api.OrderGateway {
 			Listeners:                 []api.GatewayListener{{Name: "fix", Protocol: api.GatewayFIX, Port: 7440, TLS: &api.GatewayTLS{SecretName: "street-fix"}}},
 			SessionsFrom:              &api.GatewaySessions{ConfigMap: &api.GatewayFile{Name: "street-sessions", Key: "sessions.json"}, PasswordsFrom: &api.GatewayCredentials{SecretName: "street-passwords"}},
 			Auth:                      api.GatewayAuthBoth,
+			CancelOnDisconnect:        &api.GatewayCancel{Mode: api.GatewayCancelOnDisconnect, Grace: &metav1.Duration{Duration: 5 * time.Second}},
 			Service:                   api.GatewayService{Type: corev1.ServiceTypeLoadBalancer, Annotations: map[string]string{"example.com/pool": "street"}},
 			NetworkPolicy:             api.NetworkPolicyRestricted,
 			NodeSelector:              map[string]string{"pool": "edge"},

@@ -38,7 +38,7 @@ func (s *Session) receive(now Now, m *Message) {
 	if m.is('5') {
 		s.consume(m)
 		s.closing = fmt.Errorf("%w: by the other side: %s", ErrLogout, quote(m.Get(58)))
-		s.sendLogout(now, "")
+		s.answerLogout(now)
 		return
 	}
 	if s.outOfBand(now, m) {
@@ -271,11 +271,16 @@ func (b *Body) reverseRoute(m *Message) {
 }
 
 // sendLogout sends a Logout and waits for its answer.
-func (s *Session) sendLogout(now Now, why string) {
-	s.logoutBy = now.Mono + int64(s.a.cfg.Limits.LogoutTimeout)
+func (s *Session) sendLogout(now Now, why string) { s.logout(now, why, false) }
+
+// answerLogout answers the Logout of the other side.
+func (s *Session) answerLogout(now Now) { s.logout(now, "", true) }
+
+func (s *Session) logout(now Now, why string, left bool) {
+	s.logoutBy, s.sentAt = now.Mono+int64(s.a.cfg.Limits.LogoutTimeout), now.Mono
 	b := s.a.body.reset()
 	b.String(58, text(why))
-	s.send(now, "5", b.b)
+	s.store.Take(now, Sent{TimeNs: now.Wall, Type: "5", Body: b.b, Left: left})
 }
 
 // fatal ends a session that cannot go on: Logout, and the connection is closed.

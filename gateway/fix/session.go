@@ -31,7 +31,21 @@ type Profile struct {
 	// Accuracy is how far SendingTime may be from the clock; default 2 min.
 	Accuracy time.Duration
 	ApplVer  string // DefaultApplVerID of FIXT 1.1; default "9", FIX 5.0 SP2
+	// CancelOnDisconnect is when the grid cancels the orders of the session because its
+	// counterparty is gone, for CancelGrace: 1 ms to 60 s, counted in milliseconds.
+	CancelOnDisconnect CancelMode
+	CancelGrace        time.Duration
 }
+
+// CancelMode is when orders are cancelled because their counterparty is gone.
+type CancelMode string
+
+// Modes.
+const (
+	CancelNever    CancelMode = ""                     // None in a file
+	CancelOnLoss   CancelMode = "OnDisconnect"         // its connection or its gateway ended without a Logout of the counterparty
+	CancelOnLogout CancelMode = "OnDisconnectOrLogout" // after a Logout, too
+)
 
 // Limits of an Acceptor. Zero fields take the documented default.
 type Limits struct {

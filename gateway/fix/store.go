@@ -56,4 +56,5 @@ type Sent struct {
 	Kept    bool   // it is resent
 	Ref     uint64 // the number of the received message that it refuses, if that was the last one; 0: none
 	Refused bool   // the message that it answers
+	Left    bool   // it answers a Logout of the other side, whose session has left in order
 }

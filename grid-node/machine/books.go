@@ -65,6 +65,9 @@ func (b *Books) Records() []match.Record { return b.out }
 // Full reports whether as many mass cancels are pending as there may be.
 func (b *Books) Full() bool { return b.engine != nil && b.engine.Full() }
 
+// LapsesFull reports whether as many lapses are pending as there may be, or there are no books.
+func (b *Books) LapsesFull() bool { return b.engine == nil || b.engine.LapsesFull() }
+
 // Pending reports whether an entry of kind continue has something to do.
 func (b *Books) Pending() bool { return b.engine != nil && b.engine.Pending() }
 

@@ -17,6 +17,10 @@ func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 	case order.KindExecute:
 		b.execute(e, payload)
 	case order.KindFix:
+		if order.IsLapse(payload) {
+			b.lapse(e, payload)
+			return
+		}
 		b.massCancel(e, payload)
 	case order.KindMarket:
 		b.market(e, payload)

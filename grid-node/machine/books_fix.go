@@ -57,6 +57,9 @@ func (b *Books) checkFix(e *order.Entry, payload []byte) error {
 	if m, _, _, ok := order.MassCancelOf(payload); ok && m.Book != match.All && int(m.Book) >= len(b.instruments) {
 		return fmt.Errorf("entry %d: book of a mass cancel is %d, allowed: one that is defined, or %d for all", e.Seq, m.Book, match.All)
 	}
+	if order.IsLapse(payload) && b.LapsesFull() {
+		return fmt.Errorf("entry %d: orders of FIX sessions lapse, allowed: while there is a place among pending mass cancels", e.Seq)
+	}
 	for rest := payload; len(rest) > 0; {
 		var r order.FixRecord
 		if rest = order.NextFix(rest, &r); r.Op == order.FixRemove && b.FixRests(r.Slot) > 0 {
@@ -140,6 +143,22 @@ func (b *Books) massCancel(e *order.Entry, payload []byte) {
 			b.reports[0].Value = [2]uint64{1, uint64(r.Cum)}
 		}
 	}
+}
+
+// lapse takes the orders of the sessions of an entry out.
+func (b *Books) lapse(e *order.Entry, payload []byte) {
+	op := match.Op{Kind: match.MassCancel, Lapse: true, Time: e.TimeNs, ID: e.Seq, Owner: fixOwner, Book: match.All}
+	for rest := payload; len(rest) > 0; {
+		var r order.FixRecord
+		rest = order.NextFix(rest, &r)
+		for int(r.Slot/64) >= len(op.Parties) {
+			op.Parties = append(op.Parties, 0)
+		}
+		if op.Parties[r.Slot/64] |= 1 << (r.Slot % 64); mutant(mutFixLapseOfFirst) {
+			break
+		}
+	}
+	b.do(&op, nil)
 }
 
 // filled adds a fill to the value of an order: of the row at, or of the order of the entry.

@@ -59,8 +59,12 @@ func (s *FixSession) hash(slot uint32) uint64 {
 	if s.Open {
 		open = 1
 	}
+	lapse := uint64(0)
+	if s.Mode != 0 { // without, it is that of releases before
+		lapse = uint64(s.GraceMs)<<48 | uint64(s.bits())<<40
+	}
 	return mix(mix(s.In, s.Out, s.Touched), mix(s.ID[0], s.ID[1], uint64(s.Generation)<<32|uint64(s.Attempt)),
-		mix(uint64(s.Day)<<32^uint64(s.Form)<<24^open<<23^uint64(slot), uint64(s.LogonNs), 1))
+		mix(uint64(s.Day)<<32^uint64(s.Form)<<24^open<<23^uint64(slot), uint64(s.LogonNs), 1^lapse))
 }
 
 func (m *Machine) digest(sessions, orders, readers uint64) uint64 {

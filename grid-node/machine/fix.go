@@ -30,12 +30,23 @@ type FixSession struct {
 	Day        uint32 // of its calendar, days since 1970; of a removed one kept, since its ClOrdIDs are of that day
 	Form       uint8  // of the reports of its generation
 	Open       bool   // it was not removed
-	LogonNs    int64  // the latest SendingTime of a Logon that opened it
+	Left       bool   // its counterparty has logged out since it logged on
+	Lapsed     bool   // its orders were cancelled since, because it was gone
+	Mode       order.LapseMode
+	GraceMs    uint16
+	LogonNs    int64 // the latest SendingTime of a Logon that opened it
+}
+
+// CanLapse reports whether the orders of a session are cancelled if it stays without a
+// connection.
+func (s *FixSession) CanLapse() bool {
+	return s.Open && s.Mode != order.LapseNever && !s.Lapsed && !(s.Left && s.Mode == order.LapseOnLoss)
 }
 
 // Fix has the FIX sessions, by slot. A partition without one has no slots.
 type Fix struct {
 	slots []FixSession
+	modes int                  // how many sessions have a mode
 	byID  map[[2]uint64]uint32 // nil before the first
 	sum   uint64
 
@@ -53,6 +64,9 @@ func (x *Fix) Slots() int { return len(x.slots) }
 
 // Open is how many sessions there are.
 func (x *Fix) Open() int { return len(x.byID) }
+
+// Modes is how many sessions have a mode in which their orders are cancelled when they are gone.
+func (x *Fix) Modes() int { return x.modes }
 
 // At returns the session of a slot, removed or not.
 func (x *Fix) At(slot uint32) *FixSession { return &x.slots[slot] }
@@ -187,8 +201,12 @@ func (x *Fix) checkRecord(seq uint64, r *order.FixRecord) error {
 		return fail("generation", uint64(r.Generation), uint64(s.Generation))
 	case r.Attempt != s.Attempt:
 		return fail("attempt", uint64(r.Attempt), uint64(s.Attempt))
-	case r.In < least || r.In > maxFixSeq || r.Op == order.FixRemove && r.In != s.In:
+	case r.In < least || r.In > maxFixSeq || (r.Op == order.FixRemove || r.Op == order.FixLapse) && r.In != s.In:
 		return fail("in", r.In, least)
+	case r.Op == order.FixLapse && !s.CanLapse():
+		return fmt.Errorf("entry %d: FIX session %d lapses in mode %d (left %t, lapsed %t), allowed: once after a Logon, in a mode that says so", seq, r.Slot, s.Mode, s.Left, s.Lapsed)
+	case r.Op == order.FixLeave && s.Mode == order.LapseNever:
+		return fmt.Errorf("entry %d: FIX session %d leaves, allowed: in a mode in which it can lapse", seq, r.Slot)
 	}
 	return nil
 }
@@ -278,7 +296,20 @@ func (x *Fix) record(seq uint64, r *order.FixRecord, lineage uint64) {
 			s.Attempt = r.Attempt
 		}
 		s.LogonNs = max(s.LogonNs, o.SentNs)
+		if o.Flags&order.FixLate == 0 || mutant(mutFixLapseLate) {
+			s.Left, s.Lapsed = false, false
+			x.modes -= s.lapsing()
+			s.Mode, s.GraceMs = o.Mode, o.GraceMs
+			x.modes += s.lapsing()
+		}
+	case order.FixLeave:
+		s.Left = true
+	case order.FixLapse:
+		if s.Lapsed = true; !mutant(mutFixLapseUnfenced) {
+			s.Attempt++
+		}
 	case order.FixRemove:
+		x.modes -= s.lapsing()
 		delete(x.byID, s.ID)
 		*s = FixSession{Generation: s.Generation, Attempt: s.Attempt, Day: s.Day}
 	}
@@ -287,6 +318,14 @@ func (x *Fix) record(seq uint64, r *order.FixRecord, lineage uint64) {
 		s.Out += uint64(r.Outs)
 	}
 	x.sum += s.hash(r.Slot)
+}
+
+// lapsing is 1 for a session with a mode.
+func (s *FixSession) lapsing() int {
+	if s.Mode == order.LapseNever {
+		return 0
+	}
+	return 1
 }
 
 // jump moves every session to numbers that were not sent, under an attempt that no gateway
@@ -308,7 +347,7 @@ func (x *Fix) clone() Fix {
 	if len(x.slots) == 0 {
 		return Fix{}
 	}
-	c := Fix{slots: append([]FixSession(nil), x.slots...), sum: x.sum, byID: make(map[[2]uint64]uint32, len(x.byID))}
+	c := Fix{slots: append([]FixSession(nil), x.slots...), sum: x.sum, modes: x.modes, byID: make(map[[2]uint64]uint32, len(x.byID))}
 	for i := range c.slots {
 		if c.slots[i].Open {
 			c.byID[c.slots[i].ID] = uint32(i)

@@ -280,7 +280,9 @@ func TestFixSnapshotRefuses(t *testing.T) {
 		{"no number sent", put(fix+24, 0), "fixOut is 0"},
 		{"touched behind the base", put(fix+32, 101), "fixTouched is 101"},
 		{"no generation", put(fix+40, 0), "fixOut is 2, allowed: 1 or more, and the generation too"},
-		{"other bits", put(fix+48, 1<<16|1), "fixOpen is 65536"},
+		{"other bits", put(fix+48, 1<<5|1), "fixOpen is 33"},
+		{"a grace without a mode", put(fix+48, 1<<16|1), "fixOpen is 65537"},
+		{"lapsed without a mode", put(fix+48, 1|16), "fixOpen is 17"},
 		{"removed, with a state", put(fix+48, 100<<32), "fixOpen is 0, allowed: 1 for a session that has a state"},
 		{"one id twice", func(b []byte) { copy(b[fix+128:fix+144], b[fix:]) }, "fixIDLo is"},
 	} {

@@ -73,8 +73,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 			return err
 		}
 		if m.Books == nil {
-			if _, _, _, mass := order.MassCancelOf(payload); mass {
-				return fmt.Errorf("entry %d: a mass cancel of a FIX session, allowed: not in a partition that stores orders and does not match", e.Seq)
+			if _, _, _, mass := order.MassCancelOf(payload); mass || modeOf(payload) != order.LapseNever {
+				return fmt.Errorf("entry %d: a mass cancel of a FIX session, or one that lapses, allowed: not in a partition that stores orders and does not match", e.Seq)
 			}
 			return nil
 		}
@@ -87,6 +87,15 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		}
 	}
 	return m.Cursors.check(e, payload)
+}
+
+// modeOf returns the mode that an entry of kind fix gives a session.
+func modeOf(payload []byte) order.LapseMode {
+	var r order.FixRecord
+	if order.NextFix(payload, &r); r.Op != order.FixOpen {
+		return order.LapseNever
+	}
+	return r.Opening().Mode
 }
 
 // checkSession checks that an order is the next of its session.

@@ -29,6 +29,10 @@ const (
 	mutFixNumbersShared
 	mutFixMassOfAll
 	mutFixMassUnreported
+	mutFixLapseOfFirst
+	mutFixLapseUnfenced
+	mutFixLapseUnsnapshotted
+	mutFixLapseLate
 	mutFunctionsForget
 	mutFunctionsCloneFresh
 	mutFunctionsStateless

@@ -48,6 +48,10 @@ var mutantList = [mutants]Mutant{
 	mutFixValueUnsnapshotted: {"fix-value-unsnapshotted", "a learner forgets what the fills of orders of FIX sessions were worth", ""},
 	mutFixNumbersShared:      {"fix-numbers-shared", "the reports of an entry share a number of their FIX session", ""},
 	mutFixMassOfAll:          {"fix-mass-of-all", "a mass cancel of a FIX session for a symbol takes out its orders for others, too", ""},
+	mutFixLapseOfFirst:       {"fix-lapse-of-first", "of the FIX sessions that lapse with one entry only the first loses its orders", "machine ^TestLapse$"},
+	mutFixLapseUnfenced:      {"fix-lapse-unfenced", "a gateway that held a FIX session goes on with it after its orders lapsed", ""},
+	mutFixLapseLate:          {"fix-lapse-late", "a FIX session whose Logon is refused for its number has not left, nor lapsed, any more", "machine ^TestLapse$"},
+	mutFixLapseUnsnapshotted: {"fix-lapse-unsnapshotted", "a restored copy does not know which FIX sessions lapse", ""},
 	mutFixMassUnreported:     {"fix-mass-unreported", "orders that a mass cancel of their FIX session takes out have no report", ""},
 	mutRegionsUnsnapshotted:  {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
 

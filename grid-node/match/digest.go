@@ -49,8 +49,11 @@ func (e *Engine) digest(orders uint64) uint64 {
 		h = mix(h, s.count, uint64(s.owner)<<32|uint64(s.group))
 		h = mix(h, uint64(s.book)<<32|uint64(s.at)<<16|uint64(s.side)<<8|uint64(s.place), uint64(s.key)<<32|uint64(b2u(s.inside)))
 		h = mix(h, e.orders[s.slot].id, 1)
-		if s.kill {
+		switch {
+		case s.kill:
 			h = mix(h, uint64(len(s.parties)), 3)
+		case s.lapse:
+			h = mix(h, uint64(len(s.parties)), 5)
 		}
 		for n, w := range s.parties {
 			h = mix(h, w, uint64(n))

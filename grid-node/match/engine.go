@@ -106,7 +106,7 @@ func New(c Config) (*Engine, error) {
 		cfg:    c,
 		books:  make([]book, c.Books),
 		busy:   make([]uint64, (c.Books+63)/64),
-		sweeps: make([]sweep, 0, maxSweeps+maxKills),
+		sweeps: make([]sweep, 0, maxSweeps+maxKills+maxLapses),
 		dirty:  -1,
 	}
 	mask := idPlaces(c.Orders) - 1

@@ -105,6 +105,11 @@ func (f *flow) massCancel(op *Op) {
 		op.Side = 0
 	}
 	op.Group = uint32(f.draw(2))
+	if op.Lapse = f.percent(20); op.Lapse { // of two words, some of which have no owner
+		op.Owner, op.Parties = uint32(f.draw(3)), make([]uint64, 1+f.draw(2))
+		op.Parties[0] = uint64(f.draw(16))
+		return
+	}
 	if op.Kill = f.percent(50); op.Kill && f.percent(70) {
 		op.Parties = make([]uint64, 1+f.draw(2)) // of one word and of two
 		for range 1 + f.draw(3) {

@@ -83,4 +83,7 @@ type Op struct {
 	State   State
 	Post    bool // rejected if it would trade on entry
 	Kill    bool // a mass cancel by the kill switch: it has places of its own, and its reason is Killed
+	// Lapse is a mass cancel for owners whose connections have ended: those that have a bit in
+	// Parties, counted from Owner. It has places of its own, and its reason is Disconnected.
+	Lapse bool
 }

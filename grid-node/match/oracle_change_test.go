@@ -159,26 +159,41 @@ func (x *oracle) doom(o *oOrder) *oSweep {
 }
 
 func (s *oSweep) includes(o *oOrder) bool {
-	return o.prio <= s.prio && (s.op.Owner == 0 || s.op.Owner == o.owner) && (s.op.Group == 0 || s.op.Group == o.group) &&
-		(s.op.Book == All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side) && s.ofParty(o.party)
+	return o.prio <= s.prio && (s.op.Owner == 0 || s.op.Owner == o.owner || s.op.Lapse) && (s.op.Group == 0 || s.op.Group == o.group) &&
+		(s.op.Book == All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side) && s.ofParty(o)
 }
 
 // ofParty looks at the bits of the operation one by one.
-func (s *oSweep) ofParty(party uint32) bool {
+func (s *oSweep) ofParty(o *oOrder) bool {
 	if s.op.Parties == nil {
 		return true
 	}
 	for n := range 64 * len(s.op.Parties) {
-		if n > 0 && uint32(n) == party && s.op.Parties[n/64]&(1<<(n%64)) != 0 {
+		is := n > 0 && uint32(n) == o.party
+		if s.op.Lapse {
+			is = s.op.Owner+uint32(n) == o.owner
+		}
+		if is && s.op.Parties[n/64]&(1<<(n%64)) != 0 {
 			return true
 		}
 	}
 	return false
 }
 
+// asks is whose orders it is of, 0 for several owners.
+func (s *oSweep) asks() uint32 {
+	if s.op.Lapse {
+		return 0
+	}
+	return s.op.Owner
+}
+
 func (s *oSweep) reason() Reason {
 	if s.op.Kill {
 		return Killed
+	}
+	if s.op.Lapse {
+		return Disconnected
 	}
 	return MassCancelling
 }
@@ -193,17 +208,17 @@ func (x *oracle) massCancel(op Op) {
 		x.reject(op, UnknownInstrument)
 		return
 	}
-	if op.Side > Sell || op.Parties != nil && !op.Kill {
+	if op.Side > Sell || (op.Parties != nil) != (op.Kill && op.Parties != nil || op.Lapse) {
 		x.reject(op, BadField)
 		return
 	}
 	alike := 0
 	for _, s := range x.sweeps {
-		if s.op.Kill == op.Kill {
+		if s.op.Kill == op.Kill && s.op.Lapse == op.Lapse {
 			alike++
 		}
 	}
-	if !op.Kill && alike == 16 || alike == 256 {
+	if op.Lapse && alike == 4 || !op.Kill && alike == 16 || alike == 256 {
 		x.reject(op, Busy)
 		return
 	}
@@ -212,7 +227,7 @@ func (x *oracle) massCancel(op Op) {
 		s.book = op.Book
 	}
 	x.sweeps = append(x.sweeps, s)
-	x.emit(Record{Kind: Accepted, Order: op.ID, Owner: op.Owner, Side: op.Side, Book: op.Book, Reason: s.reason()})
+	x.emit(Record{Kind: Accepted, Order: op.ID, Owner: s.asks(), Side: op.Side, Book: op.Book, Reason: s.reason()})
 	if len(x.sweeps) == 1 {
 		x.sweepSome()
 	}
@@ -256,7 +271,7 @@ func (x *oracle) sweepSome() {
 			continue
 		}
 		if int(s.book) >= x.cfg.Books || s.op.Book != All && s.book != s.op.Book {
-			x.emit(Record{Kind: MassCancelled, Order: s.op.ID, Owner: s.op.Owner, Side: s.op.Side, Book: s.op.Book, Cum: s.count})
+			x.emit(Record{Kind: MassCancelled, Order: s.op.ID, Owner: s.asks(), Side: s.op.Side, Book: s.op.Book, Cum: s.count})
 			x.sweeps = x.sweeps[1:]
 			return
 		}

@@ -30,6 +30,7 @@ const (
 	Busy           // too many mass cancels are pending, or one is before an auction
 	Expired        // a halt reached its end
 	Killed         // the kill switch includes the order
+	Disconnected   // the connection of its owner has ended, for longer than the grace
 	reasons
 )
 
@@ -40,7 +41,7 @@ var reasonText = [reasons]string{
 	"price is not a multiple of the tick", "price x quantity exceeds 63 bits", "not allowed in this state of the book",
 	"post-only order would trade", "stop price is reached already", "quantity is not above what is filled",
 	"no memory for another order", "unfilled", "self-match prevention", "more counterparties than an operation may visit",
-	"mass cancel", "too many mass cancels are pending", "halt ended", "kill switch",
+	"mass cancel", "too many mass cancels are pending", "halt ended", "kill switch", "cancel on disconnect",
 }
 
 func (r Reason) String() string {

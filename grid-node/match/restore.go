@@ -129,10 +129,10 @@ func (r *restorer) sweep(w *[16]uint64) error {
 	e := r.e
 	s := sweep{
 		id: w[0], prio: w[1], count: w[2], owner: uint32(w[3] >> 32), group: uint32(w[3]),
-		book: uint16(w[4] >> 48), at: uint16(w[4] >> 32), side: Side(w[4] >> 16), place: uint8(w[4] >> 8), inside: w[4]&1 != 0, kill: w[4]&2 != 0,
+		book: uint16(w[4] >> 48), at: uint16(w[4] >> 32), side: Side(w[4] >> 16), place: uint8(w[4] >> 8), inside: w[4]&1 != 0, kill: w[4]&2 != 0, lapse: w[4]&4 != 0,
 		key: uint32(w[5]), slot: e.ids.find(e.orders, w[6]),
 	}
-	if w[4]&0xff0000fc != 0 || w[5]>>32 > maxParties/64 || w[5]>>32 != 0 && !s.kill || e.full(s.kill) || s.prio > e.prio || s.place > places || s.side > Sell ||
+	if w[4]&0xff0000f8 != 0 || s.kill && s.lapse || s.lapse && w[5]>>32 == 0 || w[5]>>32 > maxParties/64 || w[5]>>32 != 0 && !s.kill && !s.lapse || e.full(s.kill, s.lapse) || s.prio > e.prio || s.place > places || s.side > Sell ||
 		w[6] != 0 && s.slot == 0 || s.inside && (int(s.at) >= len(e.books) || e.books[s.at].span == 0 || s.place >= places) {
 		return fmt.Errorf("books: mass cancel %d, allowed: one that an engine can have", s.id)
 	}

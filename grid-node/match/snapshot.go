@@ -118,7 +118,7 @@ func (o *order) appendTo(dst []byte) []byte {
 
 func (e *Engine) appendSweep(dst []byte, s *sweep) []byte {
 	dst = item(dst, itemSweep, s.id, s.prio, s.count, uint64(s.owner)<<32|uint64(s.group),
-		uint64(s.book)<<48|uint64(s.at)<<32|uint64(s.side)<<16|uint64(s.place)<<8|uint64(b2u(s.kill)<<1)|uint64(b2u(s.inside)), uint64(s.key)|uint64(len(s.parties))<<32, e.orders[s.slot].id)
+		uint64(s.book)<<48|uint64(s.at)<<32|uint64(s.side)<<16|uint64(s.place)<<8|uint64(b2u(s.lapse)<<2|b2u(s.kill)<<1|b2u(s.inside)), uint64(s.key)|uint64(len(s.parties))<<32, e.orders[s.slot].id)
 	for n, w := range s.parties {
 		if w != 0 {
 			dst = item(dst, itemParties, uint64(n), w)

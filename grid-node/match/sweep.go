@@ -3,10 +3,11 @@ package match
 import "math/bits"
 
 // How many mass cancels can be pending, and how many more of the kill switch; what the
-// number of a party is below.
+// number of a party, or that of an owner of a lapse, is below.
 const (
 	maxSweeps  = 16
 	maxKills   = 256
+	maxLapses  = 4 // each is of all owners that are due
 	maxParties = 1 << 20
 )
 
@@ -24,33 +25,47 @@ type sweep struct {
 	place  uint8  // with keys from key on
 	inside bool   // slot counts, 0 at the end of the queue
 	kill   bool
+	lapse  bool
 	key    uint32
 	slot   uint32
-	// parties has a bit for each party that is included; nil: all orders.
+	// parties has a bit for each party that is included; nil: all orders. Of a lapse it has one
+	// for each owner, from owner on.
 	parties []uint64
 }
 
 // why is the reason of its cancels.
 func (s *sweep) why() Reason {
-	if s.kill {
+	switch {
+	case s.kill:
 		return Killed
+	case s.lapse:
+		return Disconnected
 	}
 	return MassCancelling
 }
 
 // full reports whether there is no place for a further mass cancel.
-func (e *Engine) full(kill bool) bool {
+func (e *Engine) full(kill, lapse bool) bool {
 	n := 0
 	for i := range e.sweeps {
-		if e.sweeps[i].kill == kill {
+		if e.sweeps[i].kill == kill && e.sweeps[i].lapse == lapse {
 			n++
 		}
 	}
-	return kill && n == maxKills || !kill && n == maxSweeps
+	switch {
+	case kill:
+		return n == maxKills
+	case lapse:
+		return n == maxLapses
+	}
+	return n == maxSweeps
 }
 
 // Full reports whether a further mass cancel is refused: as many as there may be are pending.
-func (e *Engine) Full() bool { return e.full(false) }
+func (e *Engine) Full() bool { return e.full(false, false) }
+
+// LapsesFull reports whether a further lapse is refused.
+func (e *Engine) LapsesFull() bool { return e.full(false, true) }
 
 // Kills returns how many mass cancels of the kill switch are pending, and how many can be.
 func (e *Engine) Kills() (pending, most int) {
@@ -69,19 +84,19 @@ func (e *Engine) massCancel(op *Op) {
 	case op.Side > Sell:
 		e.reject(op, BadField)
 		return
-	case len(op.Parties) > maxParties/64 || op.Parties != nil && !op.Kill:
+	case len(op.Parties) > maxParties/64 || op.Parties != nil && !op.Kill && !op.Lapse || op.Lapse && (op.Kill || op.Parties == nil):
 		e.reject(op, BadField)
 		return
-	case e.full(op.Kill):
+	case e.full(op.Kill, op.Lapse):
 		e.reject(op, Busy)
 		return
 	}
-	s := sweep{id: op.ID, prio: e.prio, owner: op.Owner, group: op.Group, book: op.Book, side: op.Side, kill: op.Kill, parties: op.Parties}
+	s := sweep{id: op.ID, prio: e.prio, owner: op.Owner, group: op.Group, book: op.Book, side: op.Side, kill: op.Kill, lapse: op.Lapse, parties: op.Parties}
 	if op.Book != All {
 		s.at = op.Book
 	}
 	r := e.record(Accepted, op.Book)
-	r.Order, r.Owner, r.Side, r.Reason = op.ID, op.Owner, op.Side, s.why()
+	r.Order, r.Owner, r.Side, r.Reason = op.ID, s.asks(), op.Side, s.why()
 	e.sweeps = append(e.sweeps, s)
 	if len(e.sweeps) == 1 {
 		e.sweepSome()
@@ -101,14 +116,32 @@ func (e *Engine) doom(o *order) *sweep {
 	return nil
 }
 
+// asks returns the owner whose orders a mass cancel is of, 0 for those of several.
+func (s *sweep) asks() uint32 {
+	if s.lapse {
+		return 0
+	}
+	return s.owner
+}
+
 func (s *sweep) includes(o *order) bool {
-	return o.prio <= s.prio && (s.owner == 0 || s.owner == o.owner) && (s.group == 0 || s.group == o.group) &&
-		(s.book == All || s.book == o.book) && (s.side == 0 || s.side == o.side()) && (s.parties == nil || s.has(o.party))
+	return o.prio <= s.prio && s.whose(o) && (s.group == 0 || s.group == o.group) &&
+		(s.book == All || s.book == o.book) && (s.side == 0 || s.side == o.side())
+}
+
+// whose reports whether an order is of those that are included.
+func (s *sweep) whose(o *order) bool {
+	if s.lapse {
+		return o.owner >= s.owner && s.bit(o.owner-s.owner)
+	}
+	return (s.owner == 0 || s.owner == o.owner) && (s.parties == nil || s.has(o.party))
 }
 
 // has reports whether a party is included. Party 0, which is none, never is.
-func (s *sweep) has(party uint32) bool {
-	return party != 0 && int(party>>6) < len(s.parties) && s.parties[party>>6]>>(party&63)&1 != 0
+func (s *sweep) has(party uint32) bool { return party != 0 && s.bit(party) }
+
+func (s *sweep) bit(n uint32) bool {
+	return int(n>>6) < len(s.parties) && s.parties[n>>6]>>(n&63)&1 != 0
 }
 
 // sweepOut cancels an order for a mass cancel. The caller writes the aggregate.
@@ -155,7 +188,7 @@ func (e *Engine) sweepSome() {
 		}
 		if !e.sweepNext(s) {
 			r := e.record(MassCancelled, s.book)
-			r.Order, r.Owner, r.Side, r.Cum = s.id, s.owner, s.side, int64(s.count)
+			r.Order, r.Owner, r.Side, r.Cum = s.id, s.asks(), s.side, int64(s.count)
 			copy(e.sweeps, e.sweeps[1:])
 			e.sweeps = e.sweeps[:len(e.sweeps)-1]
 			return

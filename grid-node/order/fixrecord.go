@@ -10,6 +10,8 @@ const (
 	FixRefusal FixOp = 3 // a message is refused for good; body: what the report of that is made of
 	FixRemove  FixOp = 4 // the session is forgotten
 	FixMass    FixOp = 5 // a mass cancel that the counterparty asks for; body: FixMassCancel
+	FixLapse   FixOp = 6 // its counterparty is gone for longer than its grace: its orders are cancelled
+	FixLeave   FixOp = 7 // a step that answers the Logout of the counterparty
 )
 
 // FixRecordSize is the fixed part of a record, in bytes.
@@ -24,11 +26,30 @@ const MaxFixBody = 4096
 // FixMassSize is the body of a mass cancel without its message, in bytes.
 const FixMassSize = 8
 
-// FixReset in FixOpening.Flags begins a new generation of the same day (ResetSeqNumFlag=Y).
-const FixReset uint8 = 1
+// Bits of FixOpening.Flags.
+const (
+	FixReset    uint8 = 1      // begins a new generation of the same day (ResetSeqNumFlag=Y)
+	fixModeAt         = 1      // two bits of a LapseMode
+	fixModeBits uint8 = 3 << 1 // these
+	FixLate     uint8 = 8      // its Logon is refused: mode, and whether it left or lapsed, stay
+)
+
+// LapseMode is when the orders of a FIX session are cancelled because its counterparty is gone.
+type LapseMode uint8
+
+// Modes.
+const (
+	LapseNever    LapseMode = iota
+	LapseOnLoss             // its connection ended, or its gateway did, without a Logout of the counterparty
+	LapseOnLogout           // after a Logout, too
+	lapseModes
+)
+
+// MaxGraceMs bounds the time that a session may be gone before its orders are cancelled.
+const MaxGraceMs = 60_000
 
 // FixRecord is one record of an entry of kind fix. Records of one entry have rising slots,
-// and an opening or a mass cancel is the only one of its entry.
+// an opening or a mass cancel is the only one of its entry, and lapses are with lapses only.
 //
 //	off size field            off size field
 //	 0  u32  slot             17  u8   outs
@@ -41,7 +62,7 @@ type FixRecord struct {
 	Generation uint32 // of the session; of an opening: the one that it begins or continues
 	In         uint64 // the MsgSeqNum expected next
 	Op         FixOp
-	Outs       uint8 // numbers that it takes: of an opening and a refusal 1, of a step 1..255, of a removal and a mass cancel 0
+	Outs       uint8 // numbers that it takes: of an opening and a refusal 1, of a step and a leave 1..255, of others 0
 	Body       []byte
 }
 
@@ -50,7 +71,11 @@ type FixOpening struct {
 	ID    [2]uint64 // of the session
 	Day   uint32    // of its calendar, days since 1970
 	Form  uint8     // of the reports of its generation
-	Flags uint8     // FixReset
+	Flags uint8     // FixReset, FixLate
+	// Mode is when the session's orders are cancelled because its counterparty is gone, for
+	// GraceMs milliseconds: 1 to MaxGraceMs, of LapseNever 0.
+	Mode    LapseMode
+	GraceMs uint16
 	// SentNs is the SendingTime of the Logon, unix nanoseconds; 0 for none. A reset that was
 	// sent before another Logon that was taken is a late one.
 	SentNs int64
@@ -124,14 +149,24 @@ func AppendFixRecord(dst []byte, r *FixRecord) []byte {
 // Append appends the body of an opening.
 func (o *FixOpening) Append(dst []byte) []byte {
 	dst = le.AppendUint64(le.AppendUint64(dst, o.ID[0]), o.ID[1])
-	return le.AppendUint64(append(le.AppendUint32(dst, o.Day), o.Form, o.Flags, 0, 0), uint64(o.SentNs))
+	dst = append(le.AppendUint32(dst, o.Day), o.Form, o.Flags&(FixReset|FixLate)|uint8(o.Mode)<<fixModeAt)
+	return le.AppendUint64(le.AppendUint16(dst, o.GraceMs), uint64(o.SentNs))
 }
 
 // Opening returns the body of an opening.
 func (r *FixRecord) Opening() FixOpening {
 	b := r.Body
-	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21], SentNs: int64(le.Uint64(b[24:]))}
+	return FixOpening{ID: [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, Day: le.Uint32(b[16:]), Form: b[20], Flags: b[21] & (FixReset | FixLate),
+		Mode: LapseMode(b[21] & fixModeBits >> fixModeAt), GraceMs: le.Uint16(b[22:]), SentNs: int64(le.Uint64(b[24:]))}
 }
+
+// CheckLapse reports whether a mode and a grace are those that a session can have.
+func CheckLapse(mode LapseMode, graceMs uint16) bool {
+	return mode < lapseModes && (mode == LapseNever) == (graceMs == 0) && graceMs <= MaxGraceMs
+}
+
+// IsLapse reports whether the payload of an entry of kind fix is of lapses.
+func IsLapse(payload []byte) bool { return FixOp(payload[16]) == FixLapse }
 
 // NextFix decodes the first record of the payload of an entry that DecodeEntry accepted,
 // and returns the bytes after it.
@@ -144,12 +179,17 @@ func NextFix(payload []byte, r *FixRecord) (rest []byte) {
 	return payload[FixRecordSize+Padded(n):]
 }
 
+// openingIsRight checks flags and grace of an opening.
+func openingIsRight(b []byte) bool {
+	return b[21]&^(FixReset|fixModeBits|FixLate) == 0 && CheckLapse(LapseMode(b[21]&fixModeBits>>fixModeAt), le.Uint16(b[22:]))
+}
+
 // checkFix checks the form of the records of an entry.
 func checkFix(seq uint64, b []byte) error {
 	if len(b) == 0 {
 		return &EntryError{Seq: seq, Field: "size", Value: HeaderSize, Allowed: "64 and one record or more for a fix entry"}
 	}
-	all := len(b)
+	all, lapses := len(b), len(b) >= FixRecordSize && IsLapse(b)
 	for last := int64(-1); len(b) > 0; {
 		if len(b) < FixRecordSize {
 			return &EntryError{Seq: seq, Field: "record", Value: uint64(len(b)), Allowed: "24 bytes and the body"}
@@ -168,18 +208,18 @@ func checkFix(seq uint64, b []byte) error {
 			return &EntryError{Seq: seq, Field: "slot", Value: uint64(slot), Allowed: "rising slots"}
 		}
 		switch op := FixOp(b[16]); {
-		case op < FixOpen || op > FixMass:
-			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove, 5 mass cancel"}
-		case op == FixOpen && (n != FixOpeningSize || b[FixRecordSize+21]&^FixReset != 0 || le.Uint16(b[FixRecordSize+22:]) != 0):
-			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "32 for an opening, its flags 0 or 1, and its reserved bytes 0"}
+		case op < FixOpen || op > FixLeave || (op == FixLapse) != lapses:
+			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 open, 2 step, 3 refusal, 4 remove, 5 mass cancel, 7 leave; or 6 lapse in all records"}
+		case op == FixOpen && (n != FixOpeningSize || !openingIsRight(b[FixRecordSize:])):
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "32 for an opening, its flags 0 to 13, and a grace of 0 to 60000 that is 0 without a mode"}
 		case (op == FixOpen || op == FixMass) && end != all:
 			return &EntryError{Seq: seq, Field: "op", Value: uint64(op), Allowed: "1 and 5 only as the one record of its entry"}
 		case op == FixMass && checkMass(seq, b[FixRecordSize:FixRecordSize+n]) != nil:
 			return checkMass(seq, b[FixRecordSize:FixRecordSize+n])
-		case (op == FixStep || op == FixRemove) && n != 0:
-			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "0 for a step and a removal"}
-		case (op == FixOpen || op == FixRefusal) && outs != 1, op == FixStep && outs == 0, op >= FixRemove && outs != 0:
-			return &EntryError{Seq: seq, Field: "outs", Value: uint64(outs), Allowed: "1 for an opening and a refusal, 1..255 for a step, 0 for a removal and a mass cancel"}
+		case (op == FixStep || op == FixRemove || op >= FixLapse) && n != 0:
+			return &EntryError{Seq: seq, Field: "bodySize", Value: uint64(n), Allowed: "0 for a step, a removal, a lapse and a leave"}
+		case (op == FixOpen || op == FixRefusal) && outs != 1, (op == FixStep || op == FixLeave) && outs == 0, op >= FixRemove && op < FixLeave && outs != 0:
+			return &EntryError{Seq: seq, Field: "outs", Value: uint64(outs), Allowed: "1 for an opening and a refusal, 1..255 for a step and a leave, 0 for others"}
 		}
 		last, b = slot, b[end:]
 	}

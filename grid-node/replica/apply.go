@@ -35,6 +35,12 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	if mutant(mutGuardOnBackup) && r.refusesOnBackup(e, payload) {
 		return
 	}
+	if mutant(mutFixLapseOnPrimary) && e.Kind == order.KindFix && order.IsLapse(payload) && r.role != RolePrimary {
+		payload = append([]byte(nil), payload...)
+		for at := 16; at < len(payload); at += order.FixRecordSize {
+			payload[at] = byte(order.FixStep)
+		}
+	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
 		if r.live.Functions != nil || e.Kind == order.KindFunctions {
 			r.applyCalled(e, payload)

@@ -271,6 +271,7 @@ func (r *Replica) logExecution() {
 			break
 		}
 	}
+	r.logLapses()
 	if b.Pending() && r.mayLogExecution() && (!mutant(mutContinueForgotten) || r.epoch == 1) {
 		_ = r.append(&order.Entry{Kind: order.KindContinue}, nil, 0, pending{}) // a full store: later
 	}

@@ -44,6 +44,7 @@ func (r *Replica) fixHere(conn uint64, frame []byte) error {
 	}
 	if seat.probedNs = 0; !m.Here {
 		seat.conn = 0
+		r.fix.lookAtSeats()
 	}
 	return nil
 }
@@ -64,6 +65,7 @@ func (r *Replica) clientGone(conn uint64) {
 	for i := range r.fix.seats {
 		if seat := &r.fix.seats[i]; seat.conn == conn {
 			seat.conn, seat.probedNs = 0, 0
+			r.fix.lookAtSeats()
 		}
 	}
 }

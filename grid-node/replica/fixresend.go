@@ -41,7 +41,7 @@ func (r *Replica) noteFix(e *order.Entry, payload []byte) {
 		switch {
 		case rec.Op == order.FixRefusal:
 			x.note(rec.Slot, r.live.Fix.At(rec.Slot).Out, e.Seq)
-		case rec.Op == order.FixStep || int(rec.Slot) >= len(x.pages):
+		case rec.Op == order.FixStep || rec.Op == order.FixLeave || rec.Op == order.FixLapse || int(rec.Slot) >= len(x.pages):
 		case (rec.Op == order.FixRemove || rec.Generation != r.live.Fix.At(rec.Slot).Generation) && !mutant(mutFixPagesKept):
 			x.pages[rec.Slot] = nil
 		}

@@ -22,6 +22,8 @@ type fixSessions struct {
 	step                 wire.FixStep     // scratch
 	taken                []byte           // scratch: the payload of an entry
 	said                 []wire.FixNumber // scratch
+	lookAt               int64            // Mono of the next look at seats, see fixlapse.go
+	waits                bool             // the grace of a session is counted
 }
 
 // fixSeat binds a FIX session to a connection. Numbers leave at commit, in the order of
@@ -31,6 +33,8 @@ type fixSeat struct {
 	admitted uint64 // the last MsgSeqNum that was admitted; at first the one before In
 	next     uint64 // the first number that is not committed, once the opening is
 	opening  bool   // FixOpened was not sent yet: nothing else is admitted
+	late     bool   // its Logon is refused: its counterparty is not there
+	goneNs   int64  // Mono since which it is known to have no connection, 0 if it has one, or is not looked at
 	probedNs int64  // when its gateway was asked whether its counterparty is there, 0 if it was not since it answered
 }
 
@@ -48,7 +52,10 @@ func (x *fixSessions) at(slot uint32) *fixSeat {
 }
 
 // forget unbinds all sessions on a new primary.
-func (x *fixSessions) forget() { clear(x.seats) }
+func (x *fixSessions) forget() {
+	clear(x.seats)
+	x.lookAtSeats()
+}
 
 // fixDayAhead is how far ahead of the clock a day may begin, in nanoseconds: 36 hours.
 const fixDayAhead = 36 * 3600 * int64(1e9)
@@ -89,6 +96,10 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 	switch begins := int64(m.Day) * 24 * 3600 * 1e9; {
 	case !r.knowFix():
 		return reject(wire.CodeUnsupported, 0, "a member of the partition does not know FIX sessions, allowed: when all nodes are updated")
+	case m.Mode != 0 && r.execs == nil:
+		return reject(wire.CodeUnsupported, 0, "cancelOnDisconnect of the session has mode %d; the grid stores orders and does not execute them, so it has none to cancel, allowed: mode None, or a grid that matches (spec.execution)", m.Mode)
+	case m.Mode != 0 && !r.allKnow(wire.FeatureLapse):
+		return reject(wire.CodeOverloaded, 0, "a member of the partition has not said that it knows sessions with cancelOnDisconnect, or does not; retry when all nodes are updated")
 	case begins-r.now.Wall > fixDayAhead:
 		return reject(wire.CodeBadFIX, 0, "day %d begins more than 36 h from now, allowed: a day that has begun, or the next", m.Day)
 	case m.Held != 0 && (!found || s.Attempt != m.Held || s.Day != m.Day || m.Flags&wire.FixOpenReset != 0):
@@ -139,7 +150,10 @@ func (r *Replica) fixRemove(slot uint32) bool {
 }
 
 func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
-	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset, SentNs: m.SentNs}
+	o := order.FixOpening{ID: [2]uint64{m.IDHi, m.IDLo}, Day: m.Day, Form: m.Form, Flags: m.Flags & order.FixReset, SentNs: m.SentNs, Mode: order.LapseMode(m.Mode), GraceMs: m.GraceMs}
+	if m.Flags&wire.FixOpenLate != 0 && m.Mode != 0 {
+		o.Flags |= order.FixLate
+	}
 	rec, o, ok := r.live.Fix.Opening(o, slot, m.Seq)
 	switch {
 	case !ok:
@@ -150,6 +164,9 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 		}
 		day := s.Day
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeBadFIX, 0, uint64(day), fmt.Sprintf("day is %d, allowed: %d or later: the session has begun that day", m.Day, day))
+		return
+	case o.Mode != order.LapseNever && o.Form < fixLapse:
+		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeUnsupported, 0, uint64(o.Form), "the session's numbers began without cancelOnDisconnect; log on with ResetSeqNumFlag=Y, or set it between days")
 		return
 	case m.Seq != 0 && m.Seq < r.fixExpects(slot, rec.Generation):
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeSequenceGap, 34, rec.In, fmt.Sprintf("MsgSeqNum of the Logon is %d, allowed: %d or more", m.Seq, rec.In))
@@ -162,7 +179,8 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 		return
 	}
 	seat := r.fix.at(slot) // what is under way still counts its numbers
-	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true}
+	late := o.Flags&order.FixLate != 0
+	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true, late: late, goneNs: seat.gone(late)}
 	if mutant(mutFixOpenUncommitted) {
 		r.fixOpened(conn, m.ReqID, slot, r.commit, true)
 	}
@@ -202,11 +220,11 @@ func (r *Replica) fixOpened(conn, reqID uint64, slot uint32, seq uint64, logon b
 	if logon {
 		number = out - 1
 	}
-	*seat = fixSeat{conn: conn, admitted: s.In - 1, next: out}
+	*seat = fixSeat{conn: conn, admitted: s.In - 1, next: out, late: seat.late, goneNs: seat.gone(seat.late)}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendFixOpened(r.out.buf, r.part, &wire.FixOpened{
 		ReqID: reqID, Slot: slot, Generation: s.Generation, Attempt: s.Attempt, Day: s.Day, In: s.In, Out: out,
-		Number: number, Epoch: r.epoch, Lineage: uint32(r.cfg.Lineage), Form: s.Form,
+		Number: number, Epoch: r.epoch, Lineage: uint32(r.cfg.Lineage), Form: s.Form, Mode: uint8(s.Mode),
 	})
 	r.out.reply(conn, off, nil)
 }

@@ -22,8 +22,12 @@ func (r *Replica) fixStep(conn uint64, frame []byte) error {
 			refused = append(refused, n)
 			continue
 		}
+		op := order.FixOp(q.Op)
+		if op == order.FixLeave && r.live.Fix.At(q.Slot).Mode == order.LapseNever {
+			op = order.FixStep
+		}
 		payload = order.AppendFixRecord(payload, &order.FixRecord{
-			Slot: q.Slot, Attempt: q.Attempt, Generation: q.Generation, In: q.In, Op: order.FixOp(q.Op), Outs: q.Outs, Body: q.Body,
+			Slot: q.Slot, Attempt: q.Attempt, Generation: q.Generation, In: q.In, Op: op, Outs: q.Outs, Body: q.Body,
 		})
 	}
 	r.fix.taken, r.fix.said = payload, refused

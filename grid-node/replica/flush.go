@@ -97,6 +97,7 @@ func (r *Replica) tick() {
 func (r *Replica) wake() {
 	r.backup.heardAt = r.now.Mono
 	r.primary.awake = r.primary.round + 1
+	r.fix.awake(r.now.Mono)
 	for i := range r.primary.peers {
 		p := &r.primary.peers[i]
 		p.heardAt, p.askDue = r.now.Mono, true

@@ -151,6 +151,10 @@ const (
 	mutFixAgainAsSent
 	mutFixStateOfEntry
 	mutFixStateOfAny
+	mutFixLapseForgotten
+	mutFixLapseOfLoss
+	mutFixLapseSeated
+	mutFixLapseOnPrimary
 	mutFeaturesUnasked
 	mutGuardUnasked
 	mutGuardUnchecked

@@ -32,7 +32,7 @@ func (r *Replica) rest() {
 func (r *Replica) atRest() bool {
 	last, _ := r.store.Last()
 	base, _ := r.store.Base()
-	if last != r.commit || !r.journalAtRest() || r.heir.active || r.mayFree > base || r.prop.active() || r.leaving || r.older || r.told.known != nil || r.regressed != nil || r.execs != nil && r.executionDue() || r.functionsDue() || r.regionsDue() || r.profileDue() {
+	if last != r.commit || !r.journalAtRest() || r.heir.active || r.mayFree > base || r.prop.active() || r.leaving || r.older || r.told.known != nil || r.regressed != nil || r.execs != nil && r.executionDue() || r.functionsDue() || r.lapsesWait() || r.regionsDue() || r.profileDue() {
 		return false
 	}
 	switch r.role {

@@ -70,8 +70,15 @@ func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
 	arg(d, "sent", &sent)
 	s.reqID++
 	m := wire.FixOpen{ReqID: s.reqID, IDHi: id, IDLo: 7, Held: uint32(held), Day: uint32(int(fixDay) + day), Seq: logon, Form: uint8(form), SentNs: int64(sent)}
+	mode, grace := 0, 0
+	arg(d, "mode", &mode)
+	arg(d, "grace", &grace)
+	m.Mode, m.GraceMs = uint8(mode), uint16(grace)
 	if d.HasArg("reset") {
 		m.Flags |= wire.FixOpenReset
+	}
+	if d.HasArg("late") {
+		m.Flags |= wire.FixOpenLate
 	}
 	if d.HasArg("take") {
 		m.Flags |= wire.FixOpenTake
@@ -125,6 +132,9 @@ func (s *script) fixStep(d *datadriven.TestData, client uint64) []byte {
 	m := wire.FixStep{ReqID: s.reqID, Records: []wire.FixStepRecord{{Slot: k.slot, Generation: k.generation, Attempt: k.attempt, Op: 2, Outs: uint8(outs), In: in, Prev: prev}}}
 	if body != "" {
 		m.Records[0].Op, m.Records[0].Body = 3, []byte(body)
+	}
+	if d.HasArg("leave") {
+		m.Records[0].Op = 7
 	}
 	if arg(d, "and", &and); and != 0 {
 		k := s.fixes[and]

@@ -150,6 +150,7 @@ func (w *world) checkStep(p *process) {
 		w.checkCommit(p, &st)
 	}
 	w.checkI33(p, &st)
+	w.seeSeats(p, &st)
 	before := p.status
 	p.status = st
 	if st.Role == replica.RolePrimary || before.Role == replica.RolePrimary {
@@ -180,6 +181,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 		w.checkI21(p, seq, hash)
 		w.checkI24(p, seq, epoch)
 		w.checkExecution(p, seq, hash)
+		w.checkLapse(p, seq, entry)
 		w.checkCalled(p, seq, hash)
 		p.log.hashes = append(p.log.hashes, hash)
 		p.log.epochs = append(p.log.epochs, epoch)

@@ -174,8 +174,18 @@ func (m *fixModel) record(seq uint64, r *order.FixRecord) string {
 		m.report(s, r.Slot, seq, r.In-1)
 		return m.state(s, r)
 	}
-	if r.Op == order.FixMass { // executed has its numbers
+	switch r.Op {
+	case order.FixMass: // executed has its numbers
 		return ""
+	case order.FixLapse:
+		if !mayLapse(s.Mode, s.Left, s.Lapsed) {
+			return fmt.Sprintf("FIX session %d lapses, and is %+v", r.Slot, *s)
+		}
+		s.Lapsed = true
+		s.Attempt++
+		return ""
+	case order.FixLeave:
+		s.Left = true
 	}
 	m.first[fixEntry{seq, r.Slot}] = s.Out
 	s.Out += uint64(r.Outs)
@@ -211,6 +221,9 @@ func (m *fixModel) open(seq uint64, r *order.FixRecord) string {
 		return fmt.Sprintf("FIX session %d is opened with generation %d, attempt %d, in %d; the model has %+v", slot, r.Generation, r.Attempt, r.In, *s)
 	}
 	s.In = r.In
+	if o.Flags&order.FixLate == 0 {
+		s.Mode, s.GraceMs, s.Left, s.Lapsed = o.Mode, o.GraceMs, false, false
+	}
 	m.first[fixEntry{seq, slot}] = s.Out
 	s.Out++
 	m.opens[fixNumber{slot, 0, uint64(s.Attempt)}] = *s

@@ -79,7 +79,7 @@ func (w *world) checkFixEnd(pods []*pod) {
 		for slot := range m.sessions {
 			want := m.sessions[slot]
 			got, ok := pod.proc.r.FixSession(want.ID)
-			if !ok || got.In != want.In || got.Out != want.Out || got.Attempt != want.Attempt || got.Generation != want.Generation || got.Day != want.Day {
+			if !ok || got.In != want.In || got.Out != want.Out || got.Attempt != want.Attempt || got.Generation != want.Generation || got.Day != want.Day || got.Mode != want.Mode || got.GraceMs != want.GraceMs || got.Left != want.Left || got.Lapsed != want.Lapsed {
 				w.violation("FIX", "%s has FIX session %d as %+v (%t); the committed log has %+v", pod.proc.name, slot, got, ok, want)
 				return
 			}

@@ -31,7 +31,8 @@ type fixWorld struct {
 	rng      *rand.Rand
 	gateways []*fixGateway // those that run, or ran last
 	parties  []*fixParty
-	started  int // gateways so far
+	started  int  // gateways so far
+	quiet    bool // the exchange cancels nothing: a party that is gone keeps its orders until they lapse
 }
 
 const (

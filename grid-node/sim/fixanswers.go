@@ -93,7 +93,11 @@ func (d *fixDoor) stepped(m *wire.FixStepped, n *wire.FixNumber) {
 		for i := range d.under {
 			d.number(d.under[i], n.First+uint64(i))
 		}
-		d.step, d.under = 0, nil
+		out := slices.ContainsFunc(d.under, func(m fixMsg) bool { return m.kind == '5' })
+		if d.step, d.under = 0, nil; out {
+			d.g.over(d)
+			return
+		}
 		d.answered()
 	default:
 		if i := d.takeItem(func(i *fixItem) bool { return i.request == m.ReqID && i.payload == nil }); i != nil {

@@ -24,11 +24,13 @@ type fixDoor struct {
 	logon   fixMsg
 	state   doorState
 	take    bool
+	late    bool // its Logon is refused, as one whose number is too low
 	request uint64
 	since   int64 // when the oldest request was sent, 0: none waits
 	retryAt int64
 
 	slot, generation, attempt uint32
+	mode                      uint8 // in which its session lapses
 
 	in    uint64     // the number expected next
 	sent  uint64     // the last number sent
@@ -71,11 +73,17 @@ func (d *fixDoor) open() {
 	d.request = d.g.request()
 	m := wire.FixOpen{ReqID: d.request, Day: d.logon.day, Form: 5}
 	m.IDHi, m.IDLo = d.party.sid()
+	if mode, grace := d.party.lapses(); mode != order.LapseNever {
+		m.Form, m.Mode, m.GraceMs = 6, uint8(mode), grace
+	}
 	switch {
 	case d.state == doorHeld:
 		m.Held = d.attempt
 	default:
 		m.Seq, m.SentNs = d.logon.seq, d.logon.at
+		if d.late {
+			m.Seq, m.Flags = 0, wire.FixOpenLate
+		}
 		if d.logon.reset {
 			m.Flags |= wire.FixOpenReset
 		}
@@ -101,7 +109,12 @@ func (d *fixDoor) opened(m *wire.FixOpened) {
 	d.since = 0
 	d.w().logf("%s has party %d: slot %d generation %d attempt %d in %d out %d", d.g.name, d.party.id, m.Slot, m.Generation, m.Attempt, m.In, m.Out)
 	d.state, d.base = doorOpen, m.In-1
-	d.slot, d.generation, d.attempt = m.Slot, m.Generation, m.Attempt
+	d.slot, d.generation, d.attempt, d.mode = m.Slot, m.Generation, m.Attempt, m.Mode
+	if d.late {
+		d.g.over(d)
+		d.link.close(0)
+		return
+	}
 	if !held {
 		d.in, d.sent = m.In, m.Number
 		d.link.answer(fixMsg{kind: 'A', seq: m.Number})
@@ -150,6 +163,8 @@ func (d *fixDoor) receive(m *fixMsg) {
 		d.in = m.to
 	case '1':
 		d.steps = append(d.steps, fixMsg{kind: '0'})
+	case '5':
+		d.steps = append(d.steps, fixMsg{kind: '5'})
 	case 'D':
 		d.items = append(d.items, &fixItem{seq: m.seq, payload: m.payload})
 	case 'X':
@@ -269,7 +284,11 @@ func (d *fixDoor) flush() {
 	if len(d.steps) > 0 && d.step == 0 {
 		n := min(len(d.steps), 200)
 		d.step, d.under, d.steps = d.g.request(), d.steps[:n:n], d.steps[n:]
-		d.sendStep(d.step, wire.FixStepRecord{Op: uint8(order.FixStep), Outs: uint8(n), In: d.in, Prev: prev})
+		op := order.FixStep
+		if d.mode != 0 && slices.ContainsFunc(d.under, func(m fixMsg) bool { return m.kind == '5' }) {
+			op = order.FixLeave
+		}
+		d.sendStep(d.step, wire.FixStepRecord{Op: uint8(op), Outs: uint8(n), In: d.in, Prev: prev})
 	}
 }
 

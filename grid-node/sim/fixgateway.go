@@ -110,7 +110,7 @@ func (g *fixGateway) receive(l *fixLink, m *fixMsg) {
 		if old := g.doorOf(func(d *fixDoor) bool { return d.party == l.party }); old != nil {
 			g.drop(old) // of a connection that the counterparty has left
 		}
-		d = &fixDoor{g: g, party: l.party, link: l, logon: *m}
+		d = &fixDoor{g: g, party: l.party, link: l, logon: *m, late: l.party.refusedNow()}
 		g.doors = append(g.doors, d)
 		d.open()
 	case d == nil: // ended by this side
@@ -133,8 +133,16 @@ func (g *fixGateway) drop(d *fixDoor) {
 // left is the end of a counterparty's connection.
 func (g *fixGateway) left(l *fixLink) {
 	if d := g.doorOf(func(d *fixDoor) bool { return d.link == l }); d != nil {
-		g.drop(d)
+		g.over(d)
 	}
+}
+
+// over is the end of a session's connection, which the grid is told where that matters.
+func (g *fixGateway) over(d *fixDoor) {
+	if g.x.w.profile.lapses != nil && d.state == doorOpen && g.conn != nil {
+		g.conn.send(wire.AppendFixHere(nil, partition, &wire.FixHere{Slot: d.slot, Attempt: d.attempt}))
+	}
+	g.drop(d)
 }
 
 // slot finds the session of an answer.

@@ -23,7 +23,10 @@ type fixParty struct {
 	since     int64 // of the connection
 	heard     int64
 	resetting bool // a Logon with ResetSeqNumFlag was not answered
-	tooLow    int  // Logons in a row that were refused for their number
+	leaving   bool // a Logout was not answered
+	gone      bool // it does not come back
+	awayUntil int64
+	tooLow    int // Logons in a row that were refused for their number
 
 	out     uint64            // the number sent next
 	want    uint64            // the number expected next
@@ -78,7 +81,9 @@ func (p *fixParty) act() {
 	w := p.w
 	switch {
 	case p.link == nil:
-		p.connect()
+		if !p.gone && (w.now >= p.awayUntil || p.finishing()) {
+			p.connect()
+		}
 		return
 	case !p.loggedOn && w.now-p.since > 400*millisecond, w.now-p.heard > 2*second:
 		p.leave()
@@ -88,6 +93,9 @@ func (p *fixParty) act() {
 	}
 	p.checkDropped()
 	p.resolve()
+	if p.leaving {
+		return
+	}
 	if p.behind != 0 && w.now-p.askedAt > 150*millisecond {
 		p.ask()
 	}
@@ -112,6 +120,16 @@ func (p *fixParty) act() {
 		p.send(fixMsg{kind: '2', from: 1 + p.rng.Uint64N(p.want-1)})
 	case n < 81 && !p.loses():
 		p.startOver()
+	case n < 83 && w.profile.lapses != nil:
+		p.leaving = true
+		p.send(fixMsg{kind: '5'})
+	}
+}
+
+// stayAway has the party connect after a while, before or behind its grace.
+func (p *fixParty) stayAway() {
+	if rng := p.w.profile.lapses; rng != nil && rng.IntN(2) == 0 {
+		p.awayUntil = p.w.now + rng.Int64N(400*millisecond)
 	}
 }
 
@@ -202,6 +220,7 @@ func (p *fixParty) connect() {
 		return
 	}
 	p.link = &fixLink{x: p.x, party: p, gateway: g}
+	p.leaving = false
 	p.loggedOn, p.since, p.heard, p.behind, p.offered = false, p.w.now, p.w.now, 0, map[uint64]bool{}
 	if p.resetting {
 		p.begin()
@@ -222,6 +241,7 @@ func (p *fixParty) closed(l *fixLink, expects uint64) {
 		return
 	}
 	p.link = nil
+	p.stayAway()
 	if expects == 0 {
 		return
 	}
@@ -281,6 +301,9 @@ func (p *fixParty) process(m *fixMsg) {
 		p.loggedOn, p.resetting, p.tooLow, p.askedAt = true, false, 0, 0
 	case '2':
 		p.resend(m.from)
+	case '5':
+		p.leave()
+		p.stayAway()
 	case '8':
 		p.report(m)
 	}

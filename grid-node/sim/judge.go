@@ -24,6 +24,7 @@ type judge struct {
 	masses  int  // mass cancels of FIX sessions
 	swept   int  // orders that those cancelled
 	killed  int  // orders that kills cancelled
+	lapsed  int  // orders of FIX sessions that were gone
 	named   bool // kills cancel what rests
 	kills   []order.Guard
 
@@ -44,6 +45,7 @@ type judged struct {
 	owner                   uint32
 	market, rests           bool
 	doomed                  bool // a mass cancel, or a kill, includes it
+	gone                    bool // its session has lapsed since
 	account                 string
 }
 
@@ -65,6 +67,9 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 	case order.KindExecute:
 		j.i, j.account = order.Instructed(payload), accountIn(payload[min(order.InstructionSize, len(payload)):])
 	case order.KindFix:
+		if order.IsLapse(payload) {
+			j.lapse(payload)
+		}
 		if c, slot, _, ok := order.MassCancelOf(payload); ok {
 			j.masses++
 			j.m = order.Market{Book: c.Book, Side: c.Side, Values: [5]uint64{3: uint64(machine.FixOwner(slot))}}
@@ -91,7 +96,7 @@ func (j *judge) record(records []match.Record, n int) string {
 		switch r.Reason {
 		case match.MassCancelling:
 			return j.doom()
-		case match.Killed:
+		case match.Killed, match.Disconnected:
 			return ""
 		}
 		return j.accepted(r)
@@ -160,6 +165,9 @@ func (j *judge) filled(t, m *match.Record) string {
 	if maker.doomed || taker.doomed {
 		return fmt.Sprintf("I49: a trade of %d with %d, one of which a mass cancel includes", taker.id, maker.id)
 	}
+	if maker.gone || taker.gone {
+		return fmt.Sprintf("I50: a trade of %d with %d, one of which is of a session that has lapsed", taker.id, maker.id)
+	}
 	if best := j.crosses(taker); best != maker {
 		return fmt.Sprintf("a trade with %d; the best by price, then time, is %+v", maker.id, best)
 	}
@@ -194,6 +202,8 @@ func (j *judge) cancelled(r *match.Record) string {
 		return fmt.Sprintf("order %d has %d left and %d filled of %d", o.id, o.leaves, o.cum, o.qty)
 	case (r.Reason == match.MassCancelling || r.Reason == match.Killed) && !o.doomed:
 		return "a mass cancel that does not include the order"
+	case r.Reason == match.Disconnected && !o.gone:
+		return "a cancel for a session that has not lapsed"
 	case r.Reason == match.Requested && o.owner != j.i.Owner:
 		return "a cancel of another's order"
 	case r.Reason == match.Unfilled && o == j.taker && j.i.TIF == 2 && o.cum != 0:
@@ -202,6 +212,8 @@ func (j *judge) cancelled(r *match.Record) string {
 	switch _, fix := machine.FixSlot(o.owner); {
 	case r.Reason == match.Killed:
 		j.killed++
+	case r.Reason == match.Disconnected:
+		j.lapsed++
 	case fix && r.Reason == match.MassCancelling:
 		j.swept++
 	}
@@ -211,7 +223,7 @@ func (j *judge) cancelled(r *match.Record) string {
 
 func (j *judge) replaced(r *match.Record) string {
 	o := j.orders[r.Order]
-	if o == nil || o.owner != j.i.Owner || r.Other != j.e.Seq || o.doomed || r.Leaves != r.Qty-o.cum || r.Cum != o.cum {
+	if o == nil || o.owner != j.i.Owner || r.Other != j.e.Seq || o.doomed || o.gone || r.Leaves != r.Qty-o.cum || r.Cum != o.cum {
 		return "a replacement of another's order, of one that is gone, or with wrong sums"
 	}
 	delete(j.orders, o.id)
@@ -257,6 +269,19 @@ func (j *judge) kill(g order.Guard) {
 	for _, o := range j.orders {
 		if g.Scope == order.GuardAll || o.account != "" && o.account == string(g.Name) {
 			o.doomed = true
+		}
+	}
+}
+
+// lapse marks the orders of the sessions of an entry.
+func (j *judge) lapse(payload []byte) {
+	for rest := payload; len(rest) > 0; {
+		var r order.FixRecord
+		rest = order.NextFix(rest, &r)
+		for _, o := range j.orders {
+			if o.owner == machine.FixOwner(r.Slot) {
+				o.gone = true
+			}
 		}
 	}
 }

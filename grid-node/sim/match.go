@@ -43,7 +43,7 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
 	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
-		p.fixes = rng
+		p.fixes, p.lapses = rng, lapseRand(seed)
 	}
 	if p.guards = nil; p.fixes == nil {
 		if rng := rand.New(rand.NewPCG(seed, 0x6b696c6c730a)); rng.IntN(3) > 0 {
@@ -204,6 +204,8 @@ func (w *world) exchange() {
 	rng := w.profile.match
 	op := match.Op{Kind: match.SetState, Book: uint16(rng.IntN(len(matchInstruments))), State: match.Open}
 	switch n := rng.IntN(10); {
+	case n < 4 && w.fix != nil && w.fix.quiet:
+		return
 	case n < 4:
 		op.Kind, op.Owner, op.Side = match.MassCancel, uint32(rng.IntN(3)*rng.IntN(9)), match.Side(rng.IntN(3))
 		if rng.IntN(3) > 0 {
@@ -312,6 +314,9 @@ func (w *world) checkExchange() {
 	w.stats.FixMasses, w.stats.FixSwept = w.stats.FixMasses+uint64(j.masses), w.stats.FixSwept+uint64(j.swept)
 	w.stats.Killed += uint64(j.killed)
 	for id, o := range j.orders {
+		if o.gone {
+			w.violation("I50", "order %d rests, and its session has lapsed; nothing is pending", id)
+		}
 		if o.doomed {
 			w.violation("I47", "order %d rests, and a kill or a mass cancel includes it; nothing is pending", id)
 		}

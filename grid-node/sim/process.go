@@ -72,6 +72,7 @@ type process struct {
 
 	view   *followed // nil before its first entry, and in worlds without views
 	log    logView
+	seats  seats  // of FIX sessions, in a world in which they lapse
 	leased uint64 // reads it answered on its lease
 	// A lineage ended in the middle of a wake-up: its first replies were given before,
 	// with the first bytes of the last of those, which later ones to the same connection

@@ -49,6 +49,8 @@ type Stats struct {
 	Taped           uint64 // records that followers were streamed
 	Books           uint64 // that were shown
 	FixMasses       uint64 // mass cancels of FIX sessions in the committed log
+	Lapses          uint64 // FIX sessions whose orders were cancelled because they were gone
+	LapsesAwaited   uint64 // of those, of a party that was gone in the end
 	FixSwept        uint64 // orders of FIX sessions that mass cancels took out
 	Fills           uint64 // trades in the committed log
 	FunctionChanges uint64 // of functions in force, in all histories
@@ -99,6 +101,8 @@ func (s *Stats) add(o *Stats) {
 	s.Fills += o.Fills
 	s.FixMasses += o.FixMasses
 	s.FixSwept += o.FixSwept
+	s.Lapses += o.Lapses
+	s.LapsesAwaited += o.LapsesAwaited
 	s.Simulated += o.Simulated
 }
 
@@ -195,6 +199,7 @@ func (w *world) run() {
 	w.heal()
 	w.recoverLoss()
 	w.checkI13()
+	w.checkLapses()
 	w.checkSpoiled()
 	w.checkDivergence()
 	w.checkI11()

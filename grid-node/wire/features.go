@@ -13,11 +13,12 @@ const (
 	FeatureKillCancels                          // kills that cancel what rests in books
 	FeatureSessionOrders                        // mass cancels of FIX sessions
 	FeatureInvoke                               // changes of regions that a function decided, with their reply
-	endOfFeatures
+	_
+	FeatureLapse // FIX sessions whose orders are cancelled when they are gone
 )
 
 // Features are all features of this release.
-const Features = endOfFeatures - 1
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureLapse
 
 // FeaturesAre are those of the sender.
 type FeaturesAre struct {

@@ -38,6 +38,7 @@ func (m *FixResend) request() (uint64, uint32) { return m.ReqID, m.Slot }
 // Flags of FixOpen.
 const (
 	FixOpenReset uint8 = 1 // a new generation of the same day: ResetSeqNumFlag=Y
+	FixOpenLate  uint8 = 4 // the Logon is refused for its number: it is opened for the answer only
 	FixOpenTake  uint8 = 2 // although it is open on another connection
 )
 
@@ -50,8 +51,10 @@ type FixOpen struct {
 	Day        uint32 // of the session's calendar, days since 1970
 	Seq        uint64 // MsgSeqNum of the Logon that was received, 0 for none
 	Form       uint8  // of the reports, where a generation begins
-	Flags      uint8  // FixOpenReset, FixOpenTake
+	Flags      uint8  // FixOpenReset, FixOpenTake, FixOpenLate
 	SentNs     int64  // SendingTime of the Logon, unix nanoseconds; 0 for none
+	Mode       uint8  // when orders of the session are cancelled because it is gone: 0 never, 1 without a Logout, 2 after one, too
+	GraceMs    uint16 // for how long, 1..60000; 0 with mode 0
 }
 
 const fixOpenSize = HeaderSize + 64
@@ -66,7 +69,7 @@ func AppendFixOpen(dst []byte, p PartitionID, m *FixOpen) []byte {
 	le.PutUint32(f[40:], m.Held)
 	le.PutUint32(f[44:], m.Day)
 	le.PutUint64(f[48:], m.Seq)
-	le.PutUint64(f[56:], uint64(m.Form)|uint64(m.Flags)<<8)
+	le.PutUint64(f[56:], uint64(m.Form)|uint64(m.Flags)<<8|uint64(m.Mode)<<16|uint64(m.GraceMs)<<32)
 	le.PutUint64(f[64:], uint64(m.SentNs))
 	return dst
 }
@@ -79,12 +82,15 @@ func DecodeFixOpen(f []byte, m *FixOpen) error {
 	*m = FixOpen{
 		ReqID: le.Uint64(f[8:]), Epoch: le.Uint64(f[16:]), IDHi: le.Uint64(f[24:]), IDLo: le.Uint64(f[32:]),
 		Held: le.Uint32(f[40:]), Day: le.Uint32(f[44:]), Seq: le.Uint64(f[48:]), Form: f[56], Flags: f[57], SentNs: int64(le.Uint64(f[64:])),
+		Mode: f[58], GraceMs: le.Uint16(f[60:]),
 	}
 	switch {
 	case m.IDHi|m.IDLo == 0:
 		return &FrameError{Type: TypeFixOpen, Field: "id", Value: 0, Allowed: "the hash of the session's names, not all 0"}
 	case m.Seq >= MaxFixSeq:
 		return &FrameError{Type: TypeFixOpen, Field: "seq", Value: m.Seq, Allowed: "below 2^62"}
+	case m.Mode > 2 || (m.Mode == 0) != (m.GraceMs == 0) || m.GraceMs > 60_000:
+		return &FrameError{Type: TypeFixOpen, Field: "graceMs", Value: uint64(m.GraceMs), Allowed: "1..60000 with mode 1 or 2, 0 with mode 0"}
 	}
 	return nil
 }
@@ -105,6 +111,7 @@ type FixOpened struct {
 	Epoch      uint64
 	Lineage    uint32
 	Form       uint8 // of the reports of the generation
+	Mode       uint8 // as in FixOpen; a node of a release before says 0
 }
 
 const fixOpenedSize = HeaderSize + 64
@@ -122,7 +129,7 @@ func AppendFixOpened(dst []byte, p PartitionID, m *FixOpened) []byte {
 	le.PutUint64(f[48:], m.Number)
 	le.PutUint64(f[56:], m.Epoch)
 	le.PutUint32(f[64:], m.Lineage)
-	le.PutUint32(f[68:], uint32(m.Form))
+	le.PutUint32(f[68:], uint32(m.Form)|uint32(m.Mode)<<8)
 	return dst
 }
 
@@ -133,7 +140,7 @@ func DecodeFixOpened(f []byte, m *FixOpened) error {
 	}
 	*m = FixOpened{
 		ReqID: le.Uint64(f[8:]), Slot: le.Uint32(f[16:]), Generation: le.Uint32(f[20:]), Attempt: le.Uint32(f[24:]), Day: le.Uint32(f[28:]),
-		In: le.Uint64(f[32:]), Out: le.Uint64(f[40:]), Number: le.Uint64(f[48:]), Epoch: le.Uint64(f[56:]), Lineage: le.Uint32(f[64:]), Form: f[68],
+		In: le.Uint64(f[32:]), Out: le.Uint64(f[40:]), Number: le.Uint64(f[48:]), Epoch: le.Uint64(f[56:]), Lineage: le.Uint32(f[64:]), Form: f[68], Mode: f[69],
 	}
 	return nil
 }

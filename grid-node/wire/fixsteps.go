@@ -32,7 +32,7 @@ type FixStepRecord struct {
 	Slot       uint32
 	Generation uint32
 	Attempt    uint32
-	Op         uint8  // 2 step, 3 refusal
+	Op         uint8  // 2 step, 3 refusal, 7 a step that answers the Logout of the counterparty
 	Outs       uint8  // numbers that it takes: 1..255, of a refusal 1
 	In         uint64 // the MsgSeqNum expected next
 	Prev       uint64 // as in FixSubmit
@@ -97,10 +97,10 @@ func DecodeFixStep(f []byte, m *FixStep) error {
 		switch b = b[fixRecordFixed:]; {
 		case size > MaxFixBody || pad8(size) > len(b):
 			return &FrameError{Type: TypeFixStep, Field: "bodySize", Value: uint64(size), Allowed: "0..4096, and no more than the bytes that follow"}
-		case r.Op != 2 && r.Op != 3:
-			return &FrameError{Type: TypeFixStep, Field: "op", Value: uint64(r.Op), Allowed: "2 step, 3 refusal"}
-		case r.Outs == 0 || r.Op == 3 && r.Outs != 1 || r.Op == 2 && size != 0:
-			return &FrameError{Type: TypeFixStep, Field: "outs", Value: uint64(r.Outs), Allowed: "1..255 and no body for a step, 1 for a refusal"}
+		case r.Op != 2 && r.Op != 3 && r.Op != 7:
+			return &FrameError{Type: TypeFixStep, Field: "op", Value: uint64(r.Op), Allowed: "2 step, 3 refusal, 7 leave"}
+		case r.Outs == 0 || r.Op == 3 && r.Outs != 1 || r.Op != 3 && size != 0:
+			return &FrameError{Type: TypeFixStep, Field: "outs", Value: uint64(r.Outs), Allowed: "1..255 and no body for a step and a leave, 1 for a refusal"}
 		case r.In == 0 || r.In > MaxFixSeq:
 			return &FrameError{Type: TypeFixStep, Field: "in", Value: r.In, Allowed: "1..2^62"}
 		case int64(r.Slot) <= last:

@@ -117,8 +117,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 	if x.l.doors[x.slot] == x {
 		delete(x.l.doors, x.slot)
 	}
-	x.form = m.Form
-	x.slot, x.generation, x.attempt, x.day = m.Slot, m.Generation, m.Attempt, m.Day
+	x.slot, x.generation, x.attempt, x.day, x.form, x.mode = m.Slot, m.Generation, m.Attempt, m.Day, m.Form, m.Mode
 	x.l.doors[x.slot] = x
 	x.l.mark(x)
 	if m.Form > form {
@@ -127,6 +126,9 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 	}
 	if again {
 		x.rebound(m)
+		return nil
+	}
+	if !x.late && !x.cancelsAsAsked(m.Mode) {
 		return nil
 	}
 	x.in, x.sent, x.logOn = m.In, m.Number-1, true
@@ -298,8 +300,6 @@ func (x *door) later(now fix.Now) {
 	x.retryAt = now.Mono + 10e6
 	x.l.mark(x)
 }
-
-var errTaken = errors.New("another gateway has it")
 
 // lost ends the counterparty's connection without a message: there is no number for one.
 func (x *door) lost(why error) {

@@ -2,6 +2,8 @@ package desk
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/fix"
@@ -37,6 +39,7 @@ type door struct {
 	retryAt int64
 
 	form                      uint8 // of the reports of the generation
+	mode                      uint8 // in which its orders are cancelled when it is gone
 	day                       uint32
 	slot, generation, attempt uint32
 
@@ -207,7 +210,11 @@ func (x *door) flush(now fix.Now) (done bool) {
 	if len(x.steps) > 0 && x.step == 0 {
 		n := min(len(x.steps), 255)
 		x.under, x.steps = x.steps[:n:n], x.steps[n:]
-		x.l.records = append(x.l.records, x.record(order.FixStep, uint8(n), x.in, prev, nil))
+		op := order.FixStep
+		if x.mode != 0 && slices.ContainsFunc(x.under, func(m fix.Sent) bool { return m.Left }) {
+			op = order.FixLeave
+		}
+		x.l.records = append(x.l.records, x.record(op, uint8(n), x.in, prev, nil))
 		x.step = 1 // line.step gives it its number
 	}
 	return true
@@ -219,13 +226,17 @@ func (x *door) open(now fix.Now) {
 		return
 	}
 	x.request = x.l.next()
-	m := wire.FixOpen{ReqID: x.request, Epoch: x.l.epoch, IDHi: x.id[0], IDLo: x.id[1], Day: x.day, Form: form}
+	m := wire.FixOpen{ReqID: x.request, Epoch: x.l.epoch, IDHi: x.id[0], IDLo: x.id[1], Day: x.day, Form: formMass}
+	if mode, graceMs := x.cancels(); mode != order.LapseNever {
+		m.Form, m.Mode, m.GraceMs = formLapse, uint8(mode), graceMs
+	}
 	if x.state == held {
 		m.Held = x.attempt
 	} else {
 		m.SentNs = x.logon.SentNs
-		if !x.late {
-			m.Seq = x.logon.Seq
+		if m.Seq = x.logon.Seq; x.late {
+			m.Seq = 0
+			m.Flags |= wire.FixOpenLate
 		}
 		if x.logon.Reset {
 			m.Flags |= wire.FixOpenReset
@@ -233,6 +244,32 @@ func (x *door) open(now fix.Now) {
 	}
 	x.l.asking[x.request] = x
 	x.l.out = wire.AppendFixOpen(x.l.out, x.l.id, &m)
+}
+
+// cancels returns when the grid cancels orders of the session because it is gone.
+func (x *door) cancels() (mode order.LapseMode, graceMs uint16) {
+	p := x.f.Profile()
+	switch p.CancelOnDisconnect {
+	case fix.CancelOnLoss:
+		mode = order.LapseOnLoss
+	case fix.CancelOnLogout:
+		mode = order.LapseOnLogout
+	default:
+		return order.LapseNever, 0
+	}
+	return mode, uint16(min(max(p.CancelGrace.Milliseconds(), 1), order.MaxGraceMs))
+}
+
+var errTaken = errors.New("another gateway has it")
+
+// cancelsAsAsked refuses the logon if the mode that is in force is another one.
+func (x *door) cancelsAsAsked(inForce uint8) bool {
+	mode, _ := x.cancels()
+	if uint8(mode) == inForce {
+		return true
+	}
+	x.f.NotOpened(fix.LogonNoGrid, errors.New("cancelOnDisconnect is not in force: the node is of a release before; allowed: when all nodes are updated, or mode None"))
+	return false
 }
 
 func (x *door) record(op order.FixOp, outs uint8, in, prev uint64, body []byte) wire.FixStepRecord {

@@ -14,10 +14,12 @@ var le = binary.LittleEndian
 // form is the number of the functions in this file. A generation of a session keeps the one
 // it began with: what was sent in it is made again byte by byte. A change of what they make
 // of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions,
-// form 4 answers to status requests, form 5 mass cancels: generations of an earlier form have
-// no record of them.
+// form 4 answers to status requests, form 5 mass cancels, form 6 cancels of a session that is
+// gone: generations of an earlier form have no record of them. A session without such cancels
+// begins with form 5, which gateways of the release before know.
 const (
-	form       = 5
+	form       = 6
+	formLapse  = 6
 	formMass   = 5
 	formStatus = 4
 )

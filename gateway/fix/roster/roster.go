@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/fix"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -29,9 +30,13 @@ type Entry struct {
 	NextExpected  bool   `json:"nextExpected"`  // tag 789
 	LastProcessed bool   `json:"lastProcessed"` // tag 369
 	ResendChunk   uint64 `json:"resendChunk"`   // messages asked for at once; 0: all
-	Segment       string `json:"segment"`       // a symbol: the session trades what its partition does, in a grid that matches
+	// CancelOnDisconnect is when the grid cancels the orders of the session; left out: Options.Cancel.
+	CancelOnDisconnect *Cancel `json:"cancelOnDisconnect"`
+	Segment            string  `json:"segment"` // a symbol: the session trades what its partition does, in a grid that matches
 
 	password *[sha256.Size]byte
+	mode     fix.CancelMode
+	grace    time.Duration
 }
 
 // Roster has the sessions of a file.
@@ -56,12 +61,53 @@ const (
 	BothProofs      Proof = "both"
 )
 
+// Cancel is when orders of a session are cancelled because its counterparty is gone.
+type Cancel struct {
+	Mode  string `json:"mode"`  // None, OnDisconnect, OnDisconnectOrLogout
+	Grace string `json:"grace"` // how long it may be gone, such as 10s, the default; 1s to 60s
+}
+
+// Bounds of a grace: a gateway has to find a new primary meanwhile.
+const (
+	minGrace     = time.Second
+	maxGrace     = order.MaxGraceMs * time.Millisecond
+	defaultGrace = 10 * time.Second
+)
+
+// Check refuses a mode or a grace that there is not.
+func (c *Cancel) Check() error {
+	_, _, err := c.parse()
+	return err
+}
+
+// parse returns the mode and the grace.
+func (c *Cancel) parse() (mode fix.CancelMode, grace time.Duration, err error) {
+	switch mode = fix.CancelMode(c.Mode); mode {
+	case "None", "":
+		if c.Mode == "" || c.Grace != "" {
+			return "", 0, fmt.Errorf("cancelOnDisconnect has mode %q and grace %q, allowed: mode None without a grace, or OnDisconnect, OnDisconnectOrLogout", c.Mode, c.Grace)
+		}
+		return fix.CancelNever, 0, nil
+	case fix.CancelOnLoss, fix.CancelOnLogout:
+	default:
+		return "", 0, fmt.Errorf("cancelOnDisconnect.mode is %.30q, allowed: None, OnDisconnect, OnDisconnectOrLogout", c.Mode)
+	}
+	if grace = defaultGrace; c.Grace != "" {
+		if grace, err = time.ParseDuration(c.Grace); err != nil || grace < minGrace || grace > maxGrace {
+			return "", 0, fmt.Errorf("cancelOnDisconnect.grace is %.30q, allowed: %s to %s", c.Grace, minGrace, maxGrace)
+		}
+	}
+	return mode, grace, nil
+}
+
 // Options of a roster.
 type Options struct {
 	// Passwords is the directory that PasswordFile is relative to; set, nothing outside of it
 	// is read. Empty: that of the file.
 	Passwords string
 	Proof     Proof // "": AnyProof
+	// Cancel is that of sessions whose entry has none; nil: None.
+	Cancel *Cancel
 }
 
 // Load reads a file: {"sessions": [{...}, ...]}. A session has a password, a certificate,
@@ -123,6 +169,16 @@ func (r *Roster) add(e *Entry) error {
 	}
 	if err := r.options.Proof.check(e); err != nil {
 		return err
+	}
+	cancel := e.CancelOnDisconnect
+	if cancel == nil {
+		cancel = r.options.Cancel
+	}
+	if cancel != nil {
+		var err error
+		if e.mode, e.grace, err = cancel.parse(); err != nil {
+			return err
+		}
 	}
 	r.byID[id] = e
 	if e.PasswordFile == "" {
@@ -189,8 +245,8 @@ func (r *Roster) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	for i := range r.entries {
 		e := &r.entries[i]
-		fmt.Fprintf(h, "%q %q %q %q %q %t %t %t %d %q %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate,
-			e.ResetOnLogon, e.NextExpected, e.LastProcessed, e.ResendChunk, e.Segment, e.password)
+		fmt.Fprintf(h, "%q %q %q %q %q %t %t %t %d %q %q %d %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate,
+			e.ResetOnLogon, e.NextExpected, e.LastProcessed, e.ResendChunk, e.Segment, e.mode, e.grace, e.password)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
@@ -217,7 +273,8 @@ func (r *Roster) Segment(id fix.ID) string {
 // Profiles returns the sessions.
 func (r *Roster) Profiles() (list []fix.Profile) {
 	for id, e := range r.byID {
-		list = append(list, fix.Profile{ID: id, ResetOnLogon: e.ResetOnLogon, NextExpected: e.NextExpected, LastProcessed: e.LastProcessed, ResendChunk: e.ResendChunk})
+		list = append(list, fix.Profile{ID: id, ResetOnLogon: e.ResetOnLogon, NextExpected: e.NextExpected, LastProcessed: e.LastProcessed, ResendChunk: e.ResendChunk,
+			CancelOnDisconnect: e.mode, CancelGrace: e.grace})
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/fix"
 )
@@ -79,9 +80,34 @@ func TestLoadRefuses(t *testing.T) {
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "/does/not/exist"}]}`:                                                       "passwordFile: stat /does/not/exist",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "password": "x"}]}`:                                                                                          `unknown field "password"`,
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}, {"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`: "sessions[1]: session FIX.4.4:A->B is there twice",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c", "cancelOnDisconnect": {"mode": "Always"}}]}`:                                             `cancelOnDisconnect.mode is "Always"`,
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c", "cancelOnDisconnect": {"mode": "OnDisconnect", "grace": "61s"}}]}`:                       `cancelOnDisconnect.grace is "61s", allowed: 1s to 1m0s`,
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c", "cancelOnDisconnect": {"mode": "OnDisconnect", "grace": "900ms"}}]}`:                     `cancelOnDisconnect.grace is "900ms"`,
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c", "cancelOnDisconnect": {"mode": "None", "grace": "2s"}}]}`:                                `mode "None" and grace "2s"`,
 	} {
 		if _, err := Load(write(t, "sessions.json", text), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected an error with %q", text, err, want)
+		}
+	}
+}
+
+// A session has the cancels of its entry, or else those of the options.
+func TestCancelOnDisconnect(t *testing.T) {
+	r, err := Load(write(t, "sessions.json", `{"sessions": [
+		{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "G", "certificate": "c"},
+		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "G", "certificate": "c", "cancelOnDisconnect": {"mode": "None"}},
+		{"version": "FIX.4.4", "senderCompID": "C", "targetCompID": "G", "certificate": "c", "cancelOnDisconnect": {"mode": "OnDisconnectOrLogout", "grace": "1500ms"}}]}`),
+		Options{Cancel: &Cancel{Mode: "OnDisconnect"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Profiles() {
+		want := map[string]fix.Profile{
+			"A": {CancelOnDisconnect: fix.CancelOnLoss, CancelGrace: 10 * time.Second}, "B": {},
+			"C": {CancelOnDisconnect: fix.CancelOnLogout, CancelGrace: 1500 * time.Millisecond},
+		}[p.Initiator]
+		if p.CancelOnDisconnect != want.CancelOnDisconnect || p.CancelGrace != want.CancelGrace {
+			t.Errorf("%s has %q, %s", p.ID, p.CancelOnDisconnect, p.CancelGrace)
 		}
 	}
 }

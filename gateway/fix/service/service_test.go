@@ -59,13 +59,19 @@ func serve(t *testing.T, g *testgrid.Grid, change func(*service.Config), names .
 	return d
 }
 
-// sessions writes the file: each session has the password, and a segment behind an @.
+// sessions writes the file: each session has the password, a segment behind an @, and mode/grace
+// of its cancels on disconnect behind a #.
 func (d *desk) sessions(names ...string) {
 	d.Helper()
 	list := []roster.Entry{}
 	for _, n := range names {
+		n, cancels, has := strings.Cut(n, "#")
+		var cancel *roster.Cancel
+		if mode, grace, _ := strings.Cut(cancels, "/"); has {
+			cancel = &roster.Cancel{Mode: mode, Grace: grace}
+		}
 		name, segment, _ := strings.Cut(n, "@")
-		list = append(list, roster.Entry{Version: "FIX.4.4", Segment: segment, SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "bank"})
+		list = append(list, roster.Entry{CancelOnDisconnect: cancel, Version: "FIX.4.4", Segment: segment, SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "bank"})
 	}
 	text, err := json.Marshal(map[string]any{"sessions": list})
 	if err != nil {
@@ -177,6 +183,7 @@ func TestService(t *testing.T) {
 	t.Run("refused logons", func(t *testing.T) { refusedLogons(t, g) })
 	t.Run("continued", func(t *testing.T) { continued(t, g) })
 	t.Run("second connection", func(t *testing.T) { secondConnection(t, g) })
+	t.Run("lapses are refused", func(t *testing.T) { lapsesAreRefused(t, g) })
 	t.Run("drain", func(t *testing.T) { drain(t, g) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, g) })
 	t.Run("grid away", func(t *testing.T) { gridAway(t, g) })
