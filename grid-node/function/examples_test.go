@@ -140,7 +140,7 @@ func TestExamplesAreBuiltFromTheirSource(t *testing.T) {
 	for source, want := range map[string][]byte{
 		"examples/c/fat-finger.c": examples.FatFinger, "examples/c/restricted-list.c": examples.RestrictedList,
 		"examples/c/enrich-client.c": examples.EnrichClient, "examples/c/audit-trail.c": examples.AuditTrail,
-		"examples/c/count-accounts.c": examples.CountAccounts, "examples/c/add.c": examples.Add,
+		"examples/c/count-accounts.c": examples.CountAccounts, "examples/c/add.c": examples.Add, "examples/c/primes.c": examples.Primes,
 		"testdata/compute.c": testdata(t, "compute.wasm"), "testdata/parse.c": testdata(t, "parse.wasm"),
 	} {
 		out := filepath.Join(t.TempDir(), "out.wasm")

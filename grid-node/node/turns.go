@@ -61,7 +61,7 @@ func (l *link) spend(t wire.Type, before int) {
 		work = requestWork
 	case wire.TypeOpenSession:
 		work = sessionWork
-	case wire.TypeFollow, wire.TypeQuery:
+	case wire.TypeFollow, wire.TypeQuery, wire.TypeMap:
 		work = followWork
 	}
 	l.conn.Spend(work + max(0, l.conn.Buffered()-before))

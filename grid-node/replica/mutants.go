@@ -181,6 +181,7 @@ const (
 	mutRegionsKept
 	mutExpiredByClock
 	mutInvokeRetried
+	mutMapUnconfirmed
 	mutInvokedOnBackup
 	mutInvokeCommitted
 	mutInvokeNothingReceived
