@@ -38,8 +38,9 @@ type mapsOpen struct {
 	slots    chan struct{}  // of those that compute
 }
 
-// mapSlots is how many Maps compute at once: the other cores are left to orders.
-func mapSlots() int { return max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2) }
+// mapSlots is how many Maps compute at once: the other cores are left to orders, and memory is set
+// aside for each.
+func mapSlots() int { return max(1, min(runtime.NumCPU()/2, runtime.GOMAXPROCS(0)/2, 16)) }
 
 // mapMemory is what those take.
 func mapMemory(list []ComputeFunction) int64 {

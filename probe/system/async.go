@@ -139,14 +139,14 @@ func async(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	}
 	defer func() { err = errors.Join(err, k.end()) }()
 	cores := runtime.NumCPU()
-	threads := 2 * max(1, cores/2) // of both nodes
+	threads := 2 * max(1, min(cores/2, 16)) // of both nodes
 	if err := k.calibrate(ctx, lasts); err != nil {
 		return err
 	}
 	r.Columns = []string{"workers", "max worker elapsed us", "speed-up", "efficiency", "wrong", "published us", "published speed-up"}
 	r.Differences = append(r.Differences,
 		fmt.Sprintf("the report does not say what its parameter of %d is: here the primes up to it are counted by trial division, %d times in each of %d executions, so that one worker takes about %v", p.Task, k.rounds, p.Executions, lasts),
-		fmt.Sprintf("a worker is a slice of a Map; the two nodes compute %d of them at a time on %d cores, as many as there are cores, and others wait, where the report has a thread for each", threads, cores),
+		fmt.Sprintf("a worker is a slice of a Map; the two nodes compute %d of them at a time on %d cores, and others wait, where the report has a thread for each", threads, cores),
 		"the published figures are of 8 cores: the speed-up is judged against the cores that are here")
 	most := min(cores, threads)
 	took := map[int]time.Duration{}
