@@ -68,6 +68,7 @@ var (
 	ErrRegionUnknown      = errors.New("no region has the name")
 	ErrFunctionUnknown    = errors.New("no function of kind Compute has the name")
 	ErrFunctionFailed     = errors.New("the function has no result")
+	ErrMapBound           = errors.New("a Map needs more than a bound of the node")
 	ErrConditionFailed    = errors.New("the value is not the one required")
 	ErrLimitRefused       = errors.New("a limit refuses the order")
 )
@@ -81,7 +82,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 	wire.CodeFunctionRefused: ErrFunctionRefused,
-	wire.CodeFunctionUnknown: ErrFunctionUnknown, wire.CodeFunctionFailed: ErrFunctionFailed,
+	wire.CodeFunctionUnknown: ErrFunctionUnknown, wire.CodeFunctionFailed: ErrFunctionFailed, wire.CodeMapBound: ErrMapBound,
 	wire.CodeRegionUnknown: ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
 	wire.CodeLimitRefused: ErrLimitRefused,
 }

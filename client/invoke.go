@@ -40,11 +40,16 @@ func (c *Client) Invoke(ctx context.Context, region, function string, key, args 
 		return nil, Receipt{}, fmt.Errorf("client: function name has %d bytes, allowed: 1..32", len(function))
 	}
 	reply, receipt, err := r.apply(ctx, c.RouteClOrdID(key), wire.RegionApply{Key: key, Value: args}, []byte(function))
+	return reply, receipt, functionError(function, err)
+}
+
+// functionError makes the refusal for want of a result a FunctionError.
+func functionError(function string, err error) error {
 	var reject *RejectError
 	if errors.As(err, &reject) && reject.Code == wire.CodeFunctionFailed {
-		err = &FunctionError{Function: function, Code: int32(uint32(reject.Detail)), Text: reject.Text, reject: reject}
+		return &FunctionError{Function: function, Code: int32(uint32(reject.Detail)), Text: reject.Text, reject: reject}
 	}
-	return reply, receipt, err
+	return err
 }
 
 // encodeInvoke appends the frame of a call.

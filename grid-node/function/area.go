@@ -34,6 +34,7 @@ const (
 	areaData     = 296
 	areaValue    = areaTags
 	areaSet      = areaTags + 8
+	areaStep     = areaTags + 16 // u32, then slice and slices: of a Map
 
 	maxTags     = (areaSeq - areaTagList) / 4
 	maxArea     = 1 << 18

@@ -10,6 +10,7 @@ const (
 	Keep   Action = iota
 	SetTo         // Result.Value is the new one
 	Remove        // the key
+	Again         // of StepEnd: the function is not at its end, and wants to be called once more
 )
 
 // KeyCall is what a Compute function is called with for a key of a region.
@@ -18,7 +19,19 @@ type KeyCall struct {
 	Value             []byte // the present one
 	Version           uint64 // of the value; 0: there is none
 	Time              int64  // of the caller, in nanoseconds since 1970
+
+	Step          Step // 0: the call is about this key alone
+	Slice, Slices uint32
 }
+
+// Step is what a call of a Map is for. The memory of an instance lasts as long as the Map.
+type Step uint32
+
+// Steps of a Map.
+const (
+	StepRow Step = 1 // Key, Value and Version are an entry
+	StepEnd Step = 2 // there is no entry any more: the function answers, or wants to be called again
+)
 
 // Result of a call for a key. Its bytes are valid until the next call.
 type Result struct {
@@ -52,6 +65,9 @@ func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 	le.PutUint64(area[areaSeq:], c.Version)
 	le.PutUint64(area[areaTime:], uint64(c.Time))
 	clear(area[areaTags:areaData])
+	le.PutUint32(area[areaStep:], uint32(c.Step))
+	le.PutUint32(area[areaStep+4:], c.Slice)
+	le.PutUint32(area[areaStep+8:], c.Slices)
 	at := uint32(areaData)
 	for _, part := range [...]struct {
 		place int
@@ -68,7 +84,7 @@ func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 	if ok && r.Code == 0 {
 		r.Value, ok = spanOf(area, areaSet)
 		switch action := le.Uint32(area[areaAction:]); {
-		case action > uint32(Remove):
+		case !allowed(c.Step, Action(action)):
 			ok = false
 		case action != uint32(SetTo):
 			r.Value = nil
@@ -81,6 +97,17 @@ func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 		return Result{Fault: BadResult}
 	}
 	return r
+}
+
+// allowed reports whether a function may ask for something: a Map changes nothing.
+func allowed(s Step, a Action) bool {
+	switch s {
+	case StepRow:
+		return a == Keep
+	case StepEnd:
+		return a == Keep || a == Again
+	}
+	return a <= Remove
 }
 
 // spanOf returns the bytes of a span, and whether it is inside the area.

@@ -90,5 +90,6 @@ func (c *clients) closed(l *link) {
 	for _, q := range l.questions {
 		q.stop(wire.QueryCancelled)
 	}
+	l.endMaps()
 	c.letGo(l)
 }

@@ -18,6 +18,7 @@ type computeFunctions struct {
 	list []computeFunction
 	fuel int64 // of calls since spent was asked
 	text []byte
+	maps mapsOpen
 }
 
 type computeFunction struct {
@@ -72,7 +73,7 @@ func newComputeFunctions(p *process) (*computeFunctions, error) {
 	if p.cfg.Functions == nil || len(p.cfg.Functions.Compute) == 0 {
 		return nil, nil
 	}
-	fs, ctx := &computeFunctions{process: p}, context.Background()
+	fs, ctx := &computeFunctions{process: p, maps: mapsOpen{ofClient: map[uint64]int{}, slots: make(chan struct{}, mapSlots())}}, context.Background()
 	for i := range p.cfg.Functions.Compute {
 		f := &p.cfg.Functions.Compute[i]
 		m, err := function.Load(ctx, f.Module, function.Compute, computeOptions(f))
@@ -103,12 +104,20 @@ func (fs *computeFunctions) close() {
 
 // Compute implements replica.Computer.
 func (fs *computeFunctions) Compute(c *replica.Call) replica.Computed {
-	for i := range fs.list {
-		if f := &fs.list[i]; f.name == string(c.Function) {
-			return fs.call(f, c)
-		}
+	if f := fs.find(c.Function); f != nil {
+		return fs.call(f, c)
 	}
 	return replica.Computed{Kind: replica.CallUnknown}
+}
+
+// find returns a function by name, nil if there is none.
+func (fs *computeFunctions) find(name []byte) *computeFunction {
+	for i := range fs.list {
+		if f := &fs.list[i]; f.name == string(name) {
+			return f
+		}
+	}
+	return nil
 }
 
 func (fs *computeFunctions) call(f *computeFunction, c *replica.Call) replica.Computed {
@@ -121,7 +130,7 @@ func (fs *computeFunctions) call(f *computeFunction, c *replica.Call) replica.Co
 		return replica.Computed{Kind: replica.CallTooLarge, Limit: uint64(r.Room)}
 	case r.Fault != function.None:
 		f.counts.Failed[r.Fault]++
-		fs.failed(f, r.Fault, c.Key)
+		fs.failed(f, r.Fault, c.Key, f.inst.Err(r.Fault))
 		fs.text = append(append(fs.text[:0], "function: "...), r.Fault.String()...)
 		return replica.Computed{Kind: replica.CallFailed, Text: fs.text}
 	case r.Code != 0:
@@ -137,24 +146,29 @@ const maxFailText = 128 // bytes of what a function says of its error
 
 // printable makes a text of a function fit for logs and terminals.
 func (fs *computeFunctions) printable(out []byte) []byte {
-	fs.text = append(fs.text[:0], out[:min(len(out), maxFailText)]...)
-	for i, c := range fs.text {
-		if c < ' ' || c > '~' {
-			fs.text[i] = '?'
-		}
-	}
+	fs.text = appendPrintable(fs.text[:0], out)
 	return fs.text
 }
 
+func appendPrintable(dst, out []byte) []byte {
+	for _, c := range out[:min(len(out), maxFailText)] {
+		if c < ' ' || c > '~' {
+			c = '?'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
 // failed logs a failed call, a line a second for each function.
-func (fs *computeFunctions) failed(f *computeFunction, fault function.Fault, key []byte) {
+func (fs *computeFunctions) failed(f *computeFunction, fault function.Fault, key []byte, detail error) {
 	l, now := &f.log, fs.loop.Clock().Mono()
 	if l.at != 0 && now-l.at < alarmInterval {
 		l.skipped++
 		return
 	}
 	fs.log.Warn("a function failed", "function", f.name, "key", fmt.Sprintf("%.64q", key), "fault", fault.String(),
-		"detail", f.inst.Err(fault), "notLogged", l.skipped)
+		"detail", detail, "notLogged", l.skipped)
 	l.at, l.skipped = now, 0
 }
 

@@ -194,6 +194,9 @@ func (c *clients) stillMay(l *link) {
 			q.stop(wire.QueryCancelled)
 		}
 	}
+	if l.may&access.Read == 0 {
+		l.endMaps()
+	}
 	for _, w := range slices.Clone(l.streams) {
 		if l.may&access.Watch == 0 || w.name != "" && l.may&access.Sink == 0 {
 			w.end(wire.EndNotPermitted, fmt.Sprintf("%s may %s on grid %q now", l.who, l.may, c.cfg.Grid))

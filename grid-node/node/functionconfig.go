@@ -77,6 +77,7 @@ func (c *Config) functionMemory() (n int64) {
 		f := &c.Functions.Compute[i]
 		n += 2*pageBytes*int64(computeOptions(f).Pages) + codeBytes*int64(len(f.Module))
 	}
+	n += mapMemory(c.Functions.Compute)
 	if len(c.Functions.Post) > 0 {
 		n += c.recordBytes() * int64(max(c.Partitions, 1))
 	}

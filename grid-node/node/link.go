@@ -29,6 +29,7 @@ type link struct {
 	streams   []*follower
 	windows   int64 // of streams, bytes
 	questions []*question
+	maps      []*mapping
 }
 
 type linkState uint8

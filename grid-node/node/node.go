@@ -72,6 +72,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.wire(plan)
 	n.data.parts.functions, n.data.parts.posts, n.data.parts.computes = functions, posts, computes
+	if computes != nil {
+		computes.maps.clients = &n.data.clients
+	}
 	n.data.parts.regions.now = n.cfg.Regions
 	if n.cfg.LimitsFile != "" {
 		if n.data.parts.profile.text, err = n.cfg.readProfile(); err != nil {

@@ -141,7 +141,7 @@ func (p *partition) incarnate(boot uint64) error {
 		opt.Pre = f
 	}
 	if f := p.all.computes; f != nil {
-		opt.Compute = f
+		opt.Compute, opt.Map = f, mapper{f, p}
 	}
 	r, err := replica.New(opt)
 	if err != nil {

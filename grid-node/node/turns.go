@@ -66,7 +66,7 @@ func workOf(t wire.Type) int {
 		return requestWork
 	case wire.TypeOpenSession:
 		return sessionWork
-	case wire.TypeFollow, wire.TypeStream, wire.TypeQuery:
+	case wire.TypeFollow, wire.TypeStream, wire.TypeQuery, wire.TypeMap:
 		return followWork
 	}
 	return otherWork

@@ -29,6 +29,7 @@ type State struct {
 	kept    uint64    // sum of what was taken
 	keyBuf  []byte    // scratch
 	valBuf  []byte
+	readers []*Reader
 
 	restoring *restoring // nil unless a snapshot is being restored
 	twin      *State     // of a restore: what Clone returns
@@ -226,6 +227,7 @@ func (s *State) put(r *Region, n uint32, seq uint64, o *order.RegionOp) {
 		r.Entries++
 		r.Blocks += blocksOf(len(o.Key))
 	} else {
+		s.changes(n)
 		r.sum -= s.sum(n)
 	}
 	s.write(r, n, seq, o.ExpireNs, o.Region, o.Key, o.Value)
@@ -233,6 +235,7 @@ func (s *State) put(r *Region, n uint32, seq uint64, o *order.RegionOp) {
 
 // patch writes over a part of a value, or goes on behind its end.
 func (s *State) patch(r *Region, n uint32, seq uint64, o *order.RegionOp) {
+	s.changes(n)
 	v := s.value(s.valBuf[:0], n)
 	if grow := int(o.Offset) + len(o.Value) - len(v); grow > 0 {
 		v = append(v, make([]byte, grow)...)
@@ -265,6 +268,7 @@ func (s *State) priority(key []byte) uint32 {
 
 // detach takes head n out of its region.
 func (s *State) detach(r *Region, n uint32, key []byte) {
+	s.changes(n)
 	s.drop(r, n)
 	r.root = s.remove(r.root, key)
 	r.Entries--
@@ -274,6 +278,7 @@ func (s *State) detach(r *Region, n uint32, key []byte) {
 
 // wipe drops all entries of a region at once. Their memory is freed with entries to come.
 func (s *State) wipe(r *Region) {
+	s.cleared(r)
 	if r.root != 0 {
 		s.garbage = append(s.garbage, r.root)
 	}

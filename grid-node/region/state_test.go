@@ -30,6 +30,8 @@ type run struct {
 	s   *State
 	m   model
 	seq uint64
+
+	clears int
 }
 
 func newRun(t *testing.T, seed uint64) *run {
@@ -121,6 +123,7 @@ func (r *run) step() {
 	if r.rng.IntN(300) == 0 {
 		r.entry(r.seq+1, &order.RegionOp{Op: order.RegionClear})
 		clear(r.m.values)
+		r.clears++
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	EventCursor                // Seq, Reader: that reader holds everything up to Seq durably
 	EventJournaled             // Journaled: what is durable in the journal
 	EventClientGone            // Conn: a connection that HoldsFix ended; no frame of it follows
+	EventMapped                // Mapped: the answer to a Map
 	EventDrain                 // stop gracefully: hand over, be retired; orders are served in the meantime
 	EventStop                  // stop now: admission ends, accepted requests are finished
 	EventTick                  // time passes; at least every Timing.Beacon / 2
@@ -51,4 +52,5 @@ type Event struct {
 	Config   *Config
 
 	Journaled *Journaled
+	Mapped    *Mapped
 }

@@ -185,6 +185,7 @@ const (
 	mutRegionsKept
 	mutExpiredByClock
 	mutInvokeRetried
+	mutMapUnconfirmed
 	mutInvokedOnBackup
 	mutInvokeCommitted
 	mutInvokeNothingReceived

@@ -197,6 +197,7 @@ var mutantList = [mutants]Mutant{
 	mutBaseRegionless:        {"base-regionless", "what is freed leaves the values of regions behind: a learner gets none of them"},
 	mutRegionsKept:           {"regions-kept", "a region has the bounds that it began with, whatever file is read"},
 	mutExpiredByClock:        {"expired-by-clock", "each copy has values expire by its own clock, not by that of the entries"},
+	mutMapUnconfirmed:        {"map-unconfirmed", "a Map is answered with what is not committed, or by a primary that another one has replaced"},
 	mutInvokeRetried:         {"invoke-retried", "a call that is sent again is made and applied again"},
 	mutInvokedOnBackup:       {"invoked-on-backup", "a backup calls the function of an entry that its primary has decided"},
 	mutInvokeCommitted:       {"invoke-committed", "a function is called with the committed value, not with that which all stored entries leave"},

@@ -95,6 +95,8 @@ type Options struct {
 	Pre Decider
 	// Compute calls functions with keys of regions; nil: there are none.
 	Compute Computer
+	// Map calls them for many keys; nil: there are none.
+	Map Mapper
 	// Journal makes the replica vouch only for what is durable in its journal; nil: it has
 	// none.
 	Journal *Journal

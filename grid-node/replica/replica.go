@@ -206,6 +206,8 @@ func (r *Replica) Step(now Time, ev *Event, out *Outbox) {
 		d.reached = max(d.reached, ev.Seq)
 	case EventJournaled:
 		r.journaled(ev.Journaled)
+	case EventMapped:
+		r.mapped(ev.Mapped)
 	case EventClientGone:
 		r.clientGone(ev.Conn)
 	case EventDrain:
@@ -256,6 +258,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.regionApply(ev.Conn, ev.Frame)
 	case wire.TypeInvoke:
 		err = r.invoke(ev.Conn, ev.Frame)
+	case wire.TypeMap:
+		err = r.mapFrame(ev.Conn, ev.Frame)
 	case wire.TypeRegionGet:
 		err = r.regionGet(ev.Conn, ev.Frame)
 	case wire.TypeRegionScan:

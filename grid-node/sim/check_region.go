@@ -9,10 +9,11 @@ import (
 func (w *world) commitRegion(t *timeline, e *order.Entry, payload []byte) {
 	m := &t.region
 	if m.history == nil {
-		m.history, m.ops = map[string][]regionState{}, map[uint64]regionEntry{}
+		m.history, m.ops, m.nows = map[string][]regionState{}, map[uint64]regionEntry{}, map[uint64]int64{}
 	}
 	o := order.RegionOf(payload)
 	m.now, m.last = max(m.now, e.TimeNs), e.Seq
+	m.nows[e.Seq] = m.now
 	for key := range m.history { // the order shows nowhere
 		if s := m.at(key, e.Seq); !s.gone && s.expire != 0 && s.expire <= m.now && string(o.Key) != key {
 			m.change(key, regionState{seq: e.Seq, gone: true})

@@ -122,7 +122,7 @@ func (p *pod) start() *process {
 	opt.Execution, opt.Journal, opt.Regions = w.profile.execution(), w.profile.journalOptions(), p.regionOptions()
 	opt.Vitals = replica.NewVitals(self, partition, opt.Timing)
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
-	opt.Pre, opt.Compute = w.newDecider(proc), w.newComputer(proc)
+	opt.Pre, opt.Compute, opt.Map = w.newDecider(proc), w.newComputer(proc), w.newMapper(proc)
 	opt.Functions = w.newFunctions()
 	opt.Profile = w.limitsText()
 	if proc.r, err = replica.New(opt); err != nil {

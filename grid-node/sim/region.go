@@ -364,6 +364,7 @@ type regionModel struct {
 	last    uint64                   // of kind region
 	history map[string][]regionState // by key, as it changed
 	ops     map[uint64]regionEntry   // by entry
+	nows    map[uint64]int64         // the time, by entry
 }
 
 // regionState is what a key has from an entry on.

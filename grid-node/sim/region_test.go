@@ -44,3 +44,23 @@ func TestComputes(t *testing.T) {
 		t.Errorf("%d calls, %d that failed: too few to mean anything", sum.Calls, sum.CallsFailed)
 	}
 }
+
+// TestMaps runs the first worlds in which all of a region is read beside the replica.
+func TestMaps(t *testing.T) {
+	var sum Stats
+	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
+		if !strings.Contains(Describe(seed), "maps true") {
+			continue
+		}
+		worlds++
+		res := Run(seed, nil)
+		if res.Violation != nil {
+			t.Fatalf("seed %d: %v", seed, res.Violation)
+		}
+		sum.add(&res.Stats)
+	}
+	t.Logf("%d Maps of %d entries", sum.Maps, sum.MapRows)
+	if sum.Maps < 50 || sum.MapRows < 100 {
+		t.Errorf("%d Maps of %d entries: too few to mean anything", sum.Maps, sum.MapRows)
+	}
+}

@@ -45,6 +45,8 @@ type Stats struct {
 	RegionOps       uint64 // changes of regions that were acknowledged
 	RegionReads     uint64 // reads of regions that were answered
 	RegionFailed    uint64 // conditions that did not hold
+	Maps            uint64 // that were answered
+	MapRows         uint64 // entries in those
 	Executions      uint64 // records that reached a session
 	Taped           uint64 // records that followers were streamed
 	Books           uint64 // that were shown
@@ -95,6 +97,8 @@ func (s *Stats) add(o *Stats) {
 	s.RegionOps += o.RegionOps
 	s.RegionReads += o.RegionReads
 	s.RegionFailed += o.RegionFailed
+	s.Maps += o.Maps
+	s.MapRows += o.MapRows
 	s.Executions += o.Executions
 	s.Taped += o.Taped
 	s.Books += o.Books
@@ -169,6 +173,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addFix()
 	w.addRegionClients()
 	w.addInvokers()
+	w.addMapClient()
 	w.addAskers()
 	w.addOfficer()
 	return w

@@ -72,6 +72,8 @@ const (
 	CodeRegionUnknown   Code = 26 // the partition has no region of that name. Final.
 	CodeConditionFailed Code = 27 // the value is not the one required, or there is none; Detail is its version, 0 for none. Final.
 
+	CodeMapBound Code = 28 // a Map needs more than a bound of the node: Detail is what it had, Limit the bound, the text names it. Final.
+
 	CodeUnknownInstrument Code = 30 // the partition has no book of that symbol. Final.
 
 	CodeFunctionUnknown Code = 33 // the node has no function of kind Compute with that name. Final.
@@ -83,7 +85,7 @@ const (
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
 	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
-	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed", 30: "UnknownInstrument",
+	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed", 28: "MapBound", 30: "UnknownInstrument",
 	33: "FunctionUnknown", 34: "FunctionFailed"}
 
 // String returns the name docs/protocol.md uses.

@@ -22,12 +22,13 @@ const (
 	ThinScenario       = "jade-thin"
 	SkiScenario        = "jade-skidemo"
 	ReadScenario       = "jade-tpca"
+	AsyncScenario      = "jade-async"
 )
 
 // SystemScenarios are those names.
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
-		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, ExchangeScenario, FlashScenario}
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.
@@ -203,6 +204,14 @@ func (d *Data) checkSystem(s Scenario) error {
 		return err
 	case ThinScenario, SkiScenario, ReadScenario:
 		_, _, err := s.Users()
+		return err
+	case AsyncScenario:
+		exact, _, err := s.Workers()
+		for _, n := range exact.Workers {
+			if err == nil && d.WorkersUs(n) <= 0 {
+				return fmt.Errorf("published.json: table jade AsyncMethodCalls has no time of %d workers", n)
+			}
+		}
 		return err
 	case ExchangeScenario:
 		exact, _, err := d.Exchange(s)

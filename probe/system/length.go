@@ -56,6 +56,9 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 			connect += time.Duration(n) * connectTime
 		}
 		return 4*gridTime + connect + time.Duration((2*len(p.Users)+4)*(p.MeasureS+1))*time.Second, err
+	case published.AsyncScenario:
+		p, lasts, err := workersOf(s, mode)
+		return 2*gridTime + time.Duration(len(p.Workers)+3)*lasts, err
 	case published.ExchangeScenario:
 		list, lasts, err := exchangeOf(d, s, mode)
 		total := time.Duration(0)

@@ -32,7 +32,12 @@ type objects struct {
 }
 
 // newObjects starts a grid whose regions hold so many objects.
-func (o *Options) newObjects(ctx context.Context, n int, regions ...string) (_ *objects, err error) {
+func (o *Options) newObjects(ctx context.Context, n int, regions ...string) (*objects, error) {
+	return o.newObjectsWith(ctx, n, nil, regions...)
+}
+
+// newObjectsWith is newObjects with more arguments for each node.
+func (o *Options) newObjectsWith(ctx context.Context, n int, args []string, regions ...string) (_ *objects, err error) {
 	program, err := find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
@@ -48,7 +53,7 @@ func (o *Options) newObjects(ctx context.Context, n int, regions ...string) (_ *
 		return nil, err
 	}
 	k := &objects{}
-	if k.grid, err = pair(ctx, program, limit, "--", "--regions", file); err != nil {
+	if k.grid, err = pair(ctx, program, limit, append([]string{"--", "--regions", file}, args...)...); err != nil {
 		return nil, err
 	}
 	if k.c, err = client.Dial(ctx, client.Config{Endpoints: k.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {

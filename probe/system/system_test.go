@@ -131,6 +131,10 @@ func TestParameters(t *testing.T) {
 	for name, n := range map[string][3]int{
 		"queries": ofCaches(published.QueryScenario), "types": ofCaches(published.TypesScenario), "clients": ofCaches(published.ClientScenario),
 		"thin": ofUsers(published.ThinScenario), "ski": ofUsers(published.SkiScenario), "reads": ofUsers(published.ReadScenario),
+		"workers": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, lasts, err := workersOf(s, m)
+			return p.Executions * int(lasts), err
+		}, published.AsyncScenario),
 		"updates": ofCaches(published.UpdateScenario), "drops": ofCaches(published.DropScenario),
 		"durability": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
 			p, err := durabilityOf(s, m)

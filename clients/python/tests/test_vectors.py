@@ -23,6 +23,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
     "Kill", "KillDone", "ReadLimits", "LimitsAre",
     "RegionApply", "RegionApplied", "RegionGet", "RegionGot", "RegionScan", "RegionPage", "RegionList", "RegionListed", "Invoke", "Invoked",
+    "Map", "MapPart",
 }  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {

@@ -18,4 +18,6 @@ var (
 	CountAccounts []byte
 	//go:embed add.wasm
 	Add []byte
+	//go:embed primes.wasm
+	Primes []byte
 )

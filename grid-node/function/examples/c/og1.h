@@ -42,6 +42,17 @@ struct og1_head {
 #define OG1_SET 1
 #define OG1_REMOVE 2
 
+/* A call of a Map: og1_step is OG1_ROW for an entry, and OG1_END when there is none any more,
+ * from the beginning where there is no region; 0 for a call about one key. This is slice
+ * og1_slice of og1_slices. The last call answers; with OG1_AGAIN it is made once more, so
+ * that no call takes long. Memory lasts as long as the Map. */
+#define og1_step   og1.h.values[2].at
+#define og1_slice  og1.h.values[2].len
+#define og1_slices og1.h.values[3].at
+#define OG1_ROW 1
+#define OG1_END 2
+#define OG1_AGAIN 3
+
 #define OG1_PAYLOAD 1
 #define OG1_HAS_QUANTITY 1
 #define OG1_HAS_PRICE 2

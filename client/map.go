@@ -1,0 +1,162 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// MapRequest is what Map calls a function for.
+type MapRequest struct {
+	// Region whose entries the function is called for, in each partition those after one entry
+	// of its log; "": there are none, the function gets Args.
+	Region string
+	Args   []byte // at most 4,096 bytes
+	// Slices is into how many parts the work is divided, which compute side by side as far as nodes
+	// have threads for it: of the entries of each partition, or of what the function makes of
+	// Args; 1..1024, 0 is 1.
+	Slices int
+	// Timeout of a slice at one node, which allows a minute at most; 0: Config.RequestTimeout.
+	Timeout time.Duration
+}
+
+// MapPart is what a function made of one slice.
+type MapPart struct {
+	Partition wire.PartitionID // of the entries; without a region of the node that computed
+	Slice     int
+	Reply     []byte // at most 4,096 bytes
+	Rows      uint64 // entries that the function was called for
+	Fuel      uint64 // that its calls took
+	Epoch     uint64 // of the primary that had the entries
+	Seq       uint64 // the last entry of kind region that counted
+	Address   string
+	Took      time.Duration // from the request to the answer
+}
+
+// Map calls a function of kind Compute for the entries of a region in every partition, or
+// without a region for arguments alone, and returns what it made of each slice, by partition and
+// slice. Nothing is changed. The entries of a partition are those after one entry of its log that
+// is committed, and acknowledged before Map was called or later, as with a confirmed read;
+// those of several partitions are not of one instant, nor are several slices.
+//
+// A slice whose node is lost is computed anew at another. All slices are there, or there is an
+// error: a *FunctionError, and ErrMapBound and ErrFunctionUnknown, are final.
+func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapPart, error) {
+	slices, err := c.checkMap(function, &q)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	partitions, n := len(c.Table()), slices
+	if q.Region != "" {
+		n *= partitions
+	}
+	parts := make([]MapPart, n)
+	errs := make([]error, n)
+	turns := make(chan struct{}, mapsAtOnce)
+	var wg sync.WaitGroup
+	for i := range parts {
+		parts[i].Slice = i % slices
+		parts[i].Partition = wire.PartitionID(i / slices)
+		if q.Region == "" {
+			parts[i].Partition = wire.PartitionID(i % partitions)
+		}
+		wg.Go(func() {
+			select {
+			case turns <- struct{}{}:
+				defer func() { <-turns }()
+			case <-ctx.Done():
+				errs[i] = ctx.Err()
+				return
+			}
+			if errs[i] = c.mapSlice(ctx, function, &q, slices, &parts[i]); errs[i] != nil {
+				cancel(errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs { // the first cause, not those that it ended
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return nil, functionError(function, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
+
+// mapsAtOnce is how many slices are asked for at a time: a node has a bound of 64 for each client.
+const mapsAtOnce = 60
+
+// mapGrace is for a node to say that the time of a slice is over.
+const mapGrace = time.Second
+
+func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error) {
+	slices = max(q.Slices, 1)
+	if q.Timeout == 0 {
+		q.Timeout = c.cfg.RequestTimeout
+	}
+	switch {
+	case len(function) == 0 || len(function) > 32:
+		err = fmt.Errorf("client: function name has %d bytes, allowed: 1..32", len(function))
+	case len(q.Region) > wire.MaxString:
+		err = fmt.Errorf("client: region name has %d bytes, allowed: 0..%d", len(q.Region), wire.MaxString)
+	case len(q.Args) > wire.MaxMapArgs:
+		err = fmt.Errorf("client: arguments of a Map have %d bytes, allowed: 0..%d", len(q.Args), wire.MaxMapArgs)
+	case q.Slices < 0 || q.Slices > wire.MaxSlices:
+		err = fmt.Errorf("client: Slices is %d, allowed: 0..%d", q.Slices, wire.MaxSlices)
+	case q.Timeout < time.Millisecond:
+		err = fmt.Errorf("client: Timeout is %v, allowed: 1ms or more, 0 for that of requests", q.Timeout)
+	}
+	return slices, err
+}
+
+// mapSlice has one slice computed: at the primary, where it has a region; else at copies in turn.
+func (c *Client) mapSlice(ctx context.Context, function string, q *MapRequest, slices int, part *MapPart) error {
+	m := wire.Map{Slice: uint16(part.Slice), Slices: uint16(slices), Region: []byte(q.Region), Function: []byte(function), Args: q.Args}
+	begun := time.Now()
+	copies := q.Region == "" && part.Slice/len(c.Table())%2 == 1
+	addr, err := c.retry(ctx, part.Partition, copies, func(_ context.Context, addr string) error {
+		attempt, cancel := context.WithTimeout(ctx, q.Timeout+mapGrace)
+		defer cancel()
+		m.TimeoutMs = uint32(min(q.Timeout, time.Minute*10) / time.Millisecond)
+		return c.mapAt(attempt, addr, &m, part)
+	})
+	part.Address, part.Took = addr, time.Since(begun)
+	return err
+}
+
+// mapAt has one slice computed at one node.
+func (c *Client) mapAt(ctx context.Context, addr string, m *wire.Map, part *MapPart) error {
+	k, err := c.callerOf(ctx, addr)
+	if err != nil {
+		return err
+	}
+	frame, _, err := k.exchange(ctx, func(dst []byte, reqID uint64) []byte {
+		m.ReqID = reqID
+		return wire.AppendMap(dst, part.Partition, m)
+	}, func(dst []byte, reqID uint64) []byte {
+		return wire.AppendMap(dst, part.Partition, &wire.Map{ReqID: reqID})
+	})
+	if errors.Is(err, errLost) {
+		c.dropCaller(k)
+	}
+	if err == nil {
+		err = k.refusal(frame)
+	}
+	if err != nil {
+		return err
+	}
+	var a wire.MapPart
+	if err := wire.DecodeMapPart(frame, &a); err != nil {
+		return &ProtocolError{Address: addr, What: "answer", Cause: err}
+	}
+	part.Reply, part.Rows, part.Fuel, part.Epoch, part.Seq = append([]byte(nil), a.Reply...), a.Rows, a.Fuel, a.Epoch, a.Seq
+	return nil
+}
