@@ -167,7 +167,7 @@ func TestExamplesAreBuiltFromTheirSource(t *testing.T) {
 			"examples/c/enrich-client.c": "examples/enrich-client.wasm", "examples/c/audit-trail.c": "examples/audit-trail.wasm",
 			"examples/c/count-accounts.c": "examples/count-accounts.wasm", "examples/c/add.c": "examples/add.wasm",
 			"examples/c/primes.c": "examples/primes.wasm",
-			"testdata/compute.c": "testdata/compute.wasm", "testdata/parse.c": "testdata/parse.wasm",
+			"testdata/compute.c":  "testdata/compute.wasm", "testdata/parse.c": "testdata/parse.wasm",
 		}},
 		{"Rust", "examples/rust/build.sh", "ORDERGRID_REQUIRE_RUST", []string{"/usr/lib/rustlib/wasm32-unknown-unknown", "wasm-ld-14"},
 			"Debian 12: rustc, libstd-rust-dev-wasm32, lld-14", map[string]string{"examples/rust/examples/fat-finger.rs": "examples/rust/fat-finger.wasm"}},
