@@ -14,6 +14,7 @@ type Fills struct {
 	orders map[uint64]*account
 	books  map[uint16]*book
 	traded map[position]int64 // of each owner, by the records of trades
+	held   map[position]int64 // the same by the orders that are gone
 	half   *match.Record      // of a trade whose other side comes next
 	halfID string
 	words  []string
@@ -33,12 +34,11 @@ type account struct {
 	book                      uint16
 	side                      match.Side
 	qty, cum, cancelled, left int64
-	gone                      bool
 }
 
 type book struct {
-	qty   [3]int64 // by side
-	value [3]big.Int
+	qty   [4]int64 // by side
+	value [4]big.Int
 }
 
 type position struct {
@@ -48,7 +48,7 @@ type position struct {
 
 // NewFills begins with no order.
 func NewFills() *Fills {
-	return &Fills{orders: map[uint64]*account{}, books: map[uint16]*book{}, traded: map[position]int64{}}
+	return &Fills{orders: map[uint64]*account{}, books: map[uint16]*book{}, traded: map[position]int64{}, held: map[position]int64{}}
 }
 
 // mostWords bounds the findings that are put in words.
@@ -80,7 +80,8 @@ func (f *Fills) Add(at string, r *match.Record) {
 		f.filled(at, r)
 	case r.Kind == match.Cancelled:
 		if o := f.adds(at, r); o != nil {
-			o.cancelled, o.left, o.gone = o.left, 0, true
+			o.cancelled, o.left = o.left, 0
+			f.gone(r.Order, o)
 		}
 	case r.Kind == match.Replaced:
 		f.replaced(at, r)
@@ -91,7 +92,7 @@ func (f *Fills) Add(at string, r *match.Record) {
 func (f *Fills) adds(at string, r *match.Record) *account {
 	o := f.orders[r.Order]
 	switch {
-	case o == nil || o.gone:
+	case o == nil:
 		f.wrong(at, "order %d is not there", r.Order)
 		return nil
 	case r.Owner != o.owner || r.Book != o.book || r.Side != o.side:
@@ -108,17 +109,19 @@ func (f *Fills) filled(at string, r *match.Record) {
 		b = &book{}
 		f.books[r.Book] = b
 	}
-	b.qty[r.Side&1+1] += r.Qty
-	b.value[r.Side&1+1].Add(&b.value[r.Side&1+1], new(big.Int).Mul(big.NewInt(r.Price), big.NewInt(r.Qty)))
+	side := r.Side & 3
+	b.qty[side] += r.Qty
+	b.value[side].Add(&b.value[side], new(big.Int).Mul(big.NewInt(r.Price), big.NewInt(r.Qty)))
 	signed := r.Qty
 	if r.Side == match.Sell {
 		signed = -signed
 	}
 	f.traded[position{r.Owner, r.Book}] += signed
-	if o := f.orders[r.Order]; o != nil && !o.gone {
+	if o := f.orders[r.Order]; o != nil {
 		o.cum, o.left = o.cum+r.Qty, o.left-r.Qty
-		f.adds(at, r)
-		o.gone = o.left <= 0
+		if f.adds(at, r); o.left <= 0 {
+			f.gone(r.Order, o)
+		}
 	} else {
 		f.wrong(at, "order %d trades, and is not there", r.Order)
 	}
@@ -136,7 +139,7 @@ func (f *Fills) filled(at string, r *match.Record) {
 
 func (f *Fills) replaced(at string, r *match.Record) {
 	o := f.orders[r.Order]
-	if o == nil || o.gone {
+	if o == nil {
 		f.wrong(at, "order %d is replaced, and is not there", r.Order)
 		return
 	}
@@ -144,6 +147,19 @@ func (f *Fills) replaced(at string, r *match.Record) {
 	f.adds(at, r)
 	delete(f.orders, r.Order)
 	f.orders[r.Other] = o
+}
+
+// gone settles an order.
+func (f *Fills) gone(id uint64, o *account) {
+	n := o.cum
+	if o.side == match.Sell {
+		n = -n
+	}
+	f.held[position{o.owner, o.book}] += n
+	if o.cum+o.left+o.cancelled != o.qty {
+		f.wrong(fmt.Sprintf("order %d", id), "%d filled, %d left and %d cancelled are not %d", o.cum, o.left, o.cancelled, o.qty)
+	}
+	delete(f.orders, id)
 }
 
 // Finish compares the totals, and returns how much is wrong, and the first of it in words. resting
@@ -154,36 +170,27 @@ func (f *Fills) Finish(resting []uint64) (wrong int, words []string) {
 		f.half = nil
 	}
 	for n, b := range f.books {
-		if b.qty[1] != b.qty[2] || b.value[1].Cmp(&b.value[2]) != 0 {
-			f.wrong(fmt.Sprintf("book %d", n), "%d and %d were bought and sold, worth %s and %s", b.qty[2], b.qty[1], &b.value[2], &b.value[1])
+		if b.qty[match.Buy] != b.qty[match.Sell] || b.value[match.Buy].Cmp(&b.value[match.Sell]) != 0 {
+			f.wrong(fmt.Sprintf("book %d", n), "%d and %d were bought and sold, worth %s and %s", b.qty[match.Buy], b.qty[match.Sell], &b.value[match.Buy], &b.value[match.Sell])
 		}
 	}
-	held := map[position]int64{}
 	rests := map[uint64]bool{}
 	for _, id := range resting {
 		rests[id] = true
 	}
 	for id, o := range f.orders {
-		p := position{o.owner, o.book}
-		if o.side == match.Sell {
-			held[p] -= o.cum
-		} else {
-			held[p] += o.cum
-		}
-		if o.cum+o.left+o.cancelled != o.qty {
-			f.wrong(fmt.Sprintf("order %d", id), "%d filled, %d left and %d cancelled are not %d", o.cum, o.left, o.cancelled, o.qty)
-		}
-		if rests[id] == o.gone {
-			f.wrong(fmt.Sprintf("order %d", id), "it has %d left by its executions; it rests: %t", o.left, rests[id])
+		if !rests[id] {
+			f.wrong(fmt.Sprintf("order %d", id), "it has %d left by its executions, and does not rest", o.left)
 		}
 		delete(rests, id)
+		f.gone(id, o)
 	}
 	for id := range rests {
-		f.wrong(fmt.Sprintf("order %d", id), "it rests, and never entered")
+		f.wrong(fmt.Sprintf("order %d", id), "it rests, and has nothing left by its executions")
 	}
 	for p, n := range f.traded {
-		if held[p] != n {
-			f.wrong(fmt.Sprintf("book %d", p.book), "the position of owner %d is %d by its trades, and %d by its orders", p.owner, n, held[p])
+		if f.held[p] != n {
+			f.wrong(fmt.Sprintf("book %d", p.book), "the position of owner %d is %d by its trades, and %d by its orders", p.owner, n, f.held[p])
 		}
 	}
 	return f.count, f.words
@@ -213,7 +220,7 @@ func Text(r *match.Record) string {
 	if int(r.Kind) < len(kinds) {
 		kind = kinds[r.Kind]
 	}
-	s := fmt.Sprintf("book %d: order %d %s", r.Book, r.Order, kind)
+	s := fmt.Sprintf("book %d: order %d of owner %d %s", r.Book, r.Order, r.Owner, kind)
 	if r.Other != 0 {
 		s += fmt.Sprintf(" with %d", r.Other)
 	}
