@@ -1,8 +1,11 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
 )
@@ -169,7 +172,8 @@ func (f *Fills) Finish(resting []uint64) (wrong int, words []string) {
 		f.wrong(f.halfID, "a trade of order %d has one side", f.half.Order)
 		f.half = nil
 	}
-	for n, b := range f.books {
+	for _, n := range slices.Sorted(maps.Keys(f.books)) {
+		b := f.books[n]
 		if b.qty[match.Buy] != b.qty[match.Sell] || b.value[match.Buy].Cmp(&b.value[match.Sell]) != 0 {
 			f.wrong(fmt.Sprintf("book %d", n), "%d and %d were bought and sold, worth %s and %s", b.qty[match.Buy], b.qty[match.Sell], &b.value[match.Buy], &b.value[match.Sell])
 		}
@@ -178,18 +182,20 @@ func (f *Fills) Finish(resting []uint64) (wrong int, words []string) {
 	for _, id := range resting {
 		rests[id] = true
 	}
-	for id, o := range f.orders {
+	for _, id := range slices.Sorted(maps.Keys(f.orders)) {
+		o := f.orders[id]
 		if !rests[id] {
 			f.wrong(fmt.Sprintf("order %d", id), "it has %d left by its executions, and does not rest", o.left)
 		}
 		delete(rests, id)
 		f.gone(id, o)
 	}
-	for id := range rests {
+	for _, id := range slices.Sorted(maps.Keys(rests)) {
 		f.wrong(fmt.Sprintf("order %d", id), "it rests, and has nothing left by its executions")
 	}
-	for p, n := range f.traded {
-		if f.held[p] != n {
+	owners := slices.SortedFunc(maps.Keys(f.traded), func(a, b position) int { return cmp.Or(cmp.Compare(a.book, b.book), cmp.Compare(a.owner, b.owner)) })
+	for _, p := range owners {
+		if n := f.traded[p]; f.held[p] != n {
 			f.wrong(fmt.Sprintf("book %d", p.book), "the position of owner %d is %d by its trades, and %d by its orders", p.owner, n, f.held[p])
 		}
 	}
