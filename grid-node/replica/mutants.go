@@ -157,6 +157,7 @@ const (
 	mutGuardLocalClock
 	mutGuardOnBackup
 	mutKillUncommitted
+	mutKillCountUncommitted
 	mutTapeBehind
 	mutReleaseEarly
 	mutBookUncommitted

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/drill/room"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -46,10 +47,6 @@ func (t *told) history() (out []history.Told) {
 	return out
 }
 
-// ordersOfMatching is how many orders of a grid that matches take the memory of four: the log once
-// more, and their executions by copy and session.
-const ordersOfMatching = 4
-
 // trading finds what the grid trades, nil if it stores orders, and leaves out partitions that trade
 // nothing.
 func (r *Recorder) trading(ctx context.Context, parts *[]wire.PartitionID) (map[wire.PartitionID][]fixorder.Book, error) {
@@ -60,7 +57,7 @@ func (r *Recorder) trading(ctx context.Context, parts *[]wire.PartitionID) (map[
 		return nil, nil
 	}
 	if r.cfg.MaxOrders == 0 {
-		r.maxOrders /= ordersOfMatching
+		r.maxOrders /= room.OrdersOfMatching
 	}
 	trading := map[wire.PartitionID][]fixorder.Book{}
 	for _, p := range *parts {
