@@ -28,6 +28,7 @@ func TestKillOfARealGrid(t *testing.T) {
 		n, _ := strconv.Atoi(m[1])
 		total += n
 	}
+	t.Logf("\n%s", out)
 	if total != 5 || !strings.Contains(out, "CANCELLED") {
 		t.Errorf("%d orders cancelled, want 5:\n%s", total, out)
 	}

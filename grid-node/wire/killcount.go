@@ -30,8 +30,9 @@ func AppendReadKill(dst []byte, p PartitionID, m *ReadKill) []byte {
 	name := clip(m.Name, MaxKillText)
 	dst, f := begin(dst, TypeReadKill, 0, p, readKillFixed+len(name))
 	le.PutUint64(f[8:], m.ReqID)
-	f[16] = m.Scope
+	f[16], f[17] = m.Scope, 0
 	le.PutUint16(f[18:], uint16(len(name)))
+	le.PutUint32(f[20:], 0)
 	copy(f[readKillFixed:], name)
 	return dst
 }
