@@ -25,7 +25,7 @@ func (r *Replica) readKill(conn uint64, frame []byte) error {
 			switch reply.Entry = k.Entry; {
 			case r.live.Books == nil || !g.Names():
 				reply.State = wire.KillRefuses
-			case k.Complete == 0 || k.Complete > r.commit && !mutant(mutKillCountUncommitted):
+			case k.Complete == 0 || k.Complete > r.commit:
 				reply.State = wire.KillCancelling
 			default:
 				reply.State, reply.Complete, reply.Cancelled = wire.KillComplete, k.Complete, k.Cancelled

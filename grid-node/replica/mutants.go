@@ -157,7 +157,6 @@ const (
 	mutGuardLocalClock
 	mutGuardOnBackup
 	mutKillUncommitted
-	mutKillCountUncommitted
 	mutTapeBehind
 	mutReleaseEarly
 	mutBookUncommitted

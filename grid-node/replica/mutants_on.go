@@ -165,8 +165,6 @@ var mutantList = [mutants]Mutant{
 	mutGuardOnBackup:       {"guard-on-backup", "a backup checks limits anew, by its own clock"},
 	mutKillUncommitted:     {"kill-uncommitted", "a kill is acknowledged before the ack set has it"},
 
-	mutKillCountUncommitted: {"kill-count-uncommitted", "a kill is said to be complete with an entry that is not committed"},
-
 	mutFixGoneUnasked: {"fix-gone-unasked", "a second gateway gets a FIX session whose counterparty is at the first"},
 
 	mutTapeBehind:        {"tape-behind", "a stream of executions begins behind those of its first entry"},
