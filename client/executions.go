@@ -45,6 +45,7 @@ type Execution struct {
 	Side                    uint8 // 1 buy, 2 sell
 	Reason                  uint8 // of a rejection or cancel, see docs/exchange.md
 	Passive, Auction        bool  // of a trade: the order was in the book before; in an auction
+	Flags                   uint8 // as sent: 1 Passive, 2 Auction; of a change of a book's state the BookState
 	Book                    uint16
 	Owner                   uint32 // session, as the partition numbers them
 	Order, Other            uint64
@@ -65,6 +66,7 @@ func DecodeExecution(p wire.PartitionID, entry uint64, n uint32, r []byte) Execu
 	le := binary.LittleEndian
 	e := Execution{Partition: p, Entry: entry, N: n, Order: le.Uint64(r), Other: le.Uint64(r[8:]), Price: int64(le.Uint64(r[16:])), Qty: int64(le.Uint64(r[24:])),
 		Leaves: int64(le.Uint64(r[32:])), Cum: int64(le.Uint64(r[40:])), Owner: le.Uint32(r[48:]), Book: le.Uint16(r[56:]), Kind: ExecutionKind(r[58]), Side: r[59], Reason: r[60]}
+	e.Flags = r[61]
 	e.Passive, e.Auction = r[61]&1 != 0, r[61]&2 != 0
 	return e
 }

@@ -140,3 +140,47 @@ func limitsOf(p wire.PartitionID, m *wire.LimitsAre) Limits {
 	}
 	return l
 }
+
+// KillState is how far a kill is in a partition.
+type KillState uint8
+
+// States of a kill.
+const (
+	KillNone       KillState = 0 // none of this scope and name is in effect
+	KillRefuses    KillState = 1 // it refuses orders and cancels none: the grid stores them, or a copy is of a release before
+	KillCancelling KillState = 2 // orders that it means still rest
+	KillComplete   KillState = 3 // none does
+)
+
+// KillCount is what a kill has cancelled in a partition.
+type KillCount struct {
+	Partition wire.PartitionID
+	State     KillState
+	Entry     uint64 // of the kill, 0 for none
+	Complete  uint64 // the entry with which the last order was cancelled; 0 unless KillComplete
+	Cancelled uint64 // orders; 0 unless KillComplete
+	Err       error
+}
+
+// KillCounts reads from the primaries how far a kill in effect is, which is committed. Needs the
+// permission Risk. The error is that of the partitions without an answer, joined.
+func (c *Client) KillCounts(ctx context.Context, scope order.GuardScope, name string) ([]KillCount, error) {
+	counts := make([]KillCount, len(c.Table()))
+	c.each(func(p wire.PartitionID) error {
+		var m wire.KillIs
+		_, err := c.retry(ctx, p, false, func(ctx context.Context, addr string) error {
+			return c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
+				return wire.AppendReadKill(dst, p, &wire.ReadKill{ReqID: reqID, Scope: uint8(scope), Name: []byte(name)})
+			}, func(frame []byte) error { return wire.DecodeKillIs(frame, &m) })
+		})
+		counts[p] = KillCount{Partition: p, State: KillState(m.State), Entry: m.Entry, Complete: m.Complete, Cancelled: m.Cancelled, Err: err}
+		return err
+	})
+	var errs []error
+	for i := range counts {
+		if err := counts[i].Err; err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", counts[i].Partition, err))
+		}
+	}
+	return counts, errors.Join(errs...)
+}

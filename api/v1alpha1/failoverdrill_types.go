@@ -90,7 +90,7 @@ type FailoverDrillSpec struct {
 
 // DrillSuite names a list of faults that comes with the operator. docs/drills.md describes what each shows and needs.
 //
-// +kubebuilder:validation:Enum=pull-the-plug;network;node;clock-and-cpu;rolling-upgrade-under-load;api-outage;cascade;overnight
+// +kubebuilder:validation:Enum=pull-the-plug;network;node;clock-and-cpu;rolling-upgrade-under-load;api-outage;cascade;kill-mid-sweep;kill-in-auction;overnight
 type DrillSuite string
 
 const (
@@ -108,7 +108,11 @@ const (
 	SuiteAPIOutage DrillSuite = "api-outage"
 	// SuiteCascade breaks copies until redundancy is gone.
 	SuiteCascade DrillSuite = "cascade"
-	// SuiteOvernight is all of them, in an order drawn from the seed.
+	// SuiteKillMidSweep kills the primary of a grid that matches while orders sweep its books.
+	SuiteKillMidSweep DrillSuite = "kill-mid-sweep"
+	// SuiteKillInAuction kills it while books collect orders for an auction.
+	SuiteKillInAuction DrillSuite = "kill-in-auction"
+	// SuiteOvernight is all suites of grids that store, in an order drawn from the seed.
 	SuiteOvernight DrillSuite = "overnight"
 )
 

@@ -15,6 +15,8 @@ type comparison struct {
 	p     *Partition
 	feeds []*feed
 	sink  *sinkFiles
+	// replay is nil if the log is not to be matched again.
+	replay *replayed
 
 	hash     []uint64 // per replica: of its last entry
 	began    []bool   // per replica: hash is known
@@ -127,7 +129,7 @@ func (c *comparison) account(e *client.LogEntry) {
 	c.p.Entries++
 	c.p.Hash = fmt.Sprintf("%016x", hash)
 	switch e.Kind {
-	case order.KindOrder:
+	case order.KindOrder, order.KindExecute:
 		c.p.Kinds.Orders++
 		id := order.HashClOrdID(order.ClOrdID(e.Bytes))
 		if order.IsFix(e.Bytes) { // its ClOrdID is unique within its session and day, and numbers may begin anew
@@ -152,6 +154,9 @@ func (c *comparison) account(e *client.LogEntry) {
 		c.p.Kinds.Truncates++
 	case order.KindNoop:
 		c.p.Kinds.Noops++
+	}
+	if c.replay != nil {
+		c.replay.entry(e)
 	}
 	if c.sink != nil {
 		c.sink.entry(e, hash)
@@ -191,7 +196,7 @@ func (c *comparison) duplicates() {
 
 func describe(e *client.LogEntry) string {
 	s := fmt.Sprintf("%s epoch %d hash %016x", e.Kind, e.Epoch, order.Hash(e.Bytes))
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		s += fmt.Sprintf(" ClOrdID %.40q", order.ClOrdID(e.Bytes))
 	}
 	return s

@@ -28,7 +28,7 @@ type Result struct {
 	TwiceCount uint64   `json:"twiceCount,omitempty"`
 	// AcrossError is why ClOrdIDs of different partitions were not compared.
 	AcrossError string `json:"acrossError,omitempty"`
-	Unread      uint64 `json:"unread"`   // replicas and sink files that could not be read
+	Unread      uint64 `json:"unread"`   // replicas, their executions and sink files that could not be read
 	Unserved    uint64 `json:"unserved"` // partitions without a primary
 }
 
@@ -50,6 +50,8 @@ type Partition struct {
 	Kinds    Kinds     `json:"kinds"`
 	Replicas []Replica `json:"replicas"`
 	Sink     *Sink     `json:"sink,omitempty"`
+	// Replay is nil unless the log was to be matched again.
+	Replay *Replay `json:"replay,omitempty"`
 	// Problems are the first findings, at most MaxProblems of ProblemCount.
 	Problems     []string `json:"problems,omitempty"`
 	ProblemCount uint64   `json:"problemCount"`
@@ -124,6 +126,9 @@ func (r *Result) sum() {
 		}
 		if p.Sink != nil && p.Sink.Error != "" {
 			r.Unread++
+		}
+		if p.Replay != nil {
+			r.Unread += p.Replay.unread()
 		}
 		if p.Unserved != "" {
 			r.Unserved++
@@ -206,7 +211,7 @@ func (r *Result) WriteText(w io.Writer) error {
 func (r *Result) lacking() string {
 	var list []string
 	if r.Unread > 0 {
-		list = append(list, fmt.Sprintf("%d replicas or sinks could not be read", r.Unread))
+		list = append(list, fmt.Sprintf("%d replicas, sinks or executions could not be read", r.Unread))
 	}
 	if r.Unserved > 0 {
 		list = append(list, fmt.Sprintf("%d partitions have no primary", r.Unserved))
@@ -258,6 +263,9 @@ func (p *Partition) text(out *printer) {
 			out.printf("  NOT READ: %s", s.Error)
 		}
 		out.printf("\n")
+	}
+	if p.Replay != nil {
+		p.Replay.text(out)
 	}
 	for _, text := range p.Problems {
 		out.printf("  PROBLEM  %s\n", text)

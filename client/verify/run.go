@@ -47,6 +47,9 @@ type Options struct {
 	// NodeSinks asks the nodes for the files of their sinks; g is a NodeSinks then, and
 	// SinkDir empty.
 	NodeSinks bool
+	// Replay matches the logs again, and compares the executions of every copy; g is an
+	// Executions then. Memory: 400 bytes for each order that rests, and copy, besides.
+	Replay bool
 }
 
 // Run checks the grid. The error is about the call itself; what is wrong with
@@ -59,6 +62,9 @@ func Run(ctx context.Context, g Grid, o Options) (*Result, error) {
 	}
 	if _, ok := g.(NodeSinks); o.NodeSinks && (!ok || o.SinkDir != "") {
 		return nil, fmt.Errorf("verify: NodeSinks with SinkDir %q of a %T, allowed: without SinkDir, of what FromClient makes", o.SinkDir, g)
+	}
+	if _, ok := g.(Executions); o.Replay && !ok {
+		return nil, fmt.Errorf("verify: Replay of a %T, allowed: of what FromClient makes", g)
 	}
 	table := g.Table()
 	want := map[wire.PartitionID]bool{}
@@ -118,7 +124,13 @@ func checkPartition(ctx context.Context, g Grid, info client.PartitionInfo, o *O
 		sink = openNodeSinks(ctx, g.(NodeSinks), g.Table(), info.ID, p)
 	}
 	c := comparison{p: p, feeds: feeds, sink: sink}
+	if o.Replay {
+		c.replay = newReplayed(ctx, g.(Executions), info.ID, p)
+	}
 	c.run()
+	if c.replay != nil {
+		c.replay.finish()
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("verify: %s: %w", p.ID, err)
 	}

@@ -24,22 +24,22 @@ func verifyCommand() *cobra.Command {
 	var f clientFlags
 	var partitions []string
 	var sinkDir, sinks string
-	var asJSON bool
+	var asJSON, again bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Compare the logs of all replicas byte for byte",
 		Long: `Read the committed log of every replica of every partition and compare them byte
 for byte; check that numbers are dense, the hash chain unbroken and no order there twice,
 in one partition or in two.
-With --sink-dir, or --sinks=nodes, also that the file sink has every entry. The grid may be
-serving meanwhile.
+With --sink-dir, or --sinks=nodes, also that the file sink has every entry; with --replay, of a
+grid that matches, that every copy executed what its log says. The grid may be serving meanwhile.
 
 Exit codes: 0 equal, 1 a difference was found, 4 something could not be read, or
 a partition has no primary.`,
 		Example: "  grid-node verify --endpoint 127.0.0.1:7400\n  grid-node verify --sinks nodes\n  grid-node verify --sink-dir ./sink --grid dev",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := verify.Options{SinkDir: sinkDir, Grid: f.grid}
+			o := verify.Options{SinkDir: sinkDir, Grid: f.grid, Replay: again}
 			if err := verify.ParseSinks(sinks, &o); err != nil {
 				return command.BadUsage(err)
 			}
@@ -79,6 +79,7 @@ a partition has no primary.`,
 	cmd.Flags().StringSliceVar(&partitions, "partition", nil, "partitions to compare, for example p1; default all")
 	cmd.Flags().StringVar(&sinkDir, "sink-dir", "", "directory of the file sink of all nodes; needs --grid")
 	cmd.Flags().StringVar(&sinks, "sinks", "", verify.SinksHelp)
+	cmd.Flags().BoolVar(&again, "replay", false, verify.ReplayHelp)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }

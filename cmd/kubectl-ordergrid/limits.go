@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os/user"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +24,7 @@ type killFlags struct {
 	session, trader, desk, algorithm, account string
 	all                                       bool
 	reason                                    string
+	wait                                      bool
 	timeout                                   time.Duration
 }
 
@@ -35,12 +38,17 @@ grid that authenticates nobody it is the name of the local user. Needs the permi
 
 ` + reachHelp + `
 
-Exit codes: 0 every partition has it, 2 wrong usage, 4 at least one did not answer: repeat it.`
+Exit codes: 0 every partition has it, 2 wrong usage, 4 at least one did not answer, or with --wait orders
+still rest: repeat it.`
 
 func killCommand(k *kubeFlags, on bool) *cobra.Command {
 	f := killFlags{on: on}
 	cmd := &cobra.Command{Use: "kill GRID", Short: "Stop new orders of a trader, a client, an algorithm, or all (kill switch)", Args: oneGrid,
-		Long:    "Makes all partitions refuse new orders and replaces of what is named. Cancels pass. Orders that rest in\nbooks stay there.\n\n" + killHelp,
+		Long: `Makes all partitions refuse new orders and replaces of what is named. Cancels pass. In a grid that
+matches, orders of it that rest are cancelled in parts; the column CANCELLED has how many they were, or
+that some still rest. With --wait the command returns when none does.
+
+` + killHelp,
 		Example: "  kubectl ordergrid kill trades --trader ann --reason 'runaway algorithm' -n trading\n  kubectl ordergrid kill dev --all --reason drill --endpoint 127.0.0.1:7400",
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) }}
 	if !on {
@@ -58,6 +66,9 @@ func killCommand(k *kubeFlags, on bool) *cobra.Command {
 	fl.BoolVar(&f.all, "all", false, "everybody")
 	fl.StringVar(&f.reason, "reason", "", "why, for the log; required")
 	fl.DurationVar(&f.timeout, "timeout", 30*time.Second, "for everything")
+	if on {
+		fl.BoolVar(&f.wait, "wait", false, "in a grid that matches, wait until all orders that rest and are meant are cancelled")
+	}
 	return cmd
 }
 
@@ -107,21 +118,76 @@ func (f *killFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 		do, word = c.Unkill, "taken again"
 	}
 	results, err := do(ctx, kill)
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PARTITION\tENTRY\tTIME\tRESULT")
+	if !f.on {
+		printKills(cmd.OutOrStdout(), results, nil, word)
+		return err
+	}
+	counts, waited := f.counts(ctx, c, &kill)
+	printKills(cmd.OutOrStdout(), results, counts, word)
+	return cmp.Or(err, waited)
+}
+
+// countTimeout bounds how long the count is asked for where it is not waited for: a node of a
+// release before does not know the question.
+const countTimeout = 2 * time.Second
+
+// counts reads what the kill has cancelled; with --wait until nothing that it means rests.
+func (f *killFlags) counts(ctx context.Context, c *client.Client, k *client.Kill) ([]client.KillCount, error) {
+	if !c.BySymbol() {
+		return nil, nil
+	}
+	for {
+		ask, cancel := context.WithTimeout(ctx, countTimeout)
+		counts, err := c.KillCounts(ask, k.Scope, k.Name)
+		cancel()
+		if !f.wait {
+			return counts, nil // the kill is there: what is not known of its count is printed
+		}
+		if err == nil && !slices.ContainsFunc(counts, func(n client.KillCount) bool { return n.State == client.KillCancelling }) {
+			return counts, nil
+		}
+		select {
+		case <-ctx.Done():
+			return counts, fmt.Errorf("--wait: not all orders that the kill means are cancelled after --timeout %s: %w", f.timeout, cmp.Or(err, ctx.Err()))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func printKills(out io.Writer, results []client.KillResult, counts []client.KillCount, word string) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head, count := "PARTITION\tENTRY\tTIME\tRESULT", func(int) string { return "" }
+	if counts != nil {
+		head, count = head+"\tCANCELLED", func(p int) string { return "\t" + cancelled(&counts[p]) }
+	}
+	fmt.Fprintln(w, head)
 	for i := range results {
 		r := &results[i]
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(w, "%s\t-\t-\tunknown\n", r.Partition)
+			fmt.Fprintf(w, "%s\t-\t-\tunknown%s\n", r.Partition, count(i))
 		case r.Was:
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s before\n", r.Partition, r.Entry, r.Time.UTC().Format(time.RFC3339Nano), word)
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s before%s\n", r.Partition, r.Entry, r.Time.UTC().Format(time.RFC3339Nano), word, count(i))
 		default:
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", r.Partition, r.Entry, r.Time.UTC().Format(time.RFC3339Nano), word)
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s%s\n", r.Partition, r.Entry, r.Time.UTC().Format(time.RFC3339Nano), word, count(i))
 		}
 	}
-	_ = w.Flush() // the terminal is gone: the error below says what matters
-	return err
+	_ = w.Flush() // the terminal is gone: the error of the command says what matters
+}
+
+// cancelled writes the count of a kill.
+func cancelled(n *client.KillCount) string {
+	switch {
+	case n.Err != nil:
+		return "unknown"
+	case n.State == client.KillComplete:
+		return fmt.Sprintf("%d orders", n.Cancelled)
+	case n.State == client.KillCancelling:
+		return "some still rest"
+	case n.State == client.KillRefuses:
+		return "none: a copy is of a release before"
+	}
+	return "-" // it is over
 }
 
 type limitsFlags struct {

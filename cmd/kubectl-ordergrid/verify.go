@@ -16,6 +16,7 @@ type verifyFlags struct {
 	partitions []string
 	sinkDir    string
 	sinks      string
+	replay     bool
 	output     string
 	timeout    time.Duration
 }
@@ -30,6 +31,7 @@ for byte; checks that sequence numbers are dense, that the hash chain is unbroke
 that no order is there twice, in one partition or in two. The grid may be serving
 meanwhile; nothing is changed.
 With --sinks=nodes also that the file sinks have every entry, read through the nodes.
+With --replay, of a grid that matches, also that every copy executed what its log says.
 
 ` + reachHelp + `
 
@@ -37,6 +39,7 @@ Exit codes: 0 equal, 1 different, 2 wrong usage, 4 not everything could be read,
 a partition has no primary.`,
 		Example: `  kubectl ordergrid verify trades -n trading
   kubectl ordergrid verify trades -n trading --sinks nodes
+  kubectl ordergrid verify exchange -n trading --replay
   kubectl ordergrid verify dev --endpoint 127.0.0.1:7400 --sink-dir /tmp/sink -o json`,
 		Args: oneGrid,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0]) },
@@ -46,6 +49,7 @@ a partition has no primary.`,
 	fl.StringSliceVar(&f.partitions, "partition", nil, "check these only, for example p1; default all")
 	fl.StringVar(&f.sinkDir, "sink-dir", "", "also compare with the file sinks in this local directory")
 	fl.StringVar(&f.sinks, "sinks", "", verify.SinksHelp)
+	fl.BoolVar(&f.replay, "replay", false, verify.ReplayHelp)
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "for everything")
 	return cmd
@@ -55,7 +59,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 	if f.output != "text" && f.output != "json" {
 		return usageError{fmt.Errorf("--output: value %q, allowed: text, json", f.output)}
 	}
-	o := verify.Options{SinkDir: f.sinkDir, Grid: grid}
+	o := verify.Options{SinkDir: f.sinkDir, Grid: grid, Replay: f.replay}
 	if err := verify.ParseSinks(f.sinks, &o); err != nil {
 		return usageError{err}
 	}

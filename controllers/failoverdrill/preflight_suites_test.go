@@ -12,6 +12,7 @@ import (
 func TestSuitesFitAPair(t *testing.T) {
 	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Shards: 1, Partitions: 8, Replicas: 2, MinInSync: 1}}
 	for _, s := range suites.All() {
+		grid.Spec.Execution = nil
 		spec, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name, Safety: api.DrillSafety{LastCopy: api.LastCopyKeep, MaxShards: 1}})
 		if err != nil {
 			t.Fatal(err)
@@ -19,6 +20,13 @@ func TestSuitesFitAPair(t *testing.T) {
 		steps, err := plan.Steps(spec, plan.ShapeOf(grid), 1)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if s.Matches {
+			var c preflight
+			if c.checkFaults(&api.FailoverDrill{Spec: *spec}, grid, steps); len(c.problems) != 1 || c.reason() != reasonGridMismatch {
+				t.Errorf("%s of a grid that stores: %s", s.Name, c.message())
+			}
+			grid.Spec.Execution = &api.ExecutionSpec{Mode: api.ExecutionMatch}
 		}
 		var c preflight
 		c.checkFaults(&api.FailoverDrill{Spec: *spec}, grid, steps)

@@ -16,6 +16,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 	"github.com/ordergrid/ordergrid/controllers/networks"
 	"github.com/ordergrid/ordergrid/controllers/restricted"
 	"github.com/ordergrid/ordergrid/controllers/runs"
@@ -109,6 +110,9 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 		"--node-port", strconv.Itoa(api.HTTPPort),
 		"--dir", dataMount,
 		"--ttl", d.Spec.TTL.Duration.String(),
+	}
+	if s, err := suites.ByName(d.Spec.Suite); err == nil && s.Auctions > 0 {
+		args = append(args, "--auctions", s.Auctions.String())
 	}
 	if reason := noSink(grid, steps); reason != "" {
 		args = append(args, "--no-sink", reason)

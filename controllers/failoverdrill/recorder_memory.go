@@ -21,7 +21,11 @@ const (
 // must neither be evicted under memory pressure nor use memory of others. It has room for every order of the drill when
 // each step takes its own times and a quarter of the time the grid has to be redundant again.
 func recorderMemory(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) (bytes int64) {
-	return max(leastMemory, room.Memory(expectedOrders(d, steps), int(grid.Spec.Replicas)))
+	orders := expectedOrders(d, steps)
+	if grid.Spec.Matches() {
+		orders *= room.OrdersOfMatching
+	}
+	return max(leastMemory, room.Memory(orders, int(grid.Spec.Replicas)))
 }
 
 // expectedOrders is how many orders a drill creates if nothing takes much longer than usual.

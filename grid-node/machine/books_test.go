@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
+	"github.com/ordergrid/ordergrid/grid-node/match/replay"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -18,6 +19,8 @@ type exchange struct {
 	m   Machine
 	log []logged
 	at  map[uint32]uint64 // last clientSeq by session slot
+
+	again *replay.Log // executes each entry too
 }
 
 type logged struct {
@@ -31,7 +34,7 @@ var someInstruments = []Instrument{
 }
 
 func newExchange(t testing.TB) *exchange {
-	x := &exchange{t: t, at: map[uint32]uint64{}}
+	x := &exchange{t: t, at: map[uint32]uint64{}, again: replay.NewLog()}
 	x.m.Begin(16, 0)
 	x.m.Match()
 	x.add(order.KindNoop, 0, le.AppendUint64(le.AppendUint64(nil, 1), 7))
@@ -74,6 +77,10 @@ func (x *exchange) addOf(e order.Entry, payload []byte) []match.Record {
 	}
 	x.m.Apply(&e, payload)
 	x.log = append(x.log, logged{e, payload})
+	want, err := x.again.Entry(&e, payload)
+	if n, text := replay.Difference(x.m.Books.Records(), want); n > 0 || err != nil {
+		x.t.Errorf("entry %d executed again: record %d %s, %v", e.Seq, n, text, err)
+	}
 	return x.m.Books.Records()
 }
 

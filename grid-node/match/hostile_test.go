@@ -1,7 +1,6 @@
 package match
 
 import (
-	"encoding/binary"
 	"math"
 	"testing"
 )
@@ -108,25 +107,4 @@ func TestDefineRefused(t *testing.T) {
 			t.Errorf("%s: a book twice, or one too many, accepted", name)
 		}
 	}
-}
-
-// FuzzApply: whatever the operations are, engine and oracle agree.
-func FuzzApply(f *testing.F) {
-	f.Add([]byte("an order, a cancel"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 8000 {
-			return
-		}
-		draw := func(n int) int {
-			if len(data) < 2 {
-				return 0
-			}
-			v := int(binary.LittleEndian.Uint16(data)) % n
-			data = data[2:]
-			return v
-		}
-		if err := compare(&flow{draw: draw}, min(len(data)/16, 400), map[string]int{}); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

@@ -50,6 +50,12 @@ type Record struct {
 	_                       [2]uint8
 }
 
+// OfSweep reports whether the record is of a mass cancel that was accepted, and of no order: its
+// Book may be All.
+func (r *Record) OfSweep() bool {
+	return r.Kind == Accepted && (r.Reason == MassCancelling || r.Reason == Killed || r.Reason == Disconnected)
+}
+
 // RecordBytes is the size of an encoded record.
 const RecordBytes = 64
 

@@ -6,7 +6,7 @@ type EventKind uint8
 // Events. The fields used are named; slices are read during Step only.
 const (
 	EventNone        EventKind = iota
-	EventClientFrame           // Conn, Frame, Hint: OpenSession, Submit, Get, ReadLog, Advance, LinkOpen, LinkEntries, FixOpen, FixSubmit, FixStep, FixResend, FixHere, Kill or ReadLimits for this partition
+	EventClientFrame           // Conn, Frame, Hint: OpenSession, Submit, Get, ReadLog, Advance, LinkOpen, LinkEntries, FixOpen, FixSubmit, FixStep, FixResend, FixHere, Kill, ReadKill or ReadLimits for this partition
 	EventPeerFrame             // Frame: a frame of another replica for this partition (wire.FromPeer)
 	EventPeerUp                // Address, Bulk: a connection to the node at Address was (re)established
 	EventPeerDown              // Address: the connection was reset or refused, the process is most likely dead

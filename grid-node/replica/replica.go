@@ -270,6 +270,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.kill(ev.Conn, ev.Frame)
 	case wire.TypeReadLimits:
 		err = r.readLimits(ev.Conn, ev.Frame)
+	case wire.TypeReadKill:
+		err = r.readKill(ev.Conn, ev.Frame)
 	case wire.TypeReadBook:
 		err = r.readBook(ev.Conn, ev.Frame)
 	case wire.TypeMarket:

@@ -27,6 +27,8 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		w.checkFixReply(p, c, frame, lineage)
 	case wire.TypeKillDone:
 		w.checkKillDone(p, frame, lineage)
+	case wire.TypeKillIs:
+		w.checkKillIs(p, frame, lineage)
 	case wire.TypeExecutions:
 		w.checkReleased(p, frame, lineage)
 	case wire.TypeBookLevels:

@@ -52,7 +52,7 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 	b := &m.books
 	defer func() {
 		for i := range records {
-			if r := &records[i]; r.Kind == match.Accepted && (r.Reason == match.MassCancelling || r.Reason == match.Killed || r.Reason == match.Disconnected) {
+			if r := &records[i]; r.OfSweep() {
 				b.sweeps++
 			}
 		}

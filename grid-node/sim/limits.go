@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/limits"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -71,6 +72,7 @@ func (o *officer) schedule() {
 
 func (o *officer) act() {
 	w, rng := o.w, o.w.profile.guards
+	o.count()
 	kill := !w.healing && w.phase == phaseChaos && rng.IntN(5) == 0
 	if !kill && !o.killed && (w.healing || rng.IntN(4) > 0) {
 		return
@@ -94,6 +96,18 @@ func (o *officer) act() {
 		m.Op, o.killed, o.over = wire.KillOn, true, [3]bool{}
 	}
 	o.conn.send(wire.AppendKill(nil, partition, &m))
+}
+
+// count asks in a partition that matches what the last kill has cancelled.
+func (o *officer) count() {
+	if o.w.profile.match == nil || o.conn == nil || o.conn.proc == nil || !o.killed {
+		return
+	}
+	m := wire.ReadKill{ReqID: 1 << 40, Scope: uint8(order.GuardAll)}
+	if o.scope < 2 {
+		m.Scope, m.Name = uint8(order.GuardClient), fmt.Appendf(nil, "acc%d", o.scope)
+	}
+	o.conn.send(wire.AppendReadKill(nil, partition, &m))
 }
 
 func (o *officer) closed(cn *conn) {
@@ -204,6 +218,35 @@ func (w *world) checkRate(m *limitsModel, e *order.Entry) {
 		w.violation("I36", "order %d of session %d is committed beyond the limit of %d messages a second and %d at once", e.Seq, e.Session, m.rules.Rate, m.rules.Burst)
 	}
 	m.level[e.Session], m.at[e.Session] = level-one, now
+}
+
+// checkKillIs: I47, a kill that is said to be complete is so by a committed entry, and has cancelled
+// as many orders as the committed entries up to there have cancels of it.
+func (w *world) checkKillIs(p *process, frame []byte, lineage uint64) {
+	var m wire.KillIs
+	if err := wire.DecodeKillIs(frame, &m); err != nil {
+		w.violation("wire", "%s: %v", p.name, err)
+		return
+	}
+	t := w.shown(lineage)
+	if p.spoiled || m.State != wire.KillComplete {
+		return
+	}
+	if m.Complete > uint64(len(t.hashes)) || t.limits.ops[m.Entry] != order.GuardKill {
+		w.violation("I47", "%s says that the kill of entry %d is complete with entry %d, which are not both committed", p.name, m.Entry, m.Complete)
+		return
+	}
+	n := uint64(0)
+	for seq := m.Entry; seq <= m.Complete; seq++ {
+		for _, r := range w.check.executions[t.hashes[seq-1]].records {
+			if r.Kind == match.Cancelled && r.Reason == match.Killed && r.Other == m.Entry {
+				n++
+			}
+		}
+	}
+	if w.stats.KillCounts++; n != m.Cancelled {
+		w.violation("I47", "%s says that the kill of entry %d cancelled %d orders; by the log it is %d", p.name, m.Entry, m.Cancelled, n)
+	}
 }
 
 // checkKillDone: I37, a kill is acknowledged when its entry is committed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/match"
+	"github.com/ordergrid/ordergrid/grid-node/match/replay"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -16,7 +17,8 @@ import (
 // The world match: the partition matches. Its clients trade in three books, and an exchange
 // cancels many orders at once, halts books and opens them, under all faults of the other
 // worlds. Copies agree on executions (I26), nothing is released below agreement (I27), and
-// in the end a judge that knows price and time alone looks at every execution (I28). What is
+// in the end a judge that knows price and time alone looks at every execution (I28), and the log
+// is executed again from the text of its messages by a naive matcher (I54). What is
 // shown of a book is committed, and what the judge has there (I35). Half of the worlds have
 // FIX sessions, whose reports are those of the executions, each once (I48).
 
@@ -288,6 +290,7 @@ func (w *world) checkExchange() {
 		return
 	}
 	var j judge
+	again := replay.NewLog()
 	for i, hash := range w.timeline(w.api.rec.Lineage).hashes {
 		x, ok := w.check.executions[hash]
 		if !ok {
@@ -301,6 +304,10 @@ func (w *world) checkExchange() {
 		}
 		if text := j.entry(&e, order.Payload(x.entry), x.records); text != "" {
 			w.violation("I28", "entry %d: %s", i+1, text)
+			return
+		}
+		if text := executedAgain(again, &e, x.entry, x.records); text != "" {
+			w.violation("I54", "entry %d: %s", i+1, text)
 			return
 		}
 		for _, v := range w.check.books[hash] {
@@ -321,4 +328,16 @@ func (w *world) checkExchange() {
 			w.violation("I47", "order %d rests, and a kill or a mass cancel includes it; nothing is pending", id)
 		}
 	}
+}
+
+// executedAgain compares what an entry did with what the naive matcher says.
+func executedAgain(l *replay.Log, e *order.Entry, entry []byte, did []match.Record) string {
+	want, err := l.Entry(e, order.Payload(entry))
+	if err != nil {
+		return err.Error()
+	}
+	if n, text := replay.Difference(did, want); n > 0 {
+		return fmt.Sprintf("record %d %s", n, text)
+	}
+	return ""
 }

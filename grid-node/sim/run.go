@@ -18,6 +18,7 @@ type Stats struct {
 	Refused         uint64 // orders rejected and abandoned by their client
 	Decided         uint64 // of those, refused by a function
 	Killed          uint64 // orders that rested and were cancelled by a kill
+	KillCounts      uint64 // answers that a kill is complete
 	Kills           uint64 // that a person was answered, with their ends
 	Repeated        uint64 // acknowledged orders that were sent again and answered
 	Ops             uint64 // operations checked by Porcupine
@@ -71,6 +72,7 @@ func (s *Stats) add(o *Stats) {
 	s.FunctionChanges += o.FunctionChanges
 	s.Kills += o.Kills
 	s.Killed += o.Killed
+	s.KillCounts += o.KillCounts
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes

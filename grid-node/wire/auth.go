@@ -66,7 +66,7 @@ const (
 
 	MayGateway uint16 = 128 // FixOpen, FixSubmit, FixStep, FixResend, FixHere: every FIX session
 
-	MayRisk uint16 = 256 // Kill, ReadLimits: the kill switch, and the limits in force
+	MayRisk uint16 = 256 // Kill, ReadKill, ReadLimits: the kill switch, and the limits in force
 )
 
 // Authenticated answers an Authenticate that was accepted.

@@ -61,12 +61,17 @@ const (
 // Make writes message number index into the maker's buffer and returns it; the
 // slice is valid until the next call. The arguments are those of Maker.Make.
 func (m *Varied) Make(index, seqNum int64, created, sent time.Time) []byte {
+	return m.finish(m.fields(m.begin(index, seqNum, created, sent), index))
+}
+
+// begin makes what all messages begin with.
+func (m *Varied) begin(index, seqNum int64, created, sent time.Time) []byte {
 	b := append(m.scratch[:0], fixedBody...)
 	putDigits(b[bodySeqNum:bodySeqNum+seqNumSize], uint64(seqNum))
 	m.sendingClock.put(b[bodySending:], sent)
 	m.txClock.put(b[bodyTransact:], created)
 	m.id.put(b[bodyClOrdID:bodyClOrdID+IDSize], index)
-	return m.finish(m.fields(b, index))
+	return b
 }
 
 // fields appends the flow's fields of the message.
@@ -132,6 +137,11 @@ func (m *Varied) Check(index int64, fix []byte) error {
 	if m.content == nil || i < 0 || i >= m.content.Len() {
 		return fmt.Errorf("the flow has no message %d", index)
 	}
+	return m.compare(index, fix, m.fields)
+}
+
+// compare is Check of a message whose own fields the function appends.
+func (m *Varied) compare(index int64, fix []byte, fields func(b []byte, index int64) []byte) error {
 	start := bytes.Index(fix, []byte("\x0135="))
 	if start < 0 || len(fix) < start+1+len(fixedBody) {
 		return fmt.Errorf("%d bytes are not an order", len(fix))
@@ -145,7 +155,7 @@ func (m *Varied) Check(index int64, fix []byte) error {
 		copy(body[f.off:], v)
 	}
 	m.id.put(body[bodyClOrdID:bodyClOrdID+IDSize], index)
-	return differ(fix, m.finish(m.fields(body, index)))
+	return differ(fix, m.finish(fields(body, index)))
 }
 
 func cut(b []byte) []byte { return b[:min(len(b), 40)] }

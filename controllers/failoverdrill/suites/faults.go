@@ -156,3 +156,29 @@ func cascade() Suite {
 		},
 	}
 }
+
+// exchangeRate is lower than of grids that store: at the end every log is matched again, naively.
+const exchangeRate = 500
+
+// killMidSweep is pull-the-plug of an exchange: orders trade, and one in sixteen sweeps the other side of its book. It
+// shows that an execution that a session was told is in the log of every copy, by price and time, once. It needs
+// nothing but Chaos Mesh.
+func killMidSweep() Suite {
+	return Suite{
+		Name: api.SuiteKillMidSweep, RatePerProbe: exchangeRate, Repetitions: 5, Order: api.OrderListed, Matches: true,
+		Shows:  "the primary is killed while orders sweep the books; no execution that was told is lost, and every copy has executed what its log says",
+		Needs:  "Chaos Mesh; a grid with execution.mode: Match and replicas: 2 or 3",
+		Faults: []api.DrillFault{{Name: "kill-sweeping-primary", Type: api.FaultContainerKill, Expect: within(killOutage)}},
+	}
+}
+
+// killInAuction is the same with an auction every four seconds in each book, which collects orders for three of them:
+// the next primary holds the auction that the one before began.
+func killInAuction() Suite {
+	return Suite{
+		Name: api.SuiteKillInAuction, RatePerProbe: exchangeRate, Repetitions: 5, Order: api.OrderListed, Matches: true, Auctions: 4 * time.Second,
+		Shows:  "the primary is killed while books collect orders for an auction, which the next one holds; no execution is lost",
+		Needs:  "Chaos Mesh; a grid with execution.mode: Match and replicas: 2 or 3, and where clients have rules, Admin for the recorder",
+		Faults: []api.DrillFault{{Name: "kill-calling-primary", Type: api.FaultContainerKill, Expect: within(killOutage)}},
+	}
+}

@@ -22,6 +22,10 @@ type Suite struct {
 	RatePerProbe int32
 	Repetitions  int32
 	Order        api.DrillOrder
+	// Matches is true of a suite that needs a grid that matches. Overnight has none of these.
+	Matches bool
+	// Auctions is how often each book has a call and its auction, in a suite that Matches; 0: never.
+	Auctions time.Duration
 }
 
 // Rate of each probe in orders a second where neither the drill nor a suite sets one.
@@ -37,7 +41,7 @@ const (
 // All returns the suites in the order of `kubectl ordergrid drill suites`. The caller may change the result.
 func All() []Suite {
 	list := []Suite{pullThePlug(), network(), node(), clockAndCPU(), rollingUpgrade(), apiOutage(), cascade()}
-	return append(list, overnight(list))
+	return append(list, killMidSweep(), killInAuction(), overnight(list))
 }
 
 // ByName finds a suite.
@@ -138,11 +142,11 @@ func override(f *api.DrillFault, y *api.DrillSteadyState) {
 	}
 }
 
-// overnight is all other suites in an order drawn from the seed.
+// overnight is all other suites of grids that store, in an order drawn from the seed.
 func overnight(list []Suite) Suite {
 	s := Suite{
 		Name: api.SuiteOvernight, RatePerProbe: defaultRate, Repetitions: 10, Order: api.OrderRandom,
-		Shows: "faults that only show after many hours and in random order: all other suites, repeatedly",
+		Shows: "faults that only show after many hours and in random order: all other suites of grids that store, repeatedly",
 		Needs: "what the other suites need; node and api-outage need an executor",
 	}
 	for _, other := range list {

@@ -78,6 +78,9 @@ func (j judge) losses() {
 			j.say(Violated, "%d %s", x.n, x.what)
 		}
 	}
+	if x := j.c.Executions; x != nil {
+		j.executions(x)
+	}
 	if n := j.c.Linear.Violations; n > 0 {
 		j.say(Violated, "%d answers to clients cannot be explained by one log, see VIOLATIONS", n)
 	}
@@ -98,6 +101,26 @@ func (j judge) losses() {
 	}
 	if n := len(violations); n > 0 {
 		j.say(Violated, "%d guarantees about orders were violated, see VIOLATIONS", n)
+	}
+}
+
+// executions checks what became of trades.
+func (j judge) executions(x *Executions) {
+	if x.Lost > 0 {
+		j.say(Violated, "%d executions that sessions were told are lost: not in the log, or there as other ones", x.Lost)
+	}
+	if x.Different > 0 {
+		j.say(Violated, "%d entries were executed otherwise than by price and time, see EXECUTIONS", x.Different)
+	}
+	if x.Unsummed > 0 {
+		j.say(Violated, "%d orders, positions or sums of executions do not add up, see EXECUTIONS", x.Unsummed)
+	}
+	switch k := x.Control; k.Result {
+	case ControlPassed:
+	case ControlImpossible:
+		j.say(Invalid, "there is no negative control of executions: no order trades with two others, so none could be forged")
+	default:
+		j.say(Invalid, "the negative control of executions failed: %d trades were forged, and %d found", k.Done, k.Found)
 	}
 }
 

@@ -45,6 +45,9 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 	case k.Dropped == 0:
 		c.Control.Result = ControlImpossible
 	}
+	if x := validate.TakeExecutions(h, seed); x != nil {
+		c.executions(x)
+	}
 	c.Linear = Linear{Windows: len(model.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
 	if len(result.Model.Violations) > 0 {
 		c.Linear.Result = NotExplicable
@@ -90,6 +93,19 @@ func ledgerOf(h *history.History, a *validate.Accounts, warned map[validate.Orde
 		}
 	}
 	return l
+}
+
+func (c *Certificate) executions(x *validate.Executions) {
+	e := &Executions{Copies: x.Copies, Orders: x.Orders, Executions: x.Records, Trades: x.Trades, Auctions: x.Auctions, Resting: x.Resting, Told: x.Told, Lost: x.Lost,
+		Different: x.Different, Unsummed: x.Unsummed, LostExamples: x.LostExamples, Findings: x.Words}
+	e.Control = ExecutionControl{Result: ControlFailed, Done: x.Control.Done, Found: x.Control.Found}
+	switch {
+	case x.Control.OK():
+		e.Control.Result = ControlPassed
+	case x.Control.Done == 0:
+		e.Control.Result = ControlImpossible
+	}
+	c.Executions, c.Unread = e, append(c.Unread, x.Unread...)
 }
 
 // steps evaluates every fault of the history.

@@ -37,6 +37,12 @@ func (c *Certificate) WriteText(w io.Writer) error {
 	row("else", "misplaced %d, corrupt %d, rejected and there %d, receipts twice %d; without an answer: %d there, %d not", l.Misplaced, l.Corrupt, l.RejectedFound, l.RepeatedReceipts, l.UnknownFound, l.UnknownAbsent)
 	row("one copy only", "%d acknowledged orders had such a receipt", o.OneCopy)
 	row("control", "%s: %d removed, %d found lost; %d duplicated, %d found duplicated", c.Control.Result, c.Control.Dropped, c.Control.Lost, c.Control.Repeated, c.Control.Duplicated)
+	if x := c.Executions; x != nil {
+		row("executions", "%d copies compared: %d orders, %d executions, %d trades, %d auctions; %d orders rest", x.Copies, x.Orders, x.Executions, x.Trades, x.Auctions, x.Resting)
+		row("LOST of them", "%d of %d that sessions were told", x.Lost, x.Told)
+		row("wrong of them", "%d entries not by price and time, %d sums that do not add up", x.Different, x.Unsummed)
+		row("their control", "%s: %d trades forged, %d found", x.Control.Result, x.Control.Done, x.Control.Found)
+	}
 	row("clients saw", "%s: %d orders and %d confirmed reads in %d times of faults; %d reads refused by nodes that are not primary", c.Linear.Result, c.Linear.Orders, c.Linear.Reads, c.Linear.Windows, c.Linear.Refused)
 	h := c.Host
 	row("recorder", "%d cores, busy %.0f %%, itself %.0f %%; own stalls over 2 ms: %d, longest %s ms; longest gap without a fault %s ms", h.Cores, h.Busy, h.Own, c.Stalls.N, ms(c.Stalls.Max), ms(c.Noise.Max))
@@ -52,6 +58,10 @@ func (c *Certificate) WriteText(w io.Writer) error {
 		p.f("\n%d more steps: their timelines are in the JSON\n", n)
 	}
 	p.list("LOST ORDERS", lostLines(l.LostExamples, l.Lost))
+	if x := c.Executions; x != nil {
+		p.list("LOST EXECUTIONS", x.LostExamples)
+		p.list("EXECUTIONS", x.Findings)
+	}
 	p.list("VIOLATIONS", c.Violations)
 	p.list("NOT READ", c.Unread)
 	p.list("notes", c.Notes)

@@ -40,11 +40,13 @@ type Certificate struct {
 	Rate          int           `json:"ordersPerSecond"`
 	HistorySHA256 string        `json:"historySHA256"` // of history.gz, hex
 
-	Orders  Orders  `json:"orders"`
-	Ledger  Ledger  `json:"ledger"`
-	Control Control `json:"negativeControl"`
-	Linear  Linear  `json:"linearizability"`
-	Steps   []Step  `json:"steps"`
+	Orders Orders `json:"orders"`
+	Ledger Ledger `json:"ledger"`
+	// Executions is there for a grid that matches.
+	Executions *Executions `json:"executions,omitempty"`
+	Control    Control     `json:"negativeControl"`
+	Linear     Linear      `json:"linearizability"`
+	Steps      []Step      `json:"steps"`
 
 	Outage      validate.Spread `json:"outage"`      // worst session, per step
 	FirstServed validate.Spread `json:"firstServed"` // the partition as a whole, per step
@@ -125,11 +127,37 @@ type Control struct {
 	Seed       uint64 `json:"seed"`       // that chose them
 }
 
+// Executions is the account of a grid that matches: its logs matched again, naively, and what
+// copies say and sessions were told held against that.
+type Executions struct {
+	Copies       int              `json:"copies"` // whose executions were compared
+	Orders       int64            `json:"orders"`
+	Executions   int64            `json:"executions"` // and what else happened to books
+	Trades       int64            `json:"trades"`
+	Auctions     int64            `json:"auctions"`
+	Resting      int64            `json:"resting"`   // orders at the end
+	Told         int64            `json:"told"`      // executions that the sessions of the drill were told
+	Lost         int64            `json:"lost"`      // of these, not in the log, or there as another one
+	Different    int64            `json:"different"` // entries that a copy in sync executed otherwise than by price and time
+	Unsummed     int64            `json:"unsummed"`  // orders, positions and sums of a copy that do not add up
+	Control      ExecutionControl `json:"negativeControl"`
+	LostExamples []string         `json:"lostExamples,omitempty"`
+	Findings     []string         `json:"findings,omitempty"`
+}
+
+// ExecutionControl is the negative control of Executions: trades of one copy that were taken out,
+// put in twice, done out of the order of price and time, or given to another owner.
+type ExecutionControl struct {
+	Result string `json:"result"` // Passed, Failed, Impossible
+	Done   int64  `json:"done"`
+	Found  int64  `json:"found"` // must be Done
+}
+
 // Values of Control.Result.
 const (
 	ControlPassed = "Passed"
 	ControlFailed = "Failed"
-	// ControlImpossible: no acknowledged order is in all places.
+	// ControlImpossible: no acknowledged order is in all places; no order trades with two.
 	ControlImpossible = "Impossible"
 )
 

@@ -63,17 +63,22 @@ func Read(ctx context.Context, c *client.Client, sinks Sinks, h *history.History
 	var logs []func() history.Log
 	for _, row := range c.Table() {
 		for _, m := range row.Members {
-			logs = append(logs, func() history.Log { return readLog(ctx, c, row, m, streams, h.Base(row.ID), acked[row.ID], patience) })
+			logs = append(logs, func() history.Log {
+				return readLog(ctx, c, row, m, streams, checks(h), h.Base(row.ID), acked[row.ID], patience)
+			})
 		}
 	}
 	h.Logs = append(h.Logs, atOnce(logs)...)
+	if c.BySymbol() {
+		readExecutions(ctx, c, h)
+	}
 	return nil
 }
 
 // atOnce waits for all of them concurrently: each copy that does not answer takes the whole
 // patience.
-func atOnce(reads []func() history.Log) []history.Log {
-	out := make([]history.Log, len(reads))
+func atOnce[T any](reads []func() T) []T {
+	out := make([]T, len(reads))
 	var wg sync.WaitGroup
 	for i, read := range reads {
 		wg.Go(func() { out[i] = read() })
@@ -98,15 +103,14 @@ func lastAcked(h *history.History, p wire.PartitionID) (last uint64) {
 
 // readLog reads one copy, from the end of the log before the run, up to at least the acknowledged
 // orders.
-func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m client.Member, streams map[fixorder.ID]int, base history.Base, acked uint64, patience time.Duration) history.Log {
+func readLog(ctx context.Context, c *client.Client, row client.PartitionInfo, m client.Member, streams map[fixorder.ID]int, check func(int, int64, []byte) error, base history.Base, acked uint64, patience time.Duration) history.Log {
 	l := history.Log{Partition: row.ID, Where: m.ID + " at " + m.Address, InSync: m.InSync, Primary: m.ID == row.Primary.ID}
 	from := base.Seq + 1
 	keep := func(e client.LogEntry) error {
 		out := history.Entry{Seq: e.Seq, Epoch: uint64(e.Epoch), Prev: e.PrevHash, Hash: order.Hash(e.Bytes), Stream: history.NoOrder}
-		if e.Kind == order.KindOrder {
-			fix := order.Payload(e.Bytes)
+		if e.Kind.IsOrder() {
 			identify(&out, order.ClOrdID(e.Bytes), streams)
-			out.Corrupt = out.Stream >= 0 && fixorder.Check(fix) != nil
+			out.Corrupt = out.Stream >= 0 && check(out.Stream, out.Index, order.Message(e.Bytes)) != nil
 		}
 		l.Entries = append(l.Entries, out)
 		return nil

@@ -8,6 +8,7 @@ package history
 
 import (
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
@@ -46,7 +48,12 @@ type History struct {
 	NodeLogs   []string // files with the nodes' logs, relative to the history's directory
 	Bases      []Base   // ends of the logs before the run; none in old files
 	Degraded   []Degraded
-	Drill      *Drill // nil: not of a FailoverDrill
+	FIX        fixorder.Version
+	Trading    map[wire.PartitionID][]fixorder.Book // that orders were made of; nil: of the published tests
+	Books      []Books                              // of a grid that matches: what each partition has to have done
+	Executions []Copied                             // what each copy says it did
+	Told       []Told                               // executions that the grid pushed to the sessions of the run
+	Drill      *Drill                               // nil: not of a FailoverDrill
 }
 
 // Base is where a partition's log ended before the run: earlier entries are ignored.
@@ -54,6 +61,47 @@ type Base struct {
 	Partition wire.PartitionID
 	Seq, Hash uint64
 	Known     bool // Hash is
+}
+
+// Books is the log of a partition that matches, from its beginning: each entry as it is stored.
+type Books struct {
+	Partition wire.PartitionID
+	Symbols   []string // traded
+	Entries   [][]byte
+	Error     string // it could not be read to its end, or from its beginning
+}
+
+// Copied is what one copy says its entries did.
+type Copied struct {
+	Partition wire.PartitionID
+	Where     string // as in Log
+	InSync    bool
+	Through   uint64 // entry
+	Records   []byte // of ExecutionSize
+	Error     string // they could not be read to their end
+}
+
+// Told is what sessions of a partition were told, in the order in which it came.
+type Told struct {
+	Partition wire.PartitionID
+	Records   []byte // of ExecutionSize
+}
+
+// ExecutionSize is an execution: the number of its entry, its own in the entry from 1, and its
+// record, as the grid sends them.
+const ExecutionSize = 8 + 4 + match.RecordBytes
+
+// AppendExecution appends one.
+func AppendExecution(dst []byte, entry uint64, n uint32, r *match.Record) []byte {
+	return r.AppendTo(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(dst, entry), n))
+}
+
+// ExecutionOf reads the first of b.
+func ExecutionOf(b []byte) (entry uint64, n uint32, r match.Record) {
+	le := binary.LittleEndian
+	entry, n, b = le.Uint64(b), le.Uint32(b[8:]), b[12:]
+	return entry, n, match.Record{Order: le.Uint64(b), Other: le.Uint64(b[8:]), Price: int64(le.Uint64(b[16:])), Qty: int64(le.Uint64(b[24:])), Leaves: int64(le.Uint64(b[32:])),
+		Cum: int64(le.Uint64(b[40:])), Owner: le.Uint32(b[48:]), Count: le.Uint32(b[52:]), Book: le.Uint16(b[56:]), Kind: match.Kind(b[58]), Side: match.Side(b[59]), Reason: match.Reason(b[60]), Flags: b[61]}
 }
 
 // Degraded is a time in which the grid reported, in the table that it gives to every client, fewer
@@ -278,6 +326,16 @@ func (h *History) check() error {
 		r := &h.Reads[i]
 		if r.Stream < 0 || r.Stream >= len(h.Streams) || r.Node < 0 || r.Node >= len(h.Nodes) || r.Index < 0 || r.Index >= int64(len(h.Streams[r.Stream].Orders)) {
 			return fmt.Errorf("history: read %d is of order %d of stream %d at node %d: out of range", i, r.Index, r.Stream, r.Node)
+		}
+	}
+	for _, x := range h.Executions {
+		if len(x.Records)%ExecutionSize != 0 {
+			return fmt.Errorf("history: %s: %d bytes of executions: out of range", x.Where, len(x.Records))
+		}
+	}
+	for _, x := range h.Told {
+		if len(x.Records)%ExecutionSize != 0 {
+			return fmt.Errorf("history: %s: %d bytes of executions that were told: out of range", x.Partition, len(x.Records))
 		}
 	}
 	if d := h.Drill; d != nil && len(d.Faults) != len(h.Reps) {

@@ -29,8 +29,11 @@ type Config struct {
 	Reads     int    // confirmed reads per second at every node
 	Orders    int    // orders per second at every node, beside the probes
 	FIX       fixorder.Version
-	Timeout   time.Duration // of an order, all retries included; then its outcome is unknown
-	Seed      uint64
+	// Auctions is how often each book of a grid that matches has a call and its auction; 0: never.
+	// For three quarters of the time it collects orders. The permission Admin is needed.
+	Auctions time.Duration
+	Timeout  time.Duration // of an order, all retries included; then its outcome is unknown
+	Seed     uint64
 
 	// Patience is how long connecting, copies and sinks may take.
 	Patience time.Duration
@@ -90,7 +93,7 @@ func (c *Config) Check() error {
 		low, high time.Duration
 	}{
 		{"timeout", c.Timeout, 100 * time.Millisecond, 10 * time.Minute}, {"patience", c.Patience, time.Second, time.Hour},
-		{"gap-limit", c.GapLimit, 10 * time.Millisecond, time.Hour}, {"ttl", c.TTL, 0, 30 * 24 * time.Hour},
+		{"auctions", c.Auctions, 0, time.Hour}, {"gap-limit", c.GapLimit, 10 * time.Millisecond, time.Hour}, {"ttl", c.TTL, 0, 30 * 24 * time.Hour},
 	} {
 		if b.got < b.low || b.got > b.high {
 			return fmt.Errorf("--%s %s: must be %s to %s", b.flag, b.got, b.low, b.high)

@@ -87,6 +87,8 @@ func (r *Recorder) end(ctx context.Context, stopWatching func()) error {
 	if err := r.traffic.Stop(work, h); err != nil {
 		h.Notes = append(h.Notes, "end of the traffic: "+err.Error())
 	}
+	h.Notes = append(h.Notes, r.auctions.stop()...)
+	h.Told = r.told.history()
 	ticks := h.Host.Ticks
 	u := host.Between(r.before, use, false)
 	h.Host = history.Host{Cores: u.Cores, Own: u.Own, Busy: u.Busy, Foreign: u.Foreign, Pressure: u.Pressure, Steal: u.Steal, Load1: u.LoadAfter, Ticks: ticks}
@@ -245,7 +247,7 @@ func (r *Recorder) keep() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out, r.phase, r.progress = out, api.Done, ""
-	r.h.Streams, r.h.Logs, r.h.Sinks, r.h.Reads = nil, nil, nil, nil // they may be gigabytes
+	r.h.Streams, r.h.Logs, r.h.Sinks, r.h.Reads, r.h.Books, r.h.Executions, r.h.Told = nil, nil, nil, nil, nil, nil, nil // they may be gigabytes
 	return nil
 }
 

@@ -28,6 +28,8 @@ type Recorder struct {
 	parts         []wire.PartitionID
 	before        host.Sample
 	nodeHTTP      *nodes
+	told          told     // executions
+	auctions      auctions // that are held
 
 	finish chan struct{} // closed when the end was requested
 
@@ -98,6 +100,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 }
 
 func (r *Recorder) close() {
+	r.auctions.stop()
 	for _, c := range []*client.Client{r.sender, r.watch} {
 		if c != nil {
 			_ = c.Close()
@@ -116,9 +119,9 @@ func (r *Recorder) fail(err error) error {
 func (r *Recorder) prepare(ctx context.Context) (err error) {
 	connect, cancel := context.WithTimeout(ctx, r.cfg.Patience)
 	defer cancel()
-	dial := func(name string) (*client.Client, error) {
+	dial := func(name string, told func([]client.Execution)) (*client.Client, error) {
 		for {
-			c, err := client.Dial(connect, client.Config{Endpoints: r.cfg.Endpoints, Grid: r.cfg.Grid, Name: name, RequestTimeout: r.cfg.Timeout, TLS: r.cfg.TLS, Token: r.cfg.GridToken, Dial: r.cfg.Dial})
+			c, err := client.Dial(connect, client.Config{OnExecutions: told, Endpoints: r.cfg.Endpoints, Grid: r.cfg.Grid, Name: name, RequestTimeout: r.cfg.Timeout, TLS: r.cfg.TLS, Token: r.cfg.GridToken, Dial: r.cfg.Dial})
 			if err == nil {
 				return c, nil
 			}
@@ -127,10 +130,14 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if r.sender, err = dial("drill-traffic"); err != nil {
+	if r.watch, err = dial("drill-watch", nil); err != nil {
 		return err
 	}
-	if r.watch, err = dial("drill-watch"); err != nil {
+	var tell func([]client.Execution)
+	if r.watch.BySymbol() {
+		tell = r.told.add
+	}
+	if r.sender, err = dial("drill-traffic", tell); err != nil {
 		return err
 	}
 	var parts []wire.PartitionID // r's own fields are already used concurrently
@@ -140,7 +147,11 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	if len(parts) == 0 {
 		return errors.New("the grid names no partition")
 	}
-	h := &history.History{Scenario: "drill", Target: "drill", Seed: r.cfg.Seed, Rate: r.cfg.Probes * r.cfg.Rate, Replicas: r.cfg.Replicas, Partitions: parts}
+	trading, err := r.trading(connect, &parts)
+	if err != nil {
+		return err
+	}
+	h := &history.History{FIX: r.cfg.FIX, Trading: trading, Scenario: "drill", Target: "drill", Seed: r.cfg.Seed, Rate: r.cfg.Probes * r.cfg.Rate, Replicas: r.cfg.Replicas, Partitions: parts}
 	if h.Bases, err = r.bases(connect, parts); err != nil {
 		return err
 	}
@@ -153,10 +164,13 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 	}
 	h.Started, h.StartedAt = time.Now(), clock.Now()
 	orders, err := traffic.Start(connect, traffic.Config{Client: r.sender, Grid: r.cfg.Grid, Partitions: parts, Probes: probes, Rate: r.cfg.Probes * r.cfg.Rate,
-		Sessions: r.cfg.Sessions, Reads: r.cfg.Reads, Orders: r.cfg.Orders, Seed: r.cfg.Seed, FIX: r.cfg.FIX,
+		Sessions: r.cfg.Sessions, Reads: r.cfg.Reads, Orders: r.cfg.Orders, Seed: r.cfg.Seed, FIX: r.cfg.FIX, Books: trading,
 		MaxOrders: r.maxOrders, MaxReads: maxReadsOf(r.maxOrders), Giving: r.cfg.Timeout + 5*time.Second})
 	if err != nil {
 		return fmt.Errorf("open the traffic: %w", err)
+	}
+	if err := r.startAuctions(connect, trading); err != nil {
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,6 +9,9 @@ const (
 	PerOrder = 420
 	// PerCopy is an entry in a copy of the log, or in a sink, in bytes.
 	PerCopy = 96
+	// OrdersOfMatching is how many orders take the memory of one of a grid that matches: the log is
+	// there once more, and executions by copy and session.
+	OrdersOfMatching = 4
 	// fixed is the memory of the process without orders, in bytes.
 	fixed = 192 << 20
 	// most orders whose memory fits an int64, far beyond any machine.

@@ -26,7 +26,7 @@ type prober struct {
 	number  int // in history.Nodes
 	node    history.Node
 	streams []*records // one per partition
-	makers  []*fixorder.Maker
+	makers  []maker
 	rng     *rand.Rand
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -74,7 +74,7 @@ func newProber(t *Traffic, number int, n history.Node) *prober {
 	for i, p := range t.cfg.Partitions {
 		id := fixorder.ID{Run: run, Probe: i}
 		in.streams = append(in.streams, &records{id: id, partition: p, node: number})
-		m, err := fixorder.NewMaker(t.cfg.fix(), id)
+		m, err := t.cfg.maker(id, p)
 		if err != nil {
 			panic(err) // Watch bounds the number
 		}

@@ -40,6 +40,9 @@ type Config struct {
 	// stream for each of Partitions. Rate is that of all of them.
 	Probes []wire.PartitionID
 	FIX    fixorder.Version // "": 4.2
+	// Books are what each partition trades, in a grid that matches: orders meet there. nil: orders
+	// are the one of the published tests. Partitions, and Probes, are those that trade.
+	Books map[wire.PartitionID][]fixorder.Book
 	// MaxOrders and MaxReads bound the record; 0: not. The traffic ends with the last order there
 	// is room for.
 	MaxOrders, MaxReads int64
@@ -56,6 +59,18 @@ func (c *Config) probes() []wire.PartitionID {
 }
 
 func (c *Config) fix() fixorder.Version { return cmp.Or(c.FIX, fixorder.FIX42) }
+
+// maker makes the orders of a stream.
+type maker interface {
+	Make(index, seqNum int64, created, sent time.Time) []byte
+}
+
+func (c *Config) maker(id fixorder.ID, p wire.PartitionID) (maker, error) {
+	if c.Books == nil {
+		return fixorder.NewMaker(c.fix(), id)
+	}
+	return fixorder.NewTrading(c.fix(), id, c.Books[p])
+}
 
 // Traffic that is under way.
 type Traffic struct {
@@ -88,7 +103,7 @@ func Start(ctx context.Context, cfg Config) (*Traffic, error) {
 		for n := range cfg.Sessions {
 			w := &writer{rec: r, thread: uint8(n), tally: &t.tally, wake: make(chan struct{}, 1)}
 			var err error
-			if w.maker, err = fixorder.NewMaker(cfg.fix(), r.id); err != nil {
+			if w.maker, err = cfg.maker(r.id, p); err != nil {
 				return nil, err
 			}
 			if w.s, err = cfg.Client.OpenSession(ctx, p); err != nil {

@@ -24,7 +24,7 @@ type writer struct {
 	tally  *tally
 
 	mu      sync.Mutex // guards sending; never held by callbacks
-	maker   *fixorder.Maker
+	maker   maker
 	msgSeq  int64
 	backlog []int64
 	waiting atomic.Int64 // len(backlog), for callbacks

@@ -1,16 +1,20 @@
-package match
+package naive
 
-import "sort"
+import (
+	"sort"
 
-func (x *oracle) refuse(op Op, o *oOrder, why Reason) {
-	r := Record{Kind: CancelRejected, Order: op.Orig, Other: op.ID, Owner: op.Owner, Book: op.Book, Reason: why}
+	"github.com/ordergrid/ordergrid/grid-node/match"
+)
+
+func (x *Matcher) refuse(op match.Op, o *oOrder, why match.Reason) {
+	r := match.Record{Kind: match.CancelRejected, Order: op.Orig, Other: op.ID, Owner: op.Owner, Book: op.Book, Reason: why}
 	if o != nil {
 		r.Book = o.book
 	}
 	x.emit(r)
 }
 
-func (x *oracle) mine(op Op) *oOrder {
+func (x *Matcher) mine(op match.Op) *oOrder {
 	o := x.orders[op.Orig]
 	if o == nil || op.Owner != 0 && op.Owner != o.owner {
 		return nil
@@ -19,29 +23,29 @@ func (x *oracle) mine(op Op) *oOrder {
 	return o
 }
 
-func (x *oracle) cancel(op Op) {
+func (x *Matcher) cancel(op match.Op) {
 	o := x.mine(op)
 	if o == nil {
-		x.refuse(op, nil, UnknownOrder)
+		x.refuse(op, nil, match.UnknownOrder)
 		return
 	}
-	if x.books[o.book].state == Uncrossing {
-		x.refuse(op, o, NotInState)
+	if x.books[o.book].state == match.Uncrossing {
+		x.refuse(op, o, match.NotInState)
 		return
 	}
-	x.pull(o, Requested, 0)
+	x.pull(o, match.Requested, 0)
 	x.l2(o.book, o.where, o.side, o.price)
 }
 
-func (x *oracle) replace(op Op) {
+func (x *Matcher) replace(op match.Op) {
 	m := x.mine(op)
 	if m == nil {
-		x.refuse(op, nil, UnknownOrder)
+		x.refuse(op, nil, match.UnknownOrder)
 		return
 	}
 	b := x.books[m.book]
 	o := *m
-	if why := x.amend(op, b, m, &o); why != None {
+	if why := x.amend(op, b, m, &o); why != match.None {
 		x.refuse(op, m, why)
 		return
 	}
@@ -51,19 +55,19 @@ func (x *oracle) replace(op Op) {
 	}
 	only := o.price == m.price && o.stop == m.stop && o.display == m.display && o.leaves <= m.leaves
 	if !only {
-		x.l3(OrderRemoved, m)
+		x.l3(match.OrderRemoved, m)
 	}
-	delete(x.orders, m.id)
+	x.drop(m)
 	if !only {
 		x.l2(m.book, m.where, m.side, m.price)
 	}
-	x.emit(Record{Kind: Replaced, Order: op.Orig, Other: o.id, Side: o.side, Price: op.Price, Qty: op.Qty, Owner: o.owner, Book: o.book, Leaves: o.leaves, Cum: o.cum})
+	x.emit(match.Record{Kind: match.Replaced, Order: op.Orig, Other: o.id, Side: o.side, Price: op.Price, Qty: op.Qty, Owner: o.owner, Book: o.book, Leaves: o.leaves, Cum: o.cum})
 	switch {
 	case only:
-		x.orders[o.id] = &o
+		x.add(&o)
 		if o.shown > o.leaves {
 			o.shown = o.leaves
-			x.l3(OrderChanged, &o)
+			x.l3(match.OrderChanged, &o)
 			x.l2(o.book, o.where, o.side, o.price)
 		}
 	case o.where != 0:
@@ -71,53 +75,53 @@ func (x *oracle) replace(op Op) {
 		x.rest(&o)
 	default:
 		o.prio = 0
-		x.trade(b, &o, Day)
+		x.trade(b, &o, match.Day)
 		x.runStops(b)
 	}
 }
 
-func (x *oracle) amend(op Op, b *oBook, m, o *oOrder) Reason {
+func (x *Matcher) amend(op match.Op, b *oBook, m, o *oOrder) match.Reason {
 	if op.ID != 0 && op.ID != m.id && x.orders[op.ID] != nil {
-		return DuplicateID
+		return match.DuplicateID
 	}
 	if s := x.doom(m); s != nil {
 		return s.reason()
 	}
-	if b.state != Open && b.state != Call {
-		return NotInState
+	if b.state != match.Open && b.state != match.Call {
+		return match.NotInState
 	}
 	if op.Display != 0 && m.market || op.Stop != 0 && m.where != 1 {
-		return BadField
+		return match.BadField
 	}
-	if why := b.terms(op, o); why != None {
+	if why := b.terms(op, o); why != match.None {
 		return why
 	}
 	if o.leaves <= m.cum {
-		return QtyFilled
+		return match.QtyFilled
 	}
 	o.leaves -= m.cum
 	if !x.hasRoom(o, false) {
-		return Full
+		return match.Full
 	}
-	if m.where == 0 && m.post && o.price != m.price && b.state == Open && x.wouldCross(o) {
-		return WouldCross
+	if m.where == 0 && m.post && o.price != m.price && b.state == match.Open && x.wouldCross(o) {
+		return match.WouldCross
 	}
 	if m.where == 1 && x.stopReached(b, o) {
-		return TriggerPassed
+		return match.TriggerPassed
 	}
-	return None
+	return match.None
 }
 
 // --- stops
 
-func (x *oracle) runStops(b *oBook) {
-	for b.lo != nil && b.state == Open {
+func (x *Matcher) runStops(b *oBook) {
+	for b.lo != nil && b.state == match.Open {
 		if x.work >= x.cfg.Work {
 			b.busy = true
 			return
 		}
 		l := x.list(b.n, func(o *oOrder) bool {
-			return o.where == 1 && (o.side == Buy && o.stop <= *b.hi || o.side == Sell && o.stop >= *b.lo)
+			return o.where == 1 && (o.side == match.Buy && o.stop <= *b.hi || o.side == match.Sell && o.stop >= *b.lo)
 		})
 		if len(l) == 0 {
 			b.lo, b.hi = nil, nil
@@ -125,20 +129,20 @@ func (x *oracle) runStops(b *oBook) {
 		}
 		x.activate(b, l[0])
 	}
-	b.busy = b.state == Uncrossing
+	b.busy = b.state == match.Uncrossing
 }
 
-func (x *oracle) activate(b *oBook, o *oOrder) {
+func (x *Matcher) activate(b *oBook, o *oOrder) {
 	x.work++
 	if s := x.doom(o); s != nil {
 		x.sweepOut(o, s)
 		return
 	}
-	delete(x.orders, o.id)
-	x.emit(Record{Kind: Triggered, Order: o.id, Side: o.side, Owner: o.owner, Book: o.book, Price: o.stop, Leaves: o.leaves, Cum: o.cum})
-	tif := Day
+	x.drop(o)
+	x.emit(match.Record{Kind: match.Triggered, Order: o.id, Side: o.side, Owner: o.owner, Book: o.book, Price: o.stop, Leaves: o.leaves, Cum: o.cum})
+	tif := match.Day
 	if o.ioc {
-		tif = IOC
+		tif = match.IOC
 	}
 	o.where, o.stop, o.prio, o.ioc = 0, 0, 0, false
 	had := x.work
@@ -149,7 +153,7 @@ func (x *oracle) activate(b *oBook, o *oOrder) {
 
 // --- mass cancel
 
-func (x *oracle) doom(o *oOrder) *oSweep {
+func (x *Matcher) doom(o *oOrder) *oSweep {
 	for _, s := range x.sweeps {
 		if s.includes(o) {
 			return s
@@ -160,7 +164,7 @@ func (x *oracle) doom(o *oOrder) *oSweep {
 
 func (s *oSweep) includes(o *oOrder) bool {
 	return o.prio <= s.prio && (s.op.Owner == 0 || s.op.Owner == o.owner || s.op.Lapse) && (s.op.Group == 0 || s.op.Group == o.group) &&
-		(s.op.Book == All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side) && s.ofParty(o)
+		(s.op.Book == match.All || s.op.Book == o.book) && (s.op.Side == 0 || s.op.Side == o.side) && s.ofParty(o)
 }
 
 // ofParty looks at the bits of the operation one by one.
@@ -188,28 +192,28 @@ func (s *oSweep) asks() uint32 {
 	return s.op.Owner
 }
 
-func (s *oSweep) reason() Reason {
+func (s *oSweep) reason() match.Reason {
 	if s.op.Kill {
-		return Killed
+		return match.Killed
 	}
 	if s.op.Lapse {
-		return Disconnected
+		return match.Disconnected
 	}
-	return MassCancelling
+	return match.MassCancelling
 }
 
-func (x *oracle) sweepOut(o *oOrder, s *oSweep) {
+func (x *Matcher) sweepOut(o *oOrder, s *oSweep) {
 	s.count++
 	x.pull(o, s.reason(), s.op.ID)
 }
 
-func (x *oracle) massCancel(op Op) {
-	if op.Book != All && x.find(op.Book) == nil {
-		x.reject(op, UnknownInstrument)
+func (x *Matcher) massCancel(op match.Op) {
+	if op.Book != match.All && x.find(op.Book) == nil {
+		x.reject(op, match.UnknownInstrument)
 		return
 	}
-	if op.Side > Sell || (op.Parties != nil) != (op.Kill && op.Parties != nil || op.Lapse) {
-		x.reject(op, BadField)
+	if op.Side > match.Sell || (op.Parties != nil) != (op.Kill && op.Parties != nil || op.Lapse) {
+		x.reject(op, match.BadField)
 		return
 	}
 	alike := 0
@@ -219,21 +223,21 @@ func (x *oracle) massCancel(op Op) {
 		}
 	}
 	if op.Lapse && alike == 4 || !op.Kill && alike == 16 || alike == 256 {
-		x.reject(op, Busy)
+		x.reject(op, match.Busy)
 		return
 	}
 	s := &oSweep{op: op, prio: x.prio}
-	if op.Book != All {
+	if op.Book != match.All {
 		s.book = op.Book
 	}
 	x.sweeps = append(x.sweeps, s)
-	x.emit(Record{Kind: Accepted, Order: op.ID, Owner: s.asks(), Side: op.Side, Book: op.Book, Reason: s.reason()})
+	x.emit(match.Record{Kind: match.Accepted, Order: op.ID, Owner: s.asks(), Side: op.Side, Book: op.Book, Reason: s.reason()})
 	if len(x.sweeps) == 1 {
 		x.sweepSome()
 	}
 }
 
-func (x *oracle) proceed() {
+func (x *Matcher) proceed() {
 	var busy []int
 	for n, b := range x.books {
 		if b.busy {
@@ -243,7 +247,7 @@ func (x *oracle) proceed() {
 	sort.Ints(busy)
 	switch {
 	case len(busy) > 0:
-		if b := x.books[uint16(busy[0])]; b.state == Uncrossing {
+		if b := x.books[uint16(busy[0])]; b.state == match.Uncrossing {
 			x.uncrossSome(b)
 		} else {
 			x.runStops(b)
@@ -253,7 +257,8 @@ func (x *oracle) proceed() {
 	}
 }
 
-func (x *oracle) pending() bool {
+// Pending reports whether an operation of kind Continue has something to do.
+func (x *Matcher) Pending() bool {
 	for _, b := range x.books {
 		if b.busy {
 			return true
@@ -263,15 +268,15 @@ func (x *oracle) pending() bool {
 }
 
 // sweepSome visits books, places, queues and orders, each of which costs one.
-func (x *oracle) sweepSome() {
+func (x *Matcher) sweepSome() {
 	s := x.sweeps[0]
 	for x.work < x.cfg.Work {
 		if s.inside {
 			x.sweepQueue(s)
 			continue
 		}
-		if int(s.book) >= x.cfg.Books || s.op.Book != All && s.book != s.op.Book {
-			x.emit(Record{Kind: MassCancelled, Order: s.op.ID, Owner: s.asks(), Side: s.op.Side, Book: s.op.Book, Cum: s.count})
+		if int(s.book) >= x.cfg.Books || s.op.Book != match.All && s.book != s.op.Book {
+			x.emit(match.Record{Kind: match.MassCancelled, Order: s.op.ID, Owner: s.asks(), Side: s.op.Side, Book: s.op.Book, Cum: s.count})
 			x.sweeps = x.sweeps[1:]
 			return
 		}
@@ -291,7 +296,7 @@ func (x *oracle) sweepSome() {
 
 // queue returns the orders of the place of a sweep that are behind the price it visited
 // last, or of that price.
-func (x *oracle) queue(s *oSweep, same bool) []*oOrder {
+func (x *Matcher) queue(s *oSweep, same bool) []*oOrder {
 	return x.list(s.book, func(o *oOrder) bool {
 		if o.placeNo() != s.place {
 			return false
@@ -305,14 +310,14 @@ func (x *oracle) queue(s *oSweep, same bool) []*oOrder {
 		if o.where == 2 {
 			return false
 		}
-		if (o.side == Buy) == (o.where == 0) {
+		if (o.side == match.Buy) == (o.where == 0) {
 			return o.key() < *s.price
 		}
 		return o.key() > *s.price
 	})
 }
 
-func (x *oracle) sweepQueue(s *oSweep) {
+func (x *Matcher) sweepQueue(s *oSweep) {
 	n, pulled := s.book, (*oOrder)(nil)
 	rest := func() []*oOrder {
 		var l []*oOrder

@@ -1,72 +1,76 @@
-package match
+package naive
 
-import "slices"
+import (
+	"slices"
 
-func (x *oracle) become(b *oBook, s State, until int64, why Reason) {
+	"github.com/ordergrid/ordergrid/grid-node/match"
+)
+
+func (x *Matcher) become(b *oBook, s match.State, until int64, why match.Reason) {
 	b.state, b.until = s, until
-	if s == Call {
+	if s == match.Call {
 		b.crossed = true
 	}
-	x.emit(Record{Kind: StateChanged, Book: b.n, Flags: uint8(s), Price: until, Reason: why})
-	if s == Open && b.lo != nil {
+	x.emit(match.Record{Kind: match.StateChanged, Book: b.n, Flags: uint8(s), Price: until, Reason: why})
+	if s == match.Open && b.lo != nil {
 		b.busy = true
 	}
 }
 
-func (x *oracle) setState(op Op) {
+func (x *Matcher) setState(op match.Op) {
 	b := x.find(op.Book)
 	if b == nil {
-		x.reject(op, UnknownInstrument)
+		x.reject(op, match.UnknownInstrument)
 		return
 	}
 	switch {
-	case op.State > Halted || op.State == Uncrossing:
-		x.reject(op, BadField)
+	case op.State > match.Halted || op.State == match.Uncrossing:
+		x.reject(op, match.BadField)
 		return
-	case b.state == Uncrossing || op.State == Open && b.crossed || op.State == b.state && op.State != Halted:
-		x.reject(op, NotInState)
+	case b.state == match.Uncrossing || op.State == match.Open && b.crossed || op.State == b.state && op.State != match.Halted:
+		x.reject(op, match.NotInState)
 		return
 	}
 	until := int64(0)
-	if op.State == Halted {
+	if op.State == match.Halted {
 		until = op.Until
-		if b.state != Halted {
+		if b.state != match.Halted {
 			b.resume = b.state
 		}
 	}
-	x.become(b, op.State, until, Requested)
+	x.become(b, op.State, until, match.Requested)
 	x.runStops(b)
 }
 
-func (x *oracle) setBand(op Op) {
+func (x *Matcher) setBand(op match.Op) {
 	b := x.find(op.Book)
 	switch {
 	case b == nil:
-		x.reject(op, UnknownInstrument)
+		x.reject(op, match.UnknownInstrument)
 	case op.Price < b.Low || op.Stop > b.High || op.Price > op.Stop:
-		x.reject(op, OutsideBand)
+		x.reject(op, match.OutsideBand)
 	case (op.Price-b.Low)%b.Tick != 0 || (op.Stop-b.Low)%b.Tick != 0:
-		x.reject(op, OffTick)
+		x.reject(op, match.OffTick)
 	default:
 		b.bandLo, b.bandHi = op.Price, op.Stop
-		x.emit(Record{Kind: BandChanged, Book: b.n, Price: op.Price, Other: uint64(op.Stop)})
+		x.emit(match.Record{Kind: match.BandChanged, Book: b.n, Price: op.Price, Other: uint64(op.Stop)})
 	}
 }
 
-func (x *oracle) uncross(op Op) {
+func (x *Matcher) uncross(op match.Op) {
 	b := x.find(op.Book)
 	switch {
 	case b == nil:
-		x.reject(op, UnknownInstrument)
+		x.reject(op, match.UnknownInstrument)
 		return
-	case b.state != Call:
-		x.reject(op, NotInState)
+	case b.state != match.Call:
+		x.reject(op, match.NotInState)
 		return
-	case op.State != Open && op.State != Closed:
-		x.reject(op, BadField)
+	case op.State != match.Open && op.State != match.Closed:
+		x.reject(op, match.BadField)
 		return
 	case len(x.sweeps) > 0:
-		x.reject(op, Busy)
+		x.reject(op, match.Busy)
 		return
 	}
 	ref := b.Ref
@@ -76,37 +80,37 @@ func (x *oracle) uncross(op Op) {
 		ref = *b.last
 	}
 	if op.Price != 0 || b.last == nil {
-		if why := b.priceFault(ref); why != None {
+		if why := b.priceFault(ref); why != match.None {
 			x.reject(op, why)
 			return
 		}
 	}
 	price, volume, surplus := x.auctionPrice(b, ref)
-	r := Record{Kind: AuctionPrice, Book: b.n, Qty: volume}
+	r := match.Record{Kind: match.AuctionPrice, Book: b.n, Qty: volume}
 	if volume > 0 {
 		r.Price = price
 		if surplus > 0 {
-			r.Side, r.Leaves = Buy, surplus
+			r.Side, r.Leaves = match.Buy, surplus
 		} else if surplus < 0 {
-			r.Side, r.Leaves = Sell, -surplus
+			r.Side, r.Leaves = match.Sell, -surplus
 		}
 	}
 	x.emit(r)
 	b.auctionPrice, b.auctionLeft, b.auctionNext = price, volume, op.State
-	b.state = Uncrossing
+	b.state = match.Uncrossing
 	x.uncrossSome(b)
 }
 
 // auctionPrice tries every limit in the book.
-func (x *oracle) auctionPrice(b *oBook, ref int64) (price, volume, surplus int64) {
+func (x *Matcher) auctionPrice(b *oBook, ref int64) (price, volume, surplus int64) {
 	at := func(p int64) (volume, surplus int64) {
 		var buys, sells int64
 		for _, o := range x.orders {
 			switch {
 			case o.book != b.n || o.where == 1:
-			case o.side == Buy && (o.where == 2 || o.price >= p):
+			case o.side == match.Buy && (o.where == 2 || o.price >= p):
 				buys += o.leaves
-			case o.side == Sell && (o.where == 2 || o.price <= p):
+			case o.side == match.Sell && (o.where == 2 || o.price <= p):
 				sells += o.leaves
 			}
 		}
@@ -119,6 +123,7 @@ func (x *oracle) auctionPrice(b *oBook, ref int64) (price, volume, surplus int64
 		}
 	}
 	slices.Sort(limits)
+	limits = slices.Compact(limits)
 	if len(limits) == 0 {
 		volume, surplus = at(ref)
 		return ref, volume, surplus
@@ -170,8 +175,8 @@ func nearest(ref, lo, hi int64) int64 {
 	return ref
 }
 
-func (x *oracle) uncrossSome(b *oBook) {
-	first := func(s Side) *oOrder {
+func (x *Matcher) uncrossSome(b *oBook) {
+	first := func(s match.Side) *oOrder {
 		l := x.list(b.n, func(o *oOrder) bool {
 			return o.side == s && (o.where == 2 || o.where == 0 && reaches(s, o.price, b.auctionPrice))
 		})
@@ -195,7 +200,7 @@ func (x *oracle) uncrossSome(b *oBook) {
 	}
 	for b.auctionLeft > 0 && x.work < x.cfg.Work {
 		x.work++
-		buy, sell := first(Buy), first(Sell)
+		buy, sell := first(match.Buy), first(match.Sell)
 		if buy == nil || sell == nil {
 			b.auctionLeft = 0
 		} else if !doomed(buy) && !doomed(sell) {
@@ -206,18 +211,18 @@ func (x *oracle) uncrossSome(b *oBook) {
 		l := x.list(b.n, func(o *oOrder) bool { return o.where == 2 })
 		if len(l) == 0 {
 			next := b.auctionNext
-			b.auctionPrice, b.auctionNext, b.crossed = 0, Closed, false
-			x.become(b, next, 0, Requested)
+			b.auctionPrice, b.auctionNext, b.crossed = 0, match.Closed, false
+			x.become(b, next, 0, match.Requested)
 			x.runStops(b)
 			return
 		}
 		x.work++
-		x.pull(l[0], Unfilled, 0)
+		x.pull(l[0], match.Unfilled, 0)
 	}
 	b.busy = true
 }
 
-func (x *oracle) pair(b *oBook, buy, sell *oOrder) {
+func (x *Matcher) pair(b *oBook, buy, sell *oOrder) {
 	q := min(buy.leaves, sell.leaves, b.auctionLeft)
 	b.auctionLeft -= q
 	shown := map[*oOrder]int64{}
@@ -226,16 +231,16 @@ func (x *oracle) pair(b *oBook, buy, sell *oOrder) {
 		o.leaves, o.cum = o.leaves-q, o.cum+q
 		o.shown = min(o.shown, o.leaves)
 	}
-	x.fillRecord(buy, sell.id, b.auctionPrice, q, Auction)
-	x.fillRecord(sell, buy.id, b.auctionPrice, q, Auction)
+	x.fillRecord(buy, sell.id, b.auctionPrice, q, match.Auction)
+	x.fillRecord(sell, buy.id, b.auctionPrice, q, match.Auction)
 	b.traded(b.auctionPrice)
 	for _, o := range []*oOrder{buy, sell} {
 		switch {
 		case o.leaves == 0:
-			delete(x.orders, o.id)
-			x.l3(OrderRemoved, o)
+			x.drop(o)
+			x.l3(match.OrderRemoved, o)
 		case o.shown != shown[o]:
-			x.l3(OrderChanged, o)
+			x.l3(match.OrderChanged, o)
 		default:
 			continue
 		}
