@@ -7,8 +7,10 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/function"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // computeFunctions are what clients call with keys of regions, in all partitions that the
@@ -43,8 +45,8 @@ func (c *Config) checkCompute() (errs []error) {
 		errs = append(errs, fmt.Errorf("--function-compute: "+format, args...))
 	}
 	list := c.Functions.Compute
-	if n := len(list); n > function.MaxChain {
-		bad("%d functions, allowed: at most %d", n, function.MaxChain)
+	if n := len(list); n > wire.MaxComputes {
+		bad("%d functions, allowed: at most %d", n, wire.MaxComputes)
 	}
 	if len(list) > 0 && c.Regions == nil {
 		bad("%d functions, allowed: none without --regions", len(list))
@@ -100,6 +102,14 @@ func (fs *computeFunctions) close() {
 		_ = fs.list[i].inst.Close(context.Background()) // of memory only
 		_ = fs.list[i].module.Close(context.Background())
 	}
+}
+
+// Names implements replica.Computer.
+func (fs *computeFunctions) Names() (names []string) {
+	for i := range fs.list {
+		names = append(names, fs.list[i].name)
+	}
+	return names
 }
 
 // Compute implements replica.Computer.
@@ -181,6 +191,22 @@ func (fs *computeFunctions) spent() int {
 	n := fs.fuel
 	fs.fuel = 0
 	return int(n)
+}
+
+// status is nil without functions.
+func (fs *computeFunctions) status() (list []nodestatus.ComputeFunction) {
+	if fs == nil {
+		return nil
+	}
+	for i := range fs.list {
+		n, o := &fs.list[i].counts, computeOptions(&fs.cfg.Functions.Compute[i])
+		row := nodestatus.ComputeFunction{Name: n.Name, SHA256: n.SHA256, Fuel: o.Fuel, Pages: o.Pages, Decided: n.Decided, Errors: n.Error + n.TooLarge}
+		for _, v := range n.Failed {
+			row.Failed += v
+		}
+		list = append(list, row)
+	}
+	return list
 }
 
 // snapshot is for metrics.
