@@ -139,6 +139,7 @@ func (fs *computeFunctions) call(f *computeFunction, c *replica.Call) replica.Co
 		f.counts.TooLarge++
 		return replica.Computed{Kind: replica.CallTooLarge, Limit: uint64(r.Room)}
 	case r.Fault != function.None:
+		fs.fuel += faultWork + int64(f.inst.Bytes()/8)
 		f.counts.Failed[r.Fault]++
 		fs.failed(f, r.Fault, c.Key, f.inst.Err(r.Fault))
 		fs.text = append(append(fs.text[:0], "function: "...), r.Fault.String()...)
@@ -151,6 +152,10 @@ func (fs *computeFunctions) call(f *computeFunction, c *replica.Call) replica.Co
 	kind := [...]replica.CallKind{function.Keep: replica.CallKept, function.SetTo: replica.CallSet, function.Remove: replica.CallRemoved}[r.Action]
 	return replica.Computed{Kind: kind, Value: r.Value, Reply: r.Out}
 }
+
+// faultWork is what a fault is counted as beside the fuel of the call, with one for 8 bytes of memory that is set back, as
+// memory.copy takes: a call that traps at once has no fuel, and is the dearest for what it has.
+const faultWork = 16_384
 
 const maxFailText = 128 // bytes of what a function says of its error
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -72,4 +73,25 @@ func TestComputeWhilePodsAreReplaced(t *testing.T) {
 			t.Errorf("node %d reports %+v, want add, called %d times", i, s, decided)
 		}
 	}
+}
+
+// TestFaultsAreWork: a call that traps at once takes no fuel. It counts as work nevertheless, or a client that makes such
+// calls would have as many of them served in a wake-up of the loop as it has in flight, before the orders of others.
+func TestFaultsAreWork(t *testing.T) {
+	g := newGrid(t, 1, 1)
+	trap, err := os.ReadFile("../function/testdata/hostile-compute/trap.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.base.Regions, g.base.Functions = positions(), &Functions{Compute: []ComputeFunction{compute("trap", trap)}}
+	g.up()
+	g.onLoop(0, func() {
+		fs := g.nodes[0].data.parts.computes
+		for range 3 {
+			r := fs.Compute(&replica.Call{Function: []byte("trap"), Region: []byte("positions"), Key: []byte("k")})
+			if n, least := fs.spent(), faultWork+fs.list[0].inst.Bytes()/8; r.Kind != replica.CallFailed || n < least || least <= faultWork {
+				t.Errorf("a call that traps is %v and counts as work of %d, want at least %d", r.Kind, n, least)
+			}
+		}
+	})
 }
