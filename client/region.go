@@ -167,9 +167,12 @@ func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApp
 		op := &regionOp{RegionApply: m, function: function}
 		receipt, err := s.submit(ctx, nil, op, true)
 		var reject *RejectError
+		var unsent *NotSentError
 		switch {
 		case err == nil:
 			return op.value, receipt, nil
+		case errors.As(err, &unsent) && last != nil:
+			return nil, Receipt{}, &NotSentError{Partition: p, Waited: unsent.Waited, Cause: join(unsent.Cause, last)}
 		case !errors.As(err, &reject) || errors.Is(err, ErrUnknownOutcome):
 			return nil, Receipt{}, err
 		case reject.Code == wire.CodeConditionFailed:
