@@ -54,7 +54,7 @@ func invoke16(t *testing.T, c *client.Client, stop <-chan struct{}) {
 // Whatever the functions of a grid do when two clients call them without pause, 32 calls at a time, every order of another
 // client is acknowledged and stays, and its quiet session too. What it does to latency is reported beside the same at another
 // grid.
-func TestCallersDenyNothing(t *testing.T) {
+func TestInvokersDenyNothing(t *testing.T) {
 	exe, dir := program(t), t.TempDir()
 	regions := filepath.Join(dir, "regions.yaml")
 	if err := os.WriteFile(regions, []byte("memory: 16Mi\nregions: [{name: positions}]\n"), 0o600); err != nil {
