@@ -66,6 +66,7 @@ var (
 	ErrFenced             = errors.New("site was replaced by another")
 	ErrFunctionRefused    = errors.New("a function of the grid refuses the order")
 	ErrRegionUnknown      = errors.New("no region has the name")
+	ErrFunctionAwaited    = errors.New("the primary has not the function yet")
 	ErrFunctionUnknown    = errors.New("no function of kind Compute has the name")
 	ErrFunctionFailed     = errors.New("the function has no result")
 	ErrMapBound           = errors.New("a Map needs more than a bound of the node")
@@ -82,6 +83,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeNotPermitted: ErrNotPermitted, wire.CodeReaderUnknown: ErrReaderUnknown, wire.CodeDiverged: ErrDiverged,
 	wire.CodeReaderAhead: ErrReaderAhead, wire.CodeStandby: ErrStandby, wire.CodeNotStandby: ErrNotStandby, wire.CodeFenced: ErrFenced,
 	wire.CodeFunctionRefused: ErrFunctionRefused,
+	wire.CodeFunctionAwaited: ErrFunctionAwaited,
 	wire.CodeFunctionUnknown: ErrFunctionUnknown, wire.CodeFunctionFailed: ErrFunctionFailed, wire.CodeMapBound: ErrMapBound,
 	wire.CodeRegionUnknown: ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
 	wire.CodeLimitRefused: ErrLimitRefused,
@@ -124,6 +126,7 @@ var rejectHints = map[wire.Code]string{
 	wire.CodeTooLarge:           "send fewer bytes",
 	wire.CodeSnapshotRequired:   "read from the entry after them; the sink has the freed ones",
 	wire.CodeNotPermitted:       "ask for a rule in spec.security.authorization.rules of the OrderGrid",
+	wire.CodeFunctionUnknown:    "status.functions of the OrderGrid has those that its pods are given",
 	wire.CodeStandby:            "connect to the other site, or promote this one if that is lost",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",
 }

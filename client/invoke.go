@@ -29,8 +29,9 @@ func (e *FunctionError) Unwrap() error { return e.reject }
 // Invoke calls a function of kind Compute with a key of a region and its value, on the
 // primary of the key's partition. What the function makes of the value is one change, applied
 // once, also when a failover lies between; the reply is the one of that change. A
-// *FunctionError is final. ErrFunctionUnknown: the grid, or the node that is primary while
-// pods are replaced, has no function of that name.
+// *FunctionError is final, and so is ErrFunctionUnknown: no copy of the partition has a function
+// of that name. While pods are replaced a copy may have it, and the primary not: the call is
+// sent again until its deadline, and then fails with ErrFunctionAwaited; nothing was changed.
 func (c *Client) Invoke(ctx context.Context, region, function string, key, args []byte) ([]byte, Receipt, error) {
 	r := c.Region(region)
 	if err := r.check(key, args); err != nil {

@@ -152,8 +152,8 @@ type regionOp struct {
 	value    []byte // of the answer
 }
 
-// apply sends a change, or a call of a function, until it is applied or refused. A refusal for load is sent again: the
-// node has applied nothing then.
+// apply sends a change, or a call of a function, until it is applied or refused. A refusal for load, or for a function that
+// the primary has not yet, is sent again: the node has applied nothing then.
 func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApply, function []byte) ([]byte, Receipt, error) {
 	m.Region = []byte(r.name)
 	s, err := r.c.sharedAt(sharedKey{partition: p, regions: true})
@@ -162,22 +162,27 @@ func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApp
 	}
 	deadline := r.c.deadline(ctx, nanotime())
 	var back backoff
+	var last error
 	for back.wait(ctx.Done(), r.c.cfg.RetryMax) {
 		op := &regionOp{RegionApply: m, function: function}
 		receipt, err := s.submit(ctx, nil, op, true)
 		var reject *RejectError
+		var unsent *NotSentError
 		switch {
 		case err == nil:
 			return op.value, receipt, nil
+		case errors.As(err, &unsent) && last != nil:
+			return nil, Receipt{}, &NotSentError{Partition: p, Waited: unsent.Waited, Cause: join(unsent.Cause, last)}
 		case !errors.As(err, &reject) || errors.Is(err, ErrUnknownOutcome):
 			return nil, Receipt{}, err
 		case reject.Code == wire.CodeConditionFailed:
 			return nil, Receipt{}, &ConditionError{Partition: p, Version: reject.Detail, reject: reject}
-		case reject.Code != wire.CodeOverloaded || nanotime() > deadline:
+		case reject.Code != wire.CodeOverloaded && reject.Code != wire.CodeFunctionAwaited || nanotime() > deadline:
 			return nil, Receipt{}, fmt.Errorf("client: region %s: %w", r.name, err)
 		}
+		last = err
 	}
-	return nil, Receipt{}, &NotSentError{Partition: p, Cause: ctx.Err()}
+	return nil, Receipt{}, &NotSentError{Partition: p, Cause: join(ctx.Err(), last)}
 }
 
 // encodeRegion appends the frame of a change. It says which answers the session has: all

@@ -6,12 +6,14 @@ import (
 
 // GridFunctionSpec is a WebAssembly module and what it is granted.
 //
-// +kubebuilder:validation:XValidation:fieldPath=".setTags",rule="self.kind == 'Pre' || !has(self.setTags)",message="a function of kind Post is called for an order that is an entry already, and sets no tag in it; remove setTags"
-// +kubebuilder:validation:XValidation:fieldPath=".onError",rule="self.kind == 'Pre' || !has(self.onError)",message="a function of kind Post decides on no order, so nothing is rejected when it fails; remove onError"
+// +kubebuilder:validation:XValidation:fieldPath=".setTags",rule="self.kind == 'Pre' || !has(self.setTags)",message="only a function of kind Pre sets tags of orders: one of kind Post is called for an order that is an entry already, one of kind Compute for a key; remove setTags"
+// +kubebuilder:validation:XValidation:fieldPath=".onError",rule="self.kind == 'Pre' || !has(self.onError)",message="only a function of kind Pre decides on orders, so no order is rejected when another one fails; remove onError"
+// +kubebuilder:validation:XValidation:fieldPath=".reads",rule="self.kind != 'Compute' || self.?reads.orValue('Message') == 'Message'",message="a function of kind Compute is given a key, its value and arguments, and no order; remove reads and readTags"
 // +kubebuilder:validation:XValidation:fieldPath=".readTags",rule="!has(self.readTags) || has(self.reads) && self.reads == 'Tags'",message="the function is given the whole message, so readTags means nothing; set reads to Tags, or remove readTags"
 type GridFunctionSpec struct {
-	// kind is Pre (it decides on an order on the primary, before the order is an entry of the log) or Post (every copy calls it
-	// for each order that it stores). It never changes.
+	// kind is Pre (it decides on an order on the primary, before the order is an entry of the log), Post (every copy calls it
+	// for each order that it stores) or Compute (a client calls it with a key of a region, on the key's primary). It never
+	// changes.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the kind of a function never changes: grids call it by its kind; create another GridFunction"
 	Kind FunctionKind `json:"kind"`
@@ -39,7 +41,7 @@ type GridFunctionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 64",messageExpression="'%d is out of range; allowed are 1 to 64'.format([self])"
 	MemoryPages int32 `json:"memoryPages,omitempty"`
 
-	// reads is what the module may ask for beside the fields that every function gets (quantity, price, side, order type, time
+	// reads is what a module of kind Pre or Post may ask for beside the fields that every function gets (quantity, price, side, order type, time
 	// in force, ClOrdID, Symbol and Account): Message (default: the whole message, and any tag) or Tags (those of readTags). A
 	// module that asks for more is not Valid.
 	// +optional
@@ -97,7 +99,7 @@ type ConfigMapFile struct {
 
 // FunctionKind is when a grid calls a function.
 //
-// +kubebuilder:validation:Enum=Pre;Post
+// +kubebuilder:validation:Enum=Pre;Post;Compute
 type FunctionKind string
 
 const (
@@ -105,7 +107,12 @@ const (
 	FunctionPre FunctionKind = "Pre"
 	// FunctionPost makes a record of an order on every copy.
 	FunctionPost FunctionKind = "Post"
+	// FunctionCompute makes the new value of a key of a region when a client calls it.
+	FunctionCompute FunctionKind = "Compute"
 )
+
+// FunctionKinds are all kinds, in the order in which a grid is given its functions.
+var FunctionKinds = []FunctionKind{FunctionPre, FunctionPost, FunctionCompute}
 
 // FunctionReads is what a module may ask for.
 //
@@ -166,9 +173,10 @@ type FunctionModuleStatus struct {
 	// +required
 	Bytes int32 `json:"bytes"`
 
-	// asks is what the module asks for beside the fields that every function gets: Message, or Tags with the tags.
-	// +required
-	Asks FunctionReads `json:"asks"`
+	// asks is what the module asks for beside the fields that every function gets: Message, or Tags with the tags. Absent for
+	// kind Compute.
+	// +optional
+	Asks FunctionReads `json:"asks,omitempty"`
 
 	// tags that it asks for.
 	// +optional

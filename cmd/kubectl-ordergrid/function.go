@@ -23,10 +23,10 @@ type functionFlags struct {
 func functionCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "function",
-		Short: "Try functions: code of yours over orders, as WebAssembly",
-		Long:  "Functions are WebAssembly modules that decide on orders or derive records from them.\nA grid calls the GridFunctions that spec.callbacks of its OrderGrid names.",
+		Short: "Try and call functions: code of yours in the grid, as WebAssembly",
+		Long:  "Functions are WebAssembly modules that decide on orders, derive records from them, or change values of\nregions when a client calls them. A grid has the GridFunctions that spec.callbacks of its OrderGrid names.",
 	}
-	cmd.AddCommand(functionTestCommand(), functionRecordsCommand(k))
+	cmd.AddCommand(functionTestCommand(), functionRecordsCommand(k), functionInvokeCommand(k))
 	return cmd
 }
 

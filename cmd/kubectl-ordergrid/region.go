@@ -236,18 +236,23 @@ func regionValue(cmd *cobra.Command, args []string, file string) ([]byte, error)
 	if file == "" {
 		return []byte(args[3]), nil
 	}
+	return readValue(cmd, "file", file)
+}
+
+// readValue reads the file that a flag names, "-" for standard input, of at most as many bytes as a value may have.
+func readValue(cmd *cobra.Command, flag, file string) ([]byte, error) {
 	in := cmd.InOrStdin()
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--file: %w", err)}
+			return nil, usageError{fmt.Errorf("--%s: %w", flag, err)}
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		in = f
 	}
 	value, err := io.ReadAll(io.LimitReader(in, wire.MaxRegionPair+1))
 	if err == nil && len(value) > wire.MaxRegionPair {
-		err = usageError{fmt.Errorf("--file: more than %d bytes, allowed: at most as many with the key", wire.MaxRegionPair)}
+		err = usageError{fmt.Errorf("--%s: more than %d bytes, allowed: at most as many with the key", flag, wire.MaxRegionPair)}
 	}
 	return value, err
 }

@@ -12,10 +12,8 @@ import (
 // check loads the module as a grid node does, with what it is granted, and returns what it asks for. An error is a
 // *Problem. It takes up to seconds, and memory by the size of the module.
 func check(ctx context.Context, spec *api.GridFunctionSpec, files *Files) (*api.FunctionModuleStatus, error) {
-	kind, options := function.Pre, function.Options{Pages: uint32(spec.MemoryPages), Fuel: int64(spec.Fuel), Config: files.Config}
-	if spec.Kind == api.FunctionPost {
-		kind = function.Post
-	}
+	options := function.Options{Pages: uint32(spec.MemoryPages), Fuel: int64(spec.Fuel), Config: files.Config}
+	kind := map[api.FunctionKind]function.Kind{api.FunctionPre: function.Pre, api.FunctionPost: function.Post, api.FunctionCompute: function.Compute}[spec.Kind]
 	for _, tag := range spec.SetTags {
 		if !function.Settable(uint32(tag)) {
 			return nil, &Problem{Reason: reasonNotGranted, Text: fmt.Sprintf("spec.setTags: tag %d cannot be granted: it is of the envelope, the session or the order's identity, or decides how other tags are read; remove it", tag)}
@@ -27,7 +25,11 @@ func check(ctx context.Context, spec *api.GridFunctionSpec, files *Files) (*api.
 		return nil, &Problem{Reason: reasonModuleRefused, Text: err.Error()}
 	}
 	defer func() { _ = m.Close(ctx) }() // of memory only
-	status := &api.FunctionModuleStatus{SHA256: fmt.Sprintf("%x", m.Digest()), Bytes: int32(len(files.Module)), Asks: api.FunctionReadsTags}
+	status := &api.FunctionModuleStatus{SHA256: fmt.Sprintf("%x", m.Digest()), Bytes: int32(len(files.Module))}
+	if kind == function.Compute {
+		return status, nil // it is given a key, not an order
+	}
+	status.Asks = api.FunctionReadsTags
 	message, tags := m.Asks()
 	if message {
 		status.Asks = api.FunctionReadsMessage

@@ -35,6 +35,8 @@ func TestCheck(t *testing.T) {
 		"pre without tags":   {api.FunctionPre, examples.FatFinger, "quantity=10\n", func(s *api.GridFunctionSpec) { s.Reads = api.FunctionReadsTags }, "Tags", ""},
 		"post":               {api.FunctionPost, examples.CountAccounts, "", nil, "Tags", ""},
 		"the message":        {api.FunctionPost, examples.AuditTrail, "", nil, "Message", ""},
+		"compute":            {api.FunctionCompute, examples.Add, "", nil, "", ""},
+		"no compute":         {api.FunctionCompute, examples.FatFinger, "quantity=10\n", nil, reasonModuleRefused, `no export "og1_compute"`},
 		"no message granted": {api.FunctionPost, examples.AuditTrail, "", func(s *api.GridFunctionSpec) { s.Reads = api.FunctionReadsTags }, reasonNotGranted, "asks for the whole message"},
 		"another kind":       {api.FunctionPost, examples.FatFinger, "", nil, reasonModuleRefused, `no export "og1_post"`},
 		"floats in Post":     {api.FunctionPost, nan, "", nil, reasonModuleRefused, "module refused at offset"},

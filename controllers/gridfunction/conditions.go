@@ -37,15 +37,17 @@ func valid(spec *api.GridFunctionSpec, m *api.FunctionModuleStatus, p *Problem) 
 	if p != nil {
 		return metav1.Condition{Type: api.ConditionValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Text + ". Grids go on with what they were given"}
 	}
-	asks := "the whole message"
-	if m.Asks == api.FunctionReadsTags {
-		asks = "no tag beside the fields that every function gets"
-		if len(m.Tags) > 0 {
-			asks = "tags " + strings.Trim(fmt.Sprint(m.Tags), "[]")
-		}
+	asks := "it asks for the whole message"
+	switch {
+	case spec.Kind == api.FunctionCompute:
+		asks = "clients call it with a key of a region"
+	case m.Asks == api.FunctionReadsTags && len(m.Tags) > 0:
+		asks = "it asks for tags " + strings.Trim(fmt.Sprint(m.Tags), "[]")
+	case m.Asks == api.FunctionReadsTags:
+		asks = "it asks for no tag beside the fields that every function gets"
 	}
 	return metav1.Condition{Type: api.ConditionValid, Status: metav1.ConditionTrue, Reason: reasonLoadable,
-		Message: fmt.Sprintf("the module of %d bytes is loaded as kind %s; it asks for %s", m.Bytes, spec.Kind, asks)}
+		Message: fmt.Sprintf("the module of %d bytes is loaded as kind %s; %s", m.Bytes, spec.Kind, asks)}
 }
 
 // inUse is condition InUse.

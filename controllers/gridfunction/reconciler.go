@@ -77,7 +77,7 @@ func functionsOf(_ context.Context, object client.Object) (requests []reconcile.
 	if !is {
 		return nil
 	}
-	names := append(grid.Spec.Callbacks.Names(api.FunctionPre), grid.Spec.Callbacks.Names(api.FunctionPost)...)
+	names := grid.Spec.Callbacks.AllNames()
 	for i := range grid.Status.Functions {
 		names = append(names, grid.Status.Functions[i].Name)
 	}

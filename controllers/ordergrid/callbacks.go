@@ -15,6 +15,7 @@ const (
 	functionsDir    = "/etc/ordergrid/functions"
 	flagFunction    = "--function-pre"
 	flagPost        = "--function-post"
+	flagCompute     = "--function-compute"
 	flagStamp       = "--function-stamp"
 	pageKiB         = 64
 
@@ -26,7 +27,7 @@ const (
 // given is what the pods of a grid are given of spec.callbacks. It is kept in a ConfigMap of the grid, so that a pod is
 // not started without a function because its GridFunction was changed to something invalid, or deleted.
 type given struct {
-	Functions []givenFunction `json:"functions"` // kind Pre first, each kind in the order of its calls
+	Functions []givenFunction `json:"functions"` // by kind, in the order of spec.callbacks
 	Stamp     int32           `json:"stamp,omitempty"`
 }
 
@@ -52,11 +53,14 @@ func (g *given) find(kind api.FunctionKind, name string) *givenFunction {
 	return nil
 }
 
-// path of its module without the extension. A function of the other kind may have the same name, and none has a point
+// path of its module without the extension. A function of another kind may have the same name, and none has a point
 // in it.
 func (f *givenFunction) path() string {
-	if f.Kind == api.FunctionPost {
+	switch f.Kind {
+	case api.FunctionPost:
 		return f.Name + ".post"
+	case api.FunctionCompute:
+		return f.Name + ".compute"
 	}
 	return f.Name
 }
@@ -67,9 +71,12 @@ func (g *given) args() (args []string) {
 	for i := range g.Functions {
 		f := &g.Functions[i]
 		flag, text := flagFunction, fmt.Sprintf("%s=%s/%s.wasm:sha256=%s,fuel=%d,memory=%dKi", f.Name, functionsDir, f.path(), f.SHA256, f.Fuel, f.MemoryPages*pageKiB)
-		if f.Kind == api.FunctionPost {
+		switch f.Kind {
+		case api.FunctionPost:
 			flag = flagPost
-		} else {
+		case api.FunctionCompute:
+			flag = flagCompute
+		default:
 			text += ",onError=" + f.OnError
 		}
 		if len(f.Tags) > 0 {
@@ -86,7 +93,8 @@ func (g *given) args() (args []string) {
 	return args
 }
 
-// volume has the modules and configurations as NAME.wasm and NAME.conf, or NAME.post.wasm and NAME.post.conf.
+// volume has the modules and configurations as NAME.wasm and NAME.conf, of kind Post as NAME.post.wasm and NAME.post.conf,
+// of kind Compute as NAME.compute.wasm and NAME.compute.conf.
 func (g *given) volume(grid string) corev1.Volume {
 	var sources []corev1.VolumeProjection
 	for i := range g.Functions {
@@ -134,7 +142,7 @@ func functionArgsOf(spec *corev1.PodSpec) (found []string) {
 	}
 	args := spec.Containers[at].Args
 	for i := 0; i+1 < len(args); i++ {
-		if arg := args[i]; arg == flagFunction || arg == flagPost || arg == flagStamp {
+		if arg := args[i]; arg == flagFunction || arg == flagPost || arg == flagCompute || arg == flagStamp {
 			found = append(found, arg, args[i+1])
 			i++
 		}

@@ -13,10 +13,11 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
-// callbackGrid names three functions.
+// callbackGrid names functions of all kinds, two of which have one name.
 func callbackGrid() *api.OrderGrid {
 	grid := pairGrid()
-	grid.Spec.Callbacks = &api.CallbacksSpec{StampTag: 10002, Pre: []api.CallbackReference{{Name: "fat-finger"}, {Name: "enrich-client"}}, Post: []api.CallbackReference{{Name: "audit-trail"}}}
+	grid.Spec.Callbacks = &api.CallbacksSpec{StampTag: 10002, Pre: []api.CallbackReference{{Name: "fat-finger"}, {Name: "enrich-client"}}, Post: []api.CallbackReference{{Name: "audit-trail"}}, Compute: []api.CallbackReference{{Name: "audit-trail"}, {Name: "add"}}}
+	grid.Spec.Regions = regionGrid().Spec.Regions
 	return grid
 }
 
@@ -26,6 +27,8 @@ func callbacksGiven() given {
 		{Kind: api.FunctionPre, Name: "fat-finger", Files: "f1", SHA256: strings.Repeat("a", 64), ConfigSHA256: strings.Repeat("b", 64), Fuel: 100_000, MemoryPages: 16, OnError: "Reject"},
 		{Kind: api.FunctionPre, Name: "enrich-client", Files: "f2", SHA256: strings.Repeat("c", 64), Fuel: 20_000, MemoryPages: 32, Tags: []int32{10001, 1}, OnError: "Pass"},
 		{Kind: api.FunctionPost, Name: "audit-trail", Files: "f3", SHA256: strings.Repeat("e", 64), ConfigSHA256: strings.Repeat("f", 64), Fuel: 50_000, MemoryPages: 8},
+		{Kind: api.FunctionCompute, Name: "audit-trail", Files: "f4", SHA256: strings.Repeat("7", 64), ConfigSHA256: strings.Repeat("8", 64), Fuel: 1_000_000, MemoryPages: 64},
+		{Kind: api.FunctionCompute, Name: "add", Files: "f5", SHA256: strings.Repeat("9", 64), Fuel: 100_000, MemoryPages: 16},
 	}}
 }
 
@@ -50,12 +53,14 @@ func TestFunctionsLoaded(t *testing.T) {
 		want   string
 		text   string
 	}{
-		"no functions":   {func(o *observation) { o.grid.Spec.Callbacks = nil }, "/", ""},
-		"all":            {func(*observation) {}, "True/Loaded", "all 2 pods run with the functions fat-finger, enrich-client, audit-trail"},
-		"not looked at":  {func(o *observation) { o.functions = nil }, "Unknown/NotLooked", ""},
-		"another module": {func(o *observation) { o.functions.given.Functions[1].SHA256 = strings.Repeat("d", 64) }, "False/NotLoaded", "2 of 2 pods do not run with the functions of spec.callbacks: rtd-s0-0, rtd-s0-1"},
-		"one less":       {func(o *observation) { o.functions.given.Functions = o.functions.given.Functions[1:] }, "False/NotLoaded", "2 of 2"},
-		"no stamp":       {func(o *observation) { o.functions.given.Stamp = 0 }, "False/NotLoaded", "2 of 2"},
+		"no functions":              {func(o *observation) { o.grid.Spec.Callbacks = nil }, "/", ""},
+		"all":                       {func(*observation) {}, "True/Loaded", "all 2 pods run with the functions fat-finger, enrich-client, audit-trail, audit-trail, add"},
+		"not looked at":             {func(o *observation) { o.functions = nil }, "Unknown/NotLooked", ""},
+		"another module":            {func(o *observation) { o.functions.given.Functions[1].SHA256 = strings.Repeat("d", 64) }, "False/NotLoaded", "2 of 2 pods do not run with the functions of spec.callbacks: rtd-s0-0, rtd-s0-1"},
+		"another module to compute": {func(o *observation) { o.functions.given.Functions[4].SHA256 = strings.Repeat("d", 64) }, "False/NotLoaded", "2 of 2 pods do not run with the functions of spec.callbacks: rtd-s0-0, rtd-s0-1"},
+		"one less to compute":       {func(o *observation) { o.functions.given.Functions = o.functions.given.Functions[:4] }, "False/NotLoaded", "2 of 2"},
+		"one less":                  {func(o *observation) { o.functions.given.Functions = o.functions.given.Functions[1:] }, "False/NotLoaded", "2 of 2"},
+		"no stamp":                  {func(o *observation) { o.functions.given.Stamp = 0 }, "False/NotLoaded", "2 of 2"},
 		"the other order": {func(o *observation) {
 			p := o.functions.given.Functions
 			p[0], p[1] = p[1], p[0]
@@ -79,10 +84,21 @@ func TestFunctionsLoaded(t *testing.T) {
 			}
 		}, "True/Loaded", "fat-finger, enrich-client"},
 		"kept": {func(o *observation) {
-			o.functions.reason, o.functions.troubles = reasonFunctionInvalid, []string{"GridFunction enrich-client is not Valid: too long"}
+			o.functions.reason, o.functions.troubles, o.functions.held = reasonFunctionInvalid, []string{"GridFunction enrich-client is not Valid: too long"}, true
 		}, "False/FunctionInvalid", "too long. The pods go on with what they were given: fat-finger, enrich-client, audit-trail"},
+		"one to compute left out": {func(o *observation) {
+			f := o.functions
+			f.given.Functions, f.reason, f.troubles = f.given.Functions[:4], reasonFunctionNotFound, []string{"there is no GridFunction add"}
+			for i := range o.pods {
+				o.pods[i].Spec.Containers[0].Args = f.given.args()
+			}
+		}, "False/FunctionNotFound", "there is no GridFunction add. The pods are given: fat-finger, enrich-client, audit-trail, audit-trail"},
+		"a new grid, only to compute": {func(o *observation) {
+			*o.functions = functions{reason: reasonFunctionNotFound, troubles: []string{"there is no GridFunction add"}}
+			o.pods = nil
+		}, "False/FunctionNotFound", "there is no GridFunction add. The pods are given: none"},
 		"a new grid": {func(o *observation) {
-			*o.functions = functions{reason: reasonFunctionNotFound, troubles: []string{"there is no GridFunction fat-finger"}}
+			*o.functions = functions{held: true, reason: reasonFunctionNotFound, troubles: []string{"there is no GridFunction fat-finger"}}
 			o.pods = nil
 		}, "False/FunctionNotFound", "There are no pods until"},
 	} {

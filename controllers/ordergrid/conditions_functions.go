@@ -102,8 +102,10 @@ func judgeFunctions(o *observation) judgement {
 		return judgement{}
 	case f == nil:
 		return o.asBefore(api.ConditionFunctionsLoaded)
-	case len(f.troubles) > 0 && len(f.given.Functions) == 0 && len(o.pods) == 0:
+	case f.bare() && len(o.pods) == 0:
 		return no(f.reason, "%s. There are no pods until all functions of spec.callbacks can be given to them", sentences(f.troubles))
+	case len(f.troubles) > 0 && !f.held:
+		return no(f.reason, "%s. The pods are given: %s", sentences(f.troubles), f.given.names())
 	case len(f.troubles) > 0:
 		return no(f.reason, "%s. The pods go on with what they were given: %s", sentences(f.troubles), f.given.names())
 	}

@@ -29,6 +29,12 @@ type functions struct {
 	given    given
 	reason   string   // of the first trouble
 	troubles []string // why GridFunctions are not given to the pods as they are
+	held     bool     // all is as it was given before, since orders would pass a part of spec.callbacks
+}
+
+// bare reports whether orders would pass none of the functions that decide on them, since one cannot be given.
+func (f *functions) bare() bool {
+	return f.held && !slices.ContainsFunc(f.given.Functions, func(g givenFunction) bool { return g.Kind != api.FunctionCompute })
 }
 
 // trouble is why a GridFunction is not given to the pods as it is.
@@ -42,10 +48,9 @@ type functionKey struct {
 
 // planFunctions decides what the pods are given. A function that cannot be given as its GridFunction is stays as it was
 // given before; where it never was, everything stays, since the others may rely on it: an order is never decided by a part
-// of spec.callbacks. usable has the GridFunctions that are Valid and whose files the grid has; wrong has the others.
+// of spec.callbacks. One of kind Compute decides on no order: where it never was given, it alone is left out. usable has the GridFunctions that are Valid and whose files the grid has; wrong has the others.
 func planFunctions(before given, c *api.CallbacksSpec, usable map[functionKey]*api.GridFunction, wrong map[functionKey]trouble) functions {
 	f := functions{}
-	whole := true
 	tell := func(t trouble) {
 		if f.reason == "" {
 			f.reason = t.reason
@@ -55,7 +60,7 @@ func planFunctions(before given, c *api.CallbacksSpec, usable map[functionKey]*a
 	if c != nil {
 		f.given.Stamp = c.StampTag
 	}
-	for _, kind := range []api.FunctionKind{api.FunctionPre, api.FunctionPost} {
+	for _, kind := range api.FunctionKinds {
 		for _, name := range c.Names(kind) {
 			key := functionKey{kind, name}
 			g, ok := usable[key]
@@ -70,12 +75,12 @@ func planFunctions(before given, c *api.CallbacksSpec, usable map[functionKey]*a
 			case old != nil && t.reason != reasonStampGranted:
 				f.given.Functions = append(f.given.Functions, *old)
 			default:
-				whole = false
+				f.held = f.held || kind != api.FunctionCompute
 			}
 			tell(t)
 		}
 	}
-	if !whole {
+	if f.held {
 		f.given = before
 	}
 	return f
@@ -132,7 +137,7 @@ func (r *run) planCallbacks(ctx context.Context) error {
 	}
 	plan := planFunctions(before, r.grid.Spec.Callbacks, usable, wrong)
 	r.functions = &plan
-	if len(plan.troubles) > 0 && len(plan.given.Functions) == 0 && len(r.statefulSets) == 0 {
+	if plan.bare() && len(r.statefulSets) == 0 {
 		return &unguardedError{strings.Join(plan.troubles, ". ")}
 	}
 	text, err := json.MarshalIndent(plan.given, "", "  ")
@@ -146,7 +151,7 @@ func (r *run) planCallbacks(ctx context.Context) error {
 // findFunctions reads the GridFunctions of spec.callbacks. The files of those that are Valid are copied first.
 func (r *run) findFunctions(ctx context.Context) (usable map[functionKey]*api.GridFunction, wrong map[functionKey]trouble, err error) {
 	usable, wrong = map[functionKey]*api.GridFunction{}, map[functionKey]trouble{}
-	for _, kind := range []api.FunctionKind{api.FunctionPre, api.FunctionPost} {
+	for _, kind := range api.FunctionKinds {
 		for _, name := range r.grid.Spec.Callbacks.Names(kind) {
 			key := functionKey{kind, name}
 			f := &api.GridFunction{}
@@ -271,7 +276,7 @@ func (r *Reconciler) gridsOfFunction(ctx context.Context, f client.Object) (requ
 	}
 	for i := range grids.Items {
 		g := &grids.Items[i]
-		if slices.Contains(g.Spec.Callbacks.Names(api.FunctionPre), f.GetName()) || slices.Contains(g.Spec.Callbacks.Names(api.FunctionPost), f.GetName()) {
+		if slices.Contains(g.Spec.Callbacks.AllNames(), f.GetName()) {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: g.Namespace, Name: g.Name}})
 		}
 	}

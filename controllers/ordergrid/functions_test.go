@@ -39,6 +39,7 @@ func TestPlanFunctions(t *testing.T) {
 	limit, desk := functionKey{api.FunctionPre, "limit"}, functionKey{api.FunctionPre, "desk"}
 	audit := functionKey{api.FunctionPost, "audit"}
 	first := given{Functions: []givenFunction{givenOf(defined(api.FunctionPre, "limit", "a1"))}}
+	add := functionKey{api.FunctionCompute, "add"}
 	missing := trouble{reasonFunctionNotFound, "there is none"}
 	for name, c := range map[string]struct {
 		before given
@@ -53,6 +54,11 @@ func TestPlanFunctions(t *testing.T) {
 		"the first": {given{}, &api.CallbacksSpec{Pre: named("limit")}, map[functionKey]*api.GridFunction{limit: defined(api.FunctionPre, "limit", "a1")}, nil, "limit a1", 0, ""},
 		"in order": {given{}, &api.CallbacksSpec{StampTag: 7000, Post: named("audit"), Pre: named("limit", "desk")},
 			map[functionKey]*api.GridFunction{limit: defined(api.FunctionPre, "limit", "a1"), desk: defined(api.FunctionPre, "desk", "b1"), audit: defined(api.FunctionPost, "audit", "c1")}, nil, "limit a1, desk b1, audit c1", 7000, ""},
+		"all kinds": {given{}, &api.CallbacksSpec{Compute: named("add", "limit"), Pre: named("limit")},
+			map[functionKey]*api.GridFunction{limit: defined(api.FunctionPre, "limit", "a1"), add: defined(api.FunctionCompute, "add", "d1"), {api.FunctionCompute, "limit"}: defined(api.FunctionCompute, "limit", "d2")}, nil, "limit a1, add d1, limit d2", 0, ""},
+		"one to compute that never was": {first, &api.CallbacksSpec{Pre: named("limit"), Compute: named("add")}, map[functionKey]*api.GridFunction{limit: defined(api.FunctionPre, "limit", "a2")}, map[functionKey]trouble{add: missing}, "limit a2", 0, reasonFunctionNotFound},
+		"one to compute that is gone": {given{Functions: []givenFunction{givenOf(defined(api.FunctionCompute, "add", "d1"))}}, &api.CallbacksSpec{Pre: named("limit"), Compute: named("add")},
+			map[functionKey]*api.GridFunction{limit: defined(api.FunctionPre, "limit", "a2")}, map[functionKey]trouble{add: missing}, "limit a2, add d1", 0, reasonFunctionNotFound},
 		"changed":                {first, &api.CallbacksSpec{Pre: named("limit")}, map[functionKey]*api.GridFunction{limit: defined(api.FunctionPre, "limit", "a2")}, nil, "limit a2", 0, ""},
 		"gone":                   {first, &api.CallbacksSpec{Pre: named("limit")}, nil, map[functionKey]trouble{limit: missing}, "limit a1", 0, reasonFunctionNotFound},
 		"gone, another is added": {first, &api.CallbacksSpec{Pre: named("limit", "desk")}, map[functionKey]*api.GridFunction{desk: defined(api.FunctionPre, "desk", "b1")}, map[functionKey]trouble{limit: missing}, "limit a1, desk b1", 0, reasonFunctionNotFound},
@@ -230,7 +236,7 @@ func (b *functionBench) withArgs(grid *api.OrderGrid) {
 func TestFunctionStatus(t *testing.T) {
 	o := calling()
 	list := o.functionStatus(nil)
-	if len(list) != 3 || list[0].Partitions != nil || list[2].Partitions == nil || int(*list[2].Partitions) != o.wantPartitions() {
+	if len(list) != 5 || list[4].Kind != api.FunctionCompute || list[4].Partitions != nil || list[0].Partitions != nil || list[2].Partitions == nil || int(*list[2].Partitions) != o.wantPartitions() {
 		t.Errorf("%+v", list)
 	}
 	o.room = roomOf([]*nodestatus.Memory{
@@ -245,5 +251,43 @@ func TestFunctionStatus(t *testing.T) {
 	o.tellFunctions(partitions)
 	if partitions[0].FunctionsEntry != 7 || partitions[1].FunctionsEntry != 0 {
 		t.Errorf("%+v", partitions)
+	}
+}
+
+// TestComputeReachesPods: a function that clients call reaches the pods with the file of regions; one that is missing or of
+// another kind is told, and keeps neither pods nor the other functions back.
+func TestComputeReachesPods(t *testing.T) {
+	b := newFunctionBench(t)
+	b.define(api.FunctionPost, "audit", examples.AuditTrail)
+	grid := b.create("rtd", api.OrderGridSpec{Regions: regionGrid().Spec.Regions, Callbacks: &api.CallbacksSpec{Compute: named("add", "audit")}})
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonFunctionNotFound, "there is no GridFunction add in namespace")
+	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonFunctionNotFound, "GridFunction audit is of kind Post, and is named among those of kind Compute")
+	if args := b.args(grid); args != "" || len(grid.Status.Functions) != 0 {
+		t.Errorf("pods are given %q, status has %+v", args, grid.Status.Functions)
+	}
+	b.define(api.FunctionCompute, "add", examples.Add)
+	b.run(grid)
+	digest := fmt.Sprintf("%x", sha256.Sum256(examples.Add))
+	if args, want := b.args(grid), "--function-compute add=/etc/ordergrid/functions/add.compute.wasm:sha256="+digest+",fuel=100000,memory=1024Ki"; args != want {
+		t.Errorf("pods are given %q, want %q", args, want)
+	}
+	grid.Spec.Callbacks.Compute = named("add")
+	b.must(b.client.Update(t.Context(), grid))
+	b.run(grid)
+	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonNotLoaded, "pods do not run with the functions of spec.callbacks")
+	b.play(grid)
+	b.run(grid)
+	if f := grid.Status.Functions; len(f) != 1 || f[0].Name != "add" || f[0].Kind != api.FunctionCompute || f[0].SHA256 != digest {
+		t.Errorf("status.functions %+v", f)
+	}
+	f := &api.GridFunction{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "add"}}
+	_, err := b.functions.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(f)})
+	b.must(err)
+	if b.get(f); len(f.Status.Grids) != 1 || f.Status.Grids[0].Name != "rtd" || f.Status.Grids[0].SHA256 != digest || f.Status.Module == nil || f.Status.Module.Asks != "" {
+		t.Errorf("the function's status is %+v", f.Status)
+	}
+	if reqs := b.reconcile.gridsOfFunction(t.Context(), f); len(reqs) != 1 || reqs[0].Name != "rtd" {
+		t.Errorf("a change of the function is for %v", reqs)
 	}
 }

@@ -131,6 +131,7 @@ func trouble() []*panel {
 // functions are those of users; none in a grid without.
 func functions() []*panel {
 	const none, page = "the grid calls no functions", "functions.md#what-a-grid-does-with-it"
+	const noCompute, compute = "the nodes have no functions of kind Compute", "functions.md#functions-that-clients-call"
 	const noPost, post = "no log has functions of kind Post", "functions.md#functions-that-every-copy-calls"
 	return []*panel{
 		lines(8, 7, "Functions, calls by result", "Calls of functions of spec.callbacks, by result. Failed ones are out_of_fuel, calls_too_deep, trap and bad_result.").
@@ -152,6 +153,15 @@ func functions() []*panel {
 		lines(8, 7, "Post functions, copies", "Copies of partitions whose log has a function of kind Post in force, by the digest of its module. A change moves them one partition at a time.").
 			ask("{{function}} {{sha256}}", sumBy("function, sha256", node("post_function_partitions"))).
 			decimals(0).fromZero().empty(noPost).docs("Functions that every copy calls", post),
+		lines(8, 7, "Compute functions, calls by result", "Calls of functions of kind Compute by clients. Failed ones are out_of_fuel, calls_too_deep, trap and bad_result; error is the function's own.").
+			ask("{{function}} {{result}}", sumBy("function, result", rate(node("compute_function_calls_total")))+" > 0").
+			unit("ops").fromZero().empty(noCompute).docs("Runbook: function failing", "runbooks/FunctionFailing.md"),
+		lines(8, 7, "Compute functions, fuel a second", "Fuel that calls of functions of kind Compute take, about an instruction each: of the thread that serves the orders of a node.").
+			ask("{{function}} on {{pod}}", sumBy("function, pod", rate(node("compute_function_fuel_total")))+" > 0").
+			decimals(0).fromZero().empty(noCompute).docs("Functions that clients call", compute),
+		lines(8, 7, "Compute functions, fuel of a call", "Mean fuel that a call of a function of kind Compute takes.").
+			ask("{{function}}", sumBy("function", rate(node("compute_function_fuel_total")))+" / "+sumBy("function", rate(node("compute_function_calls_total")))).
+			decimals(0).fromZero().empty(noCompute).docs("Functions that clients call", compute),
 	}
 }
 

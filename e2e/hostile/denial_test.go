@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/scrape"
@@ -27,6 +28,11 @@ type neighbour struct {
 	forge func(t *testing.T, addr string) []byte
 	// talk is what each connection does instead of sending, until it is closed.
 	talk func(c net.Conn)
+	// call makes them clients of package client, of which each is in this until stop is closed, in place of what is sent.
+	call func(t *testing.T, c *client.Client, stop <-chan struct{})
+	// busy is whether they keep the grid's own threads busy: on a machine with other work a copy may be given up for that, so
+	// that is reported, and not asked for.
+	busy bool
 	// tls is what they present; the grids then speak TLS and ask who a client is.
 	tls *tls.Config
 }
@@ -81,6 +87,10 @@ func unfinished() []byte {
 
 // come connects, sends, and closes the connections when stop does.
 func (n *neighbour) come(t *testing.T, addrs []string, stop <-chan struct{}) {
+	if n.call != nil {
+		n.calls(t, addrs, stop)
+		return
+	}
 	var says [][]byte // to each address
 	for _, addr := range addrs {
 		say := n.say
@@ -196,7 +206,10 @@ func (n *neighbour) beside(t *testing.T, g, other *testgrid.Grid) {
 	if s := quiet.c.Stats(); s.Evictions != 0 || s.Unknown != 0 {
 		t.Errorf("the quiet client: %d evictions, %d unknown outcomes, want none", s.Evictions, s.Unknown)
 	}
-	if now := total(t, g, "ordergrid_node_partition_epoch"); now != epochs {
+	switch now := total(t, g, "ordergrid_node_partition_epoch"); {
+	case now != epochs && n.busy:
+		t.Logf("sum of epochs %v, was %v: a copy fell out of sync", now, epochs)
+	case now != epochs:
 		t.Errorf("sum of epochs %v, was %v: a copy fell out of sync", now, epochs)
 	}
 	if now, since := total(t, g, "ordergrid_node_orders_held"), rounds*len(phases)*orders; now < held+float64(since) {

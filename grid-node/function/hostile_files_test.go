@@ -42,6 +42,43 @@ func hostileFiles() map[string][]byte {
 	return files
 }
 
+// hostileCompute are modules of kind Compute: every call does harm.
+func hostileCompute() map[string][]byte {
+	return map[string][]byte{
+		"endless-loop.wasm":  entry(Compute, nil, loopForever, constI32(0)),
+		"memory-growth.wasm": entry(Compute, nil, opLoop, typeV, constI32(1), opMemoryGrow, 0, 0x1a, opBr, 0, opEnd, constI32(0)),
+		"trap.wasm":          entry(Compute, nil, opUnreachable),
+	}
+}
+
+// TestHostileComputeFiles are as this package builds them.
+func TestHostileComputeFiles(t *testing.T) {
+	files := hostileCompute()
+	for name, want := range files {
+		path := filepath.Join("testdata", "hostile-compute", name)
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not as built (%v); run go test ./grid-node/function -run TestHostileComputeFiles -update", path, err)
+		}
+		i, fault := load(t, want, Compute, Options{Fuel: 1_000_000}), OutOfFuel
+		if name == "trap.wasm" {
+			fault = Trapped
+		}
+		for range 2 {
+			if r := i.Invoke(t.Context(), &KeyCall{Region: []byte("positions"), Key: []byte("k")}); r.Fault != fault || i.Used() > 1_000_000 {
+				t.Errorf("%s: fault %v after fuel of %d, want %v within 1000000", name, r.Fault, i.Used(), fault)
+			}
+		}
+	}
+	if list, _ := filepath.Glob("testdata/hostile-compute/*"); len(list) != len(files) {
+		t.Errorf("%d files, want %d: %q", len(list), len(files), list)
+	}
+}
+
 // TestHostileFiles are as this package builds them.
 func TestHostileFiles(t *testing.T) {
 	files := hostileFiles()

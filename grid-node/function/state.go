@@ -31,6 +31,9 @@ func (i *Instance) reset() {
 	}
 }
 
+// Bytes of its memory, which a fault sets back.
+func (i *Instance) Bytes() int { return int(i.memory.Size()) }
+
 // AppendState appends the state: pages, number of globals and their values, then for each
 // block of memory that is not zero its number and its bytes.
 func (i *Instance) AppendState(dst []byte) []byte {

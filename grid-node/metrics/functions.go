@@ -25,7 +25,7 @@ var (
 	postFuel       = desc("post_function_fuel_total", "Fuel that calls of a function of kind Post took, about an instruction each; absent without such functions.", "function")
 
 	computeInfo  = desc("compute_function_info", "1 for each function of kind Compute that the node has loaded, with the digest of its module; absent without such functions.", "function", "sha256")
-	computeCalls = desc("compute_function_calls_total", "Calls of a function of kind Compute, by outcome: decided, error (the function's own), too_large, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. A call that was decided may still be refused for lack of memory. Absent without such functions.", "function", "outcome")
+	computeCalls = desc("compute_function_calls_total", "Calls of a function of kind Compute, by result: decided, error (the function's own), too_large, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. A call that was decided may still be refused for lack of memory. Absent without such functions.", "function", "result")
 	computeFuel  = desc("compute_function_fuel_total", "Fuel that calls of a function of kind Compute took, about an instruction each; absent without such functions.", "function")
 
 	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit, postPartitions, postCalls, postFuel, computeInfo, computeCalls, computeFuel}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/function"
 	"github.com/ordergrid/ordergrid/grid-node/metrics"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // computeFunctions are what clients call with keys of regions, in all partitions that the
@@ -43,8 +45,8 @@ func (c *Config) checkCompute() (errs []error) {
 		errs = append(errs, fmt.Errorf("--function-compute: "+format, args...))
 	}
 	list := c.Functions.Compute
-	if n := len(list); n > function.MaxChain {
-		bad("%d functions, allowed: at most %d", n, function.MaxChain)
+	if n := len(list); n > wire.MaxComputes {
+		bad("%d functions, allowed: at most %d", n, wire.MaxComputes)
 	}
 	if len(list) > 0 && c.Regions == nil {
 		bad("%d functions, allowed: none without --regions", len(list))
@@ -102,6 +104,14 @@ func (fs *computeFunctions) close() {
 	}
 }
 
+// Names implements replica.Computer.
+func (fs *computeFunctions) Names() (names []string) {
+	for i := range fs.list {
+		names = append(names, fs.list[i].name)
+	}
+	return names
+}
+
 // Compute implements replica.Computer.
 func (fs *computeFunctions) Compute(c *replica.Call) replica.Computed {
 	if f := fs.find(c.Function); f != nil {
@@ -129,6 +139,7 @@ func (fs *computeFunctions) call(f *computeFunction, c *replica.Call) replica.Co
 		f.counts.TooLarge++
 		return replica.Computed{Kind: replica.CallTooLarge, Limit: uint64(r.Room)}
 	case r.Fault != function.None:
+		fs.fuel += faultWork + int64(f.inst.Bytes()/8)
 		f.counts.Failed[r.Fault]++
 		fs.failed(f, r.Fault, c.Key, f.inst.Err(r.Fault))
 		fs.text = append(append(fs.text[:0], "function: "...), r.Fault.String()...)
@@ -141,6 +152,10 @@ func (fs *computeFunctions) call(f *computeFunction, c *replica.Call) replica.Co
 	kind := [...]replica.CallKind{function.Keep: replica.CallKept, function.SetTo: replica.CallSet, function.Remove: replica.CallRemoved}[r.Action]
 	return replica.Computed{Kind: kind, Value: r.Value, Reply: r.Out}
 }
+
+// faultWork is what a fault is counted as beside the fuel of the call, with one for 8 bytes of memory that is set back, as
+// memory.copy takes: a call that traps at once has no fuel, and is the dearest for what it has.
+const faultWork = 16_384
 
 const maxFailText = 128 // bytes of what a function says of its error
 
@@ -181,6 +196,22 @@ func (fs *computeFunctions) spent() int {
 	n := fs.fuel
 	fs.fuel = 0
 	return int(n)
+}
+
+// status is nil without functions.
+func (fs *computeFunctions) status() (list []nodestatus.ComputeFunction) {
+	if fs == nil {
+		return nil
+	}
+	for i := range fs.list {
+		n, o := &fs.list[i].counts, computeOptions(&fs.cfg.Functions.Compute[i])
+		row := nodestatus.ComputeFunction{Name: n.Name, SHA256: n.SHA256, Fuel: o.Fuel, Pages: o.Pages, Decided: n.Decided, Errors: n.Error + n.TooLarge}
+		for _, v := range n.Failed {
+			row.Failed += v
+		}
+		list = append(list, row)
+	}
+	return list
 }
 
 // snapshot is for metrics.

@@ -17,7 +17,7 @@ func (d *dataLoop) status() nodestatus.Node {
 		dropped, every := replica.Dropped()
 		s.Faulty = &nodestatus.Faulty{DropEvery: every, Dropped: dropped}
 	}
-	s.Functions, s.Posts = d.parts.functions.status(), d.parts.postStatus()
+	s.Functions, s.Posts, s.Computes = d.parts.functions.status(), d.parts.postStatus(), d.parts.computes.status()
 	for _, p := range d.parts.list {
 		r := p.replica.Status()
 		ps := nodestatus.Partition{

@@ -38,8 +38,21 @@ type Node struct {
 	Faulty    *Faulty    `json:"faulty,omitempty"`
 	Functions *Functions `json:"functions,omitempty"` // absent without --function-pre
 	// Posts are functions that the logs of the partitions here have in force.
-	Posts      []PostFunction `json:"posts,omitempty"`
-	Partitions []Partition    `json:"partitions"`
+	Posts []PostFunction `json:"posts,omitempty"`
+	// Computes are functions that clients call where the node is primary.
+	Computes   []ComputeFunction `json:"computes,omitempty"`
+	Partitions []Partition       `json:"partitions"`
+}
+
+// ComputeFunction is a function of kind Compute that the process has loaded. Its counts are of the process.
+type ComputeFunction struct {
+	Name    string `json:"name"`
+	SHA256  string `json:"sha256"`
+	Fuel    int64  `json:"fuel"`    // of a call
+	Pages   uint32 `json:"pages"`   // of 64 KiB
+	Decided uint64 `json:"decided"` // calls with a result
+	Errors  uint64 `json:"errors"`  // that the function returned, or since the call did not fit what it takes
+	Failed  uint64 `json:"failed"`
 }
 
 // PostFunction is a function of kind Post. Its counts are of the partitions of the process

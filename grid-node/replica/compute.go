@@ -1,7 +1,9 @@
 package replica
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/region"
@@ -16,6 +18,8 @@ import (
 type Computer interface {
 	// Compute calls the function of c. It may keep nothing of it.
 	Compute(c *Call) Computed
+	// Names of the functions, at most wire.MaxComputes. They stay.
+	Names() []string
 }
 
 // Call is what a function is called with.
@@ -82,8 +86,46 @@ func (r *Replica) invoke(conn uint64, frame []byte) error {
 	return nil
 }
 
+// unknownFunction refuses a call of a function that is not here: for good once all copies of the
+// partition have said that they have none of that name either. While pods are replaced another
+// one may have it.
 func (r *Replica) unknownFunction(conn uint64, m *wire.Invoke, sub *wire.Submit) {
+	name := nameHash(string(m.Function))
+	awaited := ""
+	for i := range r.primary.peers {
+		switch p := &r.primary.peers[i]; {
+		case mutant(mutInvokeUnknownEarly):
+		case slices.Contains(p.computes[:], name):
+			awaited = "another copy of the partition has it"
+		case !p.featuresSaid:
+			r.askFeatures(p)
+			awaited = cmp.Or(awaited, "another copy of the partition has not said whether it has it")
+		}
+	}
+	if awaited != "" {
+		r.rejectSubmit(conn, sub, wire.CodeFunctionAwaited, 0, fmt.Sprintf("function %.40q is not on the primary, and %s; retry when the grid's pods are replaced", m.Function, awaited))
+		return
+	}
 	r.rejectSubmit(conn, sub, wire.CodeFunctionUnknown, 0, fmt.Sprintf("function is %.40q, allowed: one of the grid's functions of kind Compute", m.Function))
+}
+
+// computesOf are the functions of a node as it tells them to other replicas.
+func computesOf(c Computer) (hashes [wire.MaxComputes]uint64) {
+	if c != nil {
+		for i, name := range c.Names() {
+			hashes[i] = nameHash(name)
+		}
+	}
+	return hashes
+}
+
+// nameHash is FNV-1a.
+func nameHash(name string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return h
 }
 
 // acceptInvoke calls the function and appends what it decided to the log.

@@ -18,9 +18,7 @@ func (r *Replica) allKnow(f wire.FeatureSet) bool {
 	for i := range r.primary.peers {
 		if p := &r.primary.peers[i]; p.features&f != f && !r.gone(p) {
 			know = false
-			if !p.featuresSaid && (p.featuresAskedAt == 0 || r.now.Mono-p.featuresAskedAt >= int64(r.opt.Timing.Resend)) {
-				p.featuresDue, p.featuresAskedAt = true, r.now.Mono
-			}
+			r.askFeatures(p)
 		}
 	}
 	if know {
@@ -29,10 +27,17 @@ func (r *Replica) allKnow(f wire.FeatureSet) bool {
 	return know
 }
 
+// askFeatures asks a peer with the next flush, unless it has said so, or was asked just now.
+func (r *Replica) askFeatures(p *peer) {
+	if !p.featuresSaid && (p.featuresAskedAt == 0 || r.now.Mono-p.featuresAskedAt >= int64(r.opt.Timing.Resend)) {
+		p.featuresDue, p.featuresAskedAt = true, r.now.Mono
+	}
+}
+
 // sayFeatures answers the primary.
 func (r *Replica) sayFeatures() {
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendFeatures(r.out.buf, r.part, &wire.FeaturesAre{PeerHead: r.head(r.cfg.Primary.Boot), Known: wire.Features})
+	r.out.buf = wire.AppendFeatures(r.out.buf, r.part, &wire.FeaturesAre{PeerHead: r.head(r.cfg.Primary.Boot), Known: wire.Features, Computes: r.computes})
 	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 
@@ -47,6 +52,6 @@ func (r *Replica) features(frame []byte) error {
 		r.count.StaleFrames++
 		return nil
 	}
-	p.features, p.featuresSaid = m.Known, true
+	p.features, p.computes, p.featuresSaid = m.Known, m.Computes, true
 	return nil
 }

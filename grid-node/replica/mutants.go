@@ -190,5 +190,6 @@ const (
 	mutInvokeCommitted
 	mutInvokeNothingReceived
 	mutInvokeFailedEarly
+	mutInvokeUnknownEarly
 	mutants
 )

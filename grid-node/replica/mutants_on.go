@@ -202,6 +202,7 @@ var mutantList = [mutants]Mutant{
 	mutInvokedOnBackup:       {"invoked-on-backup", "a backup calls the function of an entry that its primary has decided"},
 	mutInvokeCommitted:       {"invoke-committed", "a function is called with the committed value, not with that which all stored entries leave"},
 	mutInvokeNothingReceived: {"invoke-reply-dropped", "the reply of a function is forgotten before its session has it"},
+	mutInvokeUnknownEarly:    {"invoke-unknown-early", "a call of a function that another copy has is refused for good"},
 	mutInvokeFailedEarly:     {"invoke-failed-early", "a call is answered to have failed on a value that is not committed"},
 	mutAckBeforeSync:         {"ack-before-sync", "a copy acknowledges entries that its journal has not synced"},
 	mutCommitBeforeSync:      {"commit-before-sync", "a primary commits entries that its own journal has not synced"},

@@ -28,6 +28,7 @@ type peer struct {
 	functions       uint8           // what it announced of functions, with
 	functionsAt     uint64          // the entry up to which it had stored the log then
 	features        wire.FeatureSet // it announced, once
+	computes        [wire.MaxComputes]uint64
 	featuresSaid    bool
 	featuresDue     bool   // it is asked with the next flush
 	featuresAskedAt int64  // when it was asked last, 0: never

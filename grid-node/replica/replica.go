@@ -41,6 +41,8 @@ type Replica struct {
 	statusAt    Status   // status of the last ActionStatus
 	moved       bool     // commit moved since the last flush
 
+	computes [wire.MaxComputes]uint64 // names of opt.Compute, as other replicas are told
+
 	gets    gets
 	live    machine.Machine // state after all entries
 	base    machine.Machine // state after the freed entries
@@ -134,7 +136,7 @@ func New(o Options) (*Replica, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	r := &Replica{opt: o, self: o.Self, part: o.Partition, store: o.Store, vitals: o.Vitals}
+	r := &Replica{opt: o, self: o.Self, part: o.Partition, store: o.Store, vitals: o.Vitals, computes: computesOf(o.Compute)}
 	if r.vitals == nil {
 		r.vitals = NewVitals(o.Self, o.Partition, o.Timing)
 	}

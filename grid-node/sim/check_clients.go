@@ -25,6 +25,8 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		}
 	case wire.TypeFixOpened, wire.TypeFixAck, wire.TypeFixStepped, wire.TypeFixResent, wire.TypeFixReports:
 		w.checkFixReply(p, c, frame, lineage)
+	case wire.TypeReject:
+		w.checkUnknown(p, frame)
 	case wire.TypeKillDone:
 		w.checkKillDone(p, frame, lineage)
 	case wire.TypeKillIs:

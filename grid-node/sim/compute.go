@@ -39,6 +39,7 @@ const (
 // no other process would.
 type computer struct {
 	boot  uint64
+	late  bool // it has the function late
 	calls uint64
 	value []byte
 	reply []byte
@@ -48,11 +49,23 @@ func (w *world) newComputer(p *process) replica.Computer {
 	if !w.profile.invokes() {
 		return nil
 	}
-	return &computer{boot: p.self.Boot}
+	return &computer{boot: p.self.Boot, late: hasLate(p)}
+}
+
+// hasLate reports whether a process has the function late: every other one of a pod, and of the
+// first of the pods, as while pods are replaced by those that have one function more or less.
+func hasLate(p *process) bool { return (p.self.Boot>>16^p.self.Boot)&1 == 0 }
+
+// Names implements replica.Computer.
+func (c *computer) Names() []string {
+	if c.late {
+		return []string{"count", "drop", "peek", "late"}
+	}
+	return []string{"count", "drop", "peek"}
 }
 
 // Compute implements replica.Computer: count adds one up to the number of the arguments and
-// is its own error from there on, drop removes, peek reads. Now and then a call fails.
+// is its own error from there on, drop removes, peek and late read. Now and then a call fails.
 func (c *computer) Compute(x *replica.Call) replica.Computed {
 	c.calls++
 	if mix(string(x.Key), 51, c.boot, c.calls)%20 == 0 {
@@ -69,6 +82,11 @@ func (c *computer) Compute(x *replica.Call) replica.Computed {
 		return replica.Computed{Kind: replica.CallSet, Value: c.value, Reply: c.reply}
 	case "drop":
 		return replica.Computed{Kind: replica.CallRemoved, Reply: c.reply}
+	case "late":
+		if !c.late {
+			return replica.Computed{}
+		}
+		return replica.Computed{Kind: replica.CallKept, Reply: c.reply}
 	case "peek":
 		return replica.Computed{Kind: replica.CallKept, Reply: c.reply}
 	}
@@ -109,6 +127,8 @@ func (c *regionClient) call() {
 		r.function = "peek"
 	case n == 14:
 		r.function = "none"
+	case n < 20:
+		r.function = "late"
 	}
 	c.next++
 	c.open = append(c.open, r)
@@ -156,6 +176,20 @@ func (w *world) checkInvoked(c *regionClient, r *regionRequest, m *wire.Invoked)
 	if !known || did.session != m.Slot || did.clientSeq != m.ClientSeq || did.key != string(r.Key) || !did.invoked || did.reply != string(m.Reply) ||
 		(did.op == order.RegionPut) != (r.function == "count") {
 		w.violation("I51", "client %d is told that call %d (%s of %s) is entry %d and answered %q; the entry is %+v (committed: %v)", c.id, m.ClientSeq, r.function, r.Key, m.Seq, m.Reply, did, known)
+	}
+}
+
+// checkUnknown: a call is refused for good as one of a function that is not there only where no
+// copy in sync has it (I51).
+func (w *world) checkUnknown(p *process, frame []byte) {
+	var m wire.Reject
+	if err := wire.DecodeReject(frame, &m); err != nil || m.Code != wire.CodeFunctionUnknown || p.status.Config == nil || !strings.Contains(string(m.Text), "late") {
+		return
+	}
+	for _, member := range p.status.Config.InSync {
+		if o := w.incarnation(member.Boot); o != nil && hasLate(o) {
+			w.violation("I51", "%s refuses call %d for good, and %s has the function: %s", p.name, m.RequestID, o.name, m.Text)
+		}
 	}
 }
 

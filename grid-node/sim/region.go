@@ -315,11 +315,21 @@ func (c *regionClient) rejected(m *wire.Reject) {
 			c.w.checkCallFailed(c, r, m)
 		}
 	case wire.CodeFunctionUnknown:
-		if r := c.take(m.RequestID); r != nil && r.function != "none" {
+		if r := c.take(m.RequestID); r != nil && r.function != "none" && r.function != "late" {
 			c.w.violation("wire", "client %d is told that there is no function %s", c.id, r.function)
 		}
 	case wire.CodeTooLarge: // a patch behind the end of a value
 		c.take(m.RequestID)
+	case wire.CodeFunctionAwaited:
+		c.w.stats.CallsAwaited++
+		if c.w.now%3 == 0 { // its time is up
+			c.take(m.RequestID)
+		}
+		for _, r := range c.open {
+			if r.ClientSeq == m.RequestID {
+				r.conn = nil
+			}
+		}
 	case wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeDraining, wire.CodeStandby:
 		for _, r := range c.open {
 			if r.ClientSeq == m.RequestID {

@@ -43,6 +43,7 @@ type Stats struct {
 	FixOpened       uint64 // openings of FIX sessions
 	Calls           uint64 // of functions of kind Compute, that were answered
 	CallsFailed     uint64 // of those without a result
+	CallsAwaited    uint64 // refusals since another copy has the function
 	RegionOps       uint64 // changes of regions that were acknowledged
 	RegionReads     uint64 // reads of regions that were answered
 	RegionFailed    uint64 // conditions that did not hold
@@ -96,6 +97,7 @@ func (s *Stats) add(o *Stats) {
 	s.FixOpened += o.FixOpened
 	s.Calls += o.Calls
 	s.CallsFailed += o.CallsFailed
+	s.CallsAwaited += o.CallsAwaited
 	s.RegionOps += o.RegionOps
 	s.RegionReads += o.RegionReads
 	s.RegionFailed += o.RegionFailed

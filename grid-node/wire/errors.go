@@ -69,6 +69,8 @@ const (
 
 	CodeLimitRefused Code = 24 // a limit refuses the order; Detail is its OrdRejReason (103), the text names the rule, the value and the limit. Final.
 
+	CodeFunctionAwaited Code = 25 // the node has no function of kind Compute with that name, and another copy of the partition has it, or has not said yet: pods are being replaced. Retry later.
+
 	CodeRegionUnknown   Code = 26 // the partition has no region of that name. Final.
 	CodeConditionFailed Code = 27 // the value is not the one required, or there is none; Detail is its version, 0 for none. Final.
 
@@ -76,7 +78,7 @@ const (
 
 	CodeUnknownInstrument Code = 30 // the partition has no book of that symbol. Final.
 
-	CodeFunctionUnknown Code = 33 // the node has no function of kind Compute with that name. Final.
+	CodeFunctionUnknown Code = 33 // no copy of the partition has a function of kind Compute with that name. Final.
 	CodeFunctionFailed  Code = 34 // the function has no result, nothing was applied; Detail is the error that it returned, 0 for a fault, the text says which. Final.
 
 	lastCode = CodeFunctionFailed
@@ -85,7 +87,7 @@ const (
 var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown",
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
 	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
-	23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown", 27: "ConditionFailed", 28: "MapBound", 30: "UnknownInstrument",
+	23: "FunctionRefused", 24: "LimitRefused", 25: "FunctionAwaited", 26: "RegionUnknown", 27: "ConditionFailed", 28: "MapBound", 30: "UnknownInstrument",
 	33: "FunctionUnknown", 34: "FunctionFailed"}
 
 // String returns the name docs/protocol.md uses.

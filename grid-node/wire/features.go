@@ -20,26 +20,39 @@ const (
 // Features are all features of this release.
 const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureLapse
 
+// MaxComputes is how many functions of kind Compute a node may have.
+const MaxComputes = 8
+
 // FeaturesAre are those of the sender.
 type FeaturesAre struct {
 	PeerHead
 	Known FeatureSet
+	// Computes are hashes of the names of its functions of kind Compute, FNV-1a of 64 bits; the rest is 0.
+	Computes [MaxComputes]uint64
 }
+
+const featuresSize = peerFixed + 8 + 8*MaxComputes
 
 // AppendFeatures appends a Features frame.
 func AppendFeatures(dst []byte, p PartitionID, m *FeaturesAre) []byte {
-	dst, f := begin(dst, TypeFeatures, 0, p, peerFixed+8)
+	dst, f := begin(dst, TypeFeatures, 0, p, featuresSize)
 	putHead(f, &m.PeerHead)
 	le.PutUint64(f[32:], uint64(m.Known))
+	for i, h := range m.Computes {
+		le.PutUint64(f[40+8*i:], h)
+	}
 	return dst
 }
 
 // DecodeFeatures decodes a Features frame.
 func DecodeFeatures(f []byte, m *FeaturesAre) error {
-	if err := open(f, TypeFeatures, peerFixed+8, true); err != nil {
+	if err := open(f, TypeFeatures, featuresSize, true); err != nil {
 		return err
 	}
 	m.get(f)
 	m.Known = FeatureSet(le.Uint64(f[32:]))
+	for i := range m.Computes {
+		m.Computes[i] = le.Uint64(f[40+8*i:])
+	}
 	return nil
 }

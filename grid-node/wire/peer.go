@@ -17,7 +17,7 @@ var peerFrames = []Frame{
 	{Type: TypeNack, Name: "Nack", From: FromPeer, ToReplica: true, codec: codecOn(DecodeNack, AppendNack),
 		Example: &Nack{PeerHead: exampleHead, Expected: 4}},
 	{Type: TypeFeatures, Name: "Features", From: FromPeer, ToReplica: true, codec: codecOn(DecodeFeatures, AppendFeatures),
-		Example: &FeaturesAre{PeerHead: exampleHead, Known: FeatureFixBooks}},
+		Example: &FeaturesAre{PeerHead: exampleHead, Known: FeatureFixBooks, Computes: [MaxComputes]uint64{0xbab0b919046b5de4}}},
 	{Type: TypeBeacon, Name: "Beacon", From: FromPeer, ToReplica: true, codec: codecOn(DecodeBeacon, AppendBeacon),
 		Example: &Beacon{PeerHead: exampleHead, CommitSeq: 5, Round: 101, SentNs: 2000000, Flags: FlagLeased}},
 	{Type: TypeDigest, Name: "Digest", From: FromPeer, ToReplica: true, codec: codecOn(DecodeDigest, AppendDigest),
