@@ -1,11 +1,14 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OrderProbeSpec is one benchmark of one grid. It is immutable: results belong to the spec they were measured with.
+// OrderProbeSpec is one benchmark: of an OrderGrid, or of grids that the probe's pod starts for it. It is immutable: results
+// belong to the spec they were measured with.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="changed; a probe's result belongs to the spec it was run with; create another OrderProbe"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-scale' || !has(self.overrides) || !has(self.overrides.probes)",messageExpression="'probes %s cannot be set for stac-scale, in which two probes go with every pair of servers; remove spec.overrides.probes'.format([self.overrides.probes])"
@@ -14,10 +17,15 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="!has(self.arrival) || self.arrival.type != 'Replay' || !has(self.overrides) || !has(self.overrides.ratesPerProbe)",message="ratesPerProbe cannot be set for arrival Replay, which has the rates of its recording; set arrival.replay.speeds"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario == 'stac-knee' || !has(self.overrides) || !has(self.overrides.search)",messageExpression="'search cannot be set for %s; it goes with scenario stac-knee; remove spec.overrides.search'.format([self.scenario])"
 // +kubebuilder:validation:XValidation:fieldPath=".overrides",rule="self.scenario != 'stac-knee' || !has(self.overrides) || !(has(self.overrides.ratesPerProbe) || has(self.overrides.repeats))",message="ratesPerProbe and repeats cannot be set for stac-knee, which chooses its rates; set search.from and search.to"
+// +kubebuilder:validation:XValidation:fieldPath=".gridRef",rule="!(self.scenario in ['stac-single', 'stac-pair', 'stac-scale', 'stac-knee', 'flow-hawkes', 'flow-replay', 'flow-day', 'gs-write']) || has(self.gridRef)",messageExpression="'scenario %s measures an OrderGrid; name it in spec.gridRef'.format([self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".gridRef",rule="self.scenario in ['stac-single', 'stac-pair', 'stac-scale', 'stac-knee', 'flow-hawkes', 'flow-replay', 'flow-day', 'gs-write'] || !has(self.gridRef)",messageExpression="'gridRef cannot be set for %s, whose pod starts the grids that it needs; remove spec.gridRef'.format([self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".scenario",rule="self.scenario in ['stac-single', 'stac-pair', 'stac-scale', 'stac-knee', 'flow-hawkes', 'flow-replay', 'flow-day', 'gs-write'] || !(has(self.arrival) || has(self.orders) || has(self.overrides))",messageExpression="'arrival, orders and overrides cannot be set for %s, whose size is chosen by spec.parameters; remove them'.format([self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".budget",rule="self.scenario == 'suite' || !has(self.budget)",messageExpression="'budget cannot be set for %s; it goes with scenario suite; remove spec.budget'.format([self.scenario])"
 type OrderProbeSpec struct {
-	// gridRef names the OrderGrid in the same namespace that is measured.
-	// +required
-	GridRef GridReference `json:"gridRef"`
+	// gridRef names the OrderGrid in the same namespace that is measured. Required for scenarios stac-single, stac-pair,
+	// stac-scale, stac-knee, flow-… and gs-write; refused for the others, whose pod starts grids of its own.
+	// +optional
+	GridRef GridReference `json:"gridRef,omitzero"`
 
 	// scenario names the benchmark.
 	// +required
@@ -29,6 +37,14 @@ type OrderProbeSpec struct {
 	// +default="Scaled"
 	// +kubebuilder:default=Scaled
 	Parameters ParameterSet `json:"parameters,omitempty"`
+
+	// budget is how long scenario suite may take: each of its scenarios gets the longest parameters, up to those of
+	// parameters, that leave time for the quick ones of those after it. 1m to 168h. Default: as long as parameters say.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(us|ms|s|m|h))+$') && duration(self) >= duration('1m') && duration(self) <= duration('168h')",messageExpression="'%s is not a duration from 1m to 168h; write it as 30m or 1.5h'.format([self])"
+	Budget *metav1.Duration `json:"budget,omitempty"`
 
 	// arrival is how orders arrive. Default: the scenario's; steady in the published ones.
 	// +optional
@@ -101,9 +117,10 @@ type ProbeSchedule struct {
 	Keep int32 `json:"keep,omitempty"`
 }
 
-// Scenario names a benchmark: stac-… and gs-… of published reports, flow-… of order flow beyond them.
+// Scenario names a benchmark: stac-…, gs-…, jade-…, sol-… and bar-… of published reports, flow-… of order flow beyond them,
+// match-flash of a public benchmark, suite of all of these but flow-replay.
 //
-// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;flow-hawkes;flow-replay;flow-day;gs-write
+// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;flow-hawkes;flow-replay;flow-day;gs-write;stac-durability;bar-load;bar-wan;sol-fanout;sol-filter;sol-large;bar-query;bar-types;bar-client;bar-update;bar-drop;jade-thin;jade-skidemo;jade-tpca;jade-async;jade-tradeem;match-flash;suite
 type Scenario string
 
 const (
@@ -123,7 +140,17 @@ const (
 	ScenarioKnee Scenario = "stac-knee"
 	// ScenarioWrite is one writer with one order in flight: eight fields or none, with replication or without.
 	ScenarioWrite Scenario = "gs-write"
+	// ScenarioSuite is every scenario that needs no recording, one after the other, and one page of them.
+	ScenarioSuite Scenario = "suite"
 )
+
+// GridScenarios are those that measure the OrderGrid of spec.gridRef. The pod of any other one starts grids of its own.
+func GridScenarios() []Scenario {
+	return []Scenario{ScenarioSingle, ScenarioPair, ScenarioScale, ScenarioKnee, ScenarioHawkes, ScenarioReplay, ScenarioDay, ScenarioWrite}
+}
+
+// OwnGrids reports whether the pod of the scenario starts the grids that it measures.
+func (s Scenario) OwnGrids() bool { return !slices.Contains(GridScenarios(), s) }
 
 // ParameterSet is the size of a scenario.
 //
@@ -297,7 +324,8 @@ type OrderProbeStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	Runs []ProbeRun `json:"runs,omitempty"`
 
-	// reportConfigMap names the ConfigMap with the whole report: table.txt, results.json, results.csv.
+	// reportConfigMap names the ConfigMap with the whole report: table.txt, results.json, results.csv; of scenarios without
+	// gridRef report.html too, and of suite the table of each scenario.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ReportConfigMap string `json:"reportConfigMap,omitempty"`
@@ -361,7 +389,8 @@ type ProbeRow struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Pairs string `json:"pairs,omitempty"`
-	// rate is the orders per second of each probe, or what else distinguishes the step.
+	// rate is the orders per second of each probe, or what else distinguishes the step; of scenarios without gridRef the
+	// table of the report and its row.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Rate string `json:"rate,omitempty"`
@@ -391,7 +420,7 @@ type ProbeRow struct {
 	Verdict string `json:"verdict,omitempty"`
 }
 
-// OrderProbe is one benchmark run against an OrderGrid.
+// OrderProbe is one benchmark run, against an OrderGrid or against grids of its own.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

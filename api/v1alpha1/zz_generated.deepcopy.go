@@ -2908,6 +2908,11 @@ func (in *OrderProbeList) DeepCopyObject() runtime.Object {
 func (in *OrderProbeSpec) DeepCopyInto(out *OrderProbeSpec) {
 	*out = *in
 	out.GridRef = in.GridRef
+	if in.Budget != nil {
+		in, out := &in.Budget, &out.Budget
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Arrival != nil {
 		in, out := &in.Arrival, &out.Arrival
 		*out = new(OrderArrival)

@@ -163,6 +163,13 @@ Exit codes: 0 printed, whatever the verdict, 2 wrong usage, 4 failed, or there i
 
 // probePage writes the page of a probe's report, rendered from the measurements.
 func (c *cluster) probePage(ctx context.Context, p *api.OrderProbe, path string) error {
+	if p.Spec.Scenario.OwnGrids() { // it has its page
+		text, err := c.probeFile(ctx, p, report.FilePage)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // results are public
+	}
 	saved, err := c.probeFile(ctx, p, probeForms["json"])
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func TestProbeUsage(t *testing.T) {
 		{[]string{"probe", "run"}, "allowed: one of [stac-single stac-pair"},
 		{[]string{"probe", "run", "fast"}, `scenario ["fast"], allowed`},
 		{[]string{"probe", "run", "stac-pair"}, "--grid is missing"},
+		{[]string{"probe", "run", "sol-fanout", "--grid", "trades"}, "--grid trades: the pod of sol-fanout starts the grids that it needs"},
 		{[]string{"probe", "report"}, "0 arguments, allowed: the name of one OrderProbe"},
 		{[]string{"probe", "report", "x", "-o", "pdf"}, `--output: value "pdf", allowed: table, csv, json`},
 		{[]string{"probe", "list", "-o", "csv"}, `--output: value "csv", allowed: table, wide, json, yaml`},

@@ -27,13 +27,16 @@ const startupTime = 15 * time.Minute
 func job(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) *batchv1.Job {
 	job := runs.Job(probeMeta(probe, probe.Name), int32(plan.Processes()), podSpec(probe, plan, defaults))
 	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-	job.Spec.ActiveDeadlineSeconds = ptr.To(int64(deadline(plan) / time.Second))
+	job.Spec.ActiveDeadlineSeconds = ptr.To(int64(deadline(probe, plan) / time.Second))
 	job.Spec.TTLSecondsAfterFinished = ttl(probe)
 	return job
 }
 
 // deadline ends a run that hangs: twice what its steps take, and the time to start.
-func deadline(plan scenario.Plan) time.Duration {
+func deadline(probe *api.OrderProbe, plan scenario.Plan) time.Duration {
+	if probe.Spec.Scenario.OwnGrids() {
+		return ownLimit(probe)
+	}
 	length := plan.Length()
 	if n := len(plan.Steps); n > 0 {
 		last := time.Duration(plan.Steps[n-1].OffsetMs)*time.Millisecond + plan.WarmupTime() + plan.MeasureTime()
@@ -56,6 +59,12 @@ func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev
 	// Away from the machines it measures, and from other probes.
 	spec.Affinity = runs.Preferring(runs.AwayFromGrid(probe.Spec.GridRef.Name),
 		runs.AwayFrom(10, map[string]string{labels.Component: labels.Probe, api.LabelProbe: probe.Name}))
+	if probe.Spec.Scenario.OwnGrids() {
+		// Away from every grid and every other probe: it is a machine's load by itself.
+		spec.Affinity = runs.Preferring(runs.AwayFrom(100, map[string]string{labels.Component: labels.GridNode}),
+			runs.AwayFrom(100, map[string]string{labels.Component: labels.Probe}))
+		addRoom(probe, &spec)
+	}
 	addRecording(probe, &spec)
 	return spec
 }
@@ -89,6 +98,9 @@ func memory(plan scenario.Plan) int64 {
 
 // args is the command line of a probe pod. $(PROBE_INDEX) is expanded by the kubelet.
 func args(probe *api.OrderProbe, plan scenario.Plan) []string {
+	if probe.Spec.Scenario.OwnGrids() {
+		return ownArgs(probe)
+	}
 	grid := probe.Spec.GridRef.Name
 	list := []string{
 		"pod",

@@ -25,6 +25,11 @@ var (
 		Help: "Latencies in status of an OrderProbe, by what was measured (create_to_end, send_to_end, intended_to_end), statistic and source: published, here.",
 	}, []string{"namespace", "orderprobe", "scenario", "pairs", "rate", "latency", "metric", "source"})
 
+	figureGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ordergrid_orderprobe_figure",
+		Help: "Figures in status of an OrderProbe that starts grids of its own, by row of its table, what was measured, unit and source: published, here.",
+	}, []string{"namespace", "orderprobe", "scenario", "row", "metric", "unit", "source"})
+
 	verdictGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ordergrid_orderprobe_verdict",
 		Help: "1 for the verdict of an OrderProbe that has ended, 0 for the others.",
@@ -42,7 +47,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(writesTotal, resultGauge, verdictGauge, completedGauge, regressedGauge)
+	metrics.Registry.MustRegister(writesTotal, resultGauge, figureGauge, verdictGauge, completedGauge, regressedGauge)
 }
 
 var countWrite = apply.CountIn(writesTotal)
@@ -74,11 +79,17 @@ func record(probe *api.OrderProbe) {
 	for _, row := range probe.Status.Rows {
 		short, metric, _ := strings.Cut(strings.ToLower(row.Metric), " ")
 		latency, unit := latencies[short], seconds[row.Unit]
-		if latency == "" || unit == 0 {
+		own := probe.Spec.Scenario.OwnGrids()
+		if !own && (latency == "" || unit == 0) {
 			continue // a share, a rate, cores
 		}
 		for source, text := range map[string]string{"published": row.Published, "here": row.Here} {
-			if v, err := strconv.ParseFloat(text, 64); err == nil {
+			v, err := strconv.ParseFloat(text, 64)
+			switch {
+			case err != nil:
+			case own:
+				figureGauge.WithLabelValues(namespace, name, scenario, row.Rate, row.Metric, row.Unit, source).Set(v)
+			default:
 				resultGauge.WithLabelValues(namespace, name, scenario, row.Pairs, row.Rate, latency, metric, source).Set(v * unit)
 			}
 		}
@@ -89,6 +100,7 @@ func record(probe *api.OrderProbe) {
 func forget(probe types.NamespacedName) {
 	labels := prometheus.Labels{"namespace": probe.Namespace, "orderprobe": probe.Name}
 	resultGauge.DeletePartialMatch(labels)
+	figureGauge.DeletePartialMatch(labels)
 	verdictGauge.DeletePartialMatch(labels)
 	completedGauge.DeletePartialMatch(labels)
 	regressedGauge.DeletePartialMatch(labels)

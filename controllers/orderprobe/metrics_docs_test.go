@@ -72,9 +72,13 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	writesTotal.WithLabelValues("a", "b")
 	record(probe)
 	defer forget(types.NamespacedName{Namespace: probe.Namespace, Name: probe.Name})
+	own := measured("own")
+	own.Spec.Scenario = "sol-fanout"
+	record(own)
+	defer forget(types.NamespacedName{Namespace: own.Namespace, Name: own.Name})
 	reg := prometheus.NewRegistry()
 	regressedGauge.WithLabelValues("trading", "documented").Set(0)
-	reg.MustRegister(writesTotal, resultGauge, verdictGauge, completedGauge, regressedGauge)
+	reg.MustRegister(writesTotal, resultGauge, figureGauge, verdictGauge, completedGauge, regressedGauge)
 	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
 		return strings.HasPrefix(name, "ordergrid_operator_probe_") || strings.HasPrefix(name, "ordergrid_orderprobe_")
 	})

@@ -84,6 +84,8 @@ func decide(o *observation) decision {
 	switch {
 	case results == pods:
 		return decision{phase: phaseMeasured}
+	case o.startAt() != "" && o.probe.Spec.Scenario.OwnGrids():
+		return decision{phaseMeasuring, reasonMeasuring, fmt.Sprintf("%s runs since %s, and is ended after %s; the pod's log has its progress", o.probe.Spec.Scenario, o.startAt(), ownLimit(o.probe))}
 	case o.startAt() != "":
 		return decision{phaseMeasuring, reasonMeasuring, fmt.Sprintf("%d probes measure since %s, for about %s; %d have a result", pods, o.startAt(), o.plan.Length(), results)}
 	case ready == pods:
@@ -94,6 +96,9 @@ func decide(o *observation) decision {
 
 // decideBeforeStart decides whether the Job may be created.
 func decideBeforeStart(o *observation) decision {
+	if o.probe.Spec.Scenario.OwnGrids() {
+		return decision{phaseStarting, reasonStarting, "starting the pod, which starts the grids that it measures"}
+	}
 	if o.grid == nil {
 		return decision{phaseWaiting, reasonGridNotFound, fmt.Sprintf("there is no OrderGrid %s in namespace %s; create it, or delete this OrderProbe", o.probe.Spec.GridRef.Name, o.probe.Namespace)}
 	}

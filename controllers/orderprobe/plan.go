@@ -15,7 +15,11 @@ import (
 
 // planOf is the plan that the probe's pods derive from the same settings. For a replay it is the largest possible: only
 // the pods see the recording. grid, which may be nil, has how many copies gs-write measures.
+// A pod that starts grids of its own has none: its plan has one process and no step.
 func planOf(data *published.Data, probe *api.OrderProbe, grid *api.OrderGrid) (scenario.Plan, error) {
+	if probe.Spec.Scenario.OwnGrids() {
+		return scenario.Plan{Scenario: string(probe.Spec.Scenario), Probes: 1}, nil
+	}
 	o := scenario.Options{Arrival: arrivalOf(probe), Orders: ordersOf(probe), Speeds: speedsOf(probe)}
 	switch probe.Spec.Parameters {
 	case api.ParametersExact:

@@ -200,19 +200,19 @@ func (r *Reconciler) collect(ctx context.Context, o *observation, d *decision) e
 		return err
 	}
 	now := metav1.NewTime(r.Clock.Now())
-	result, content, problem := assemble(data, o.channels)
-	if problem != "" {
-		*d = decision{phaseBroken, reasonResultInvalid, problem}
+	content, into, err := assemble(data, o)
+	if err != nil { // a retry would not help
+		*d = decision{phaseBroken, reasonResultInvalid, err.Error()}
 		o.probe.Status.CompletionTime = &now
 		return nil
 	}
 	if _, err := r.applier().Apply(ctx, o.probe, reportMap(o.probe, content)); err != nil {
 		return err
 	}
-	fill(&o.probe.Status, result)
+	into(&o.probe.Status)
 	o.probe.Status.ReportConfigMap = reportName(o.probe)
 	o.probe.Status.CompletionTime = &now
-	d.reason, d.message = reasonCompleted, fmt.Sprintf("%s: %s", result.Verdict, result.Reason)
+	d.reason, d.message = reasonCompleted, fmt.Sprintf("%s: %s", o.probe.Status.Verdict, o.probe.Status.VerdictReason)
 	return nil
 }
 
@@ -234,8 +234,10 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 	if err != nil {
 		return nil, err
 	}
-	if o.grid, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
-		return nil, err
+	if !probe.Spec.Scenario.OwnGrids() {
+		if o.grid, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+			return nil, err
+		}
 	}
 	o.plan, o.planErr = planOf(data, probe, o.grid)
 	if o.job, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {

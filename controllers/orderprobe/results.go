@@ -25,17 +25,21 @@ const maxReason = 1024
 // maxReportBytes is how much of a ConfigMap's 1 MiB the report's files may take together.
 const maxReportBytes = 1<<20 - 16<<10
 
-// assemble makes the report and its files, or returns what is wrong with the results. That is not an error of the
-// operator: a retry would not help.
-func assemble(data *published.Data, channels []*corev1.ConfigMap) (r *report.Report, content map[string]string, problem string) {
-	r, err := build(data, channels)
-	if err == nil {
-		content, err = files(r)
+// assemble makes the files of the report, and what writes it into status. An error is what is wrong with the results.
+func assemble(data *published.Data, o *observation) (content map[string]string, into func(*api.OrderProbeStatus), err error) {
+	if o.probe.Spec.Scenario.OwnGrids() {
+		own, err := readOwn(o.channels[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		return own.files, func(s *api.OrderProbeStatus) { fillOwn(s, own) }, nil
 	}
+	r, err := build(data, o.channels)
 	if err != nil {
-		return nil, nil, err.Error()
+		return nil, nil, err
 	}
-	return r, content, ""
+	content, err = files(r)
+	return content, func(s *api.OrderProbeStatus) { fill(s, r) }, err
 }
 
 // build merges what the pods measured into one report.

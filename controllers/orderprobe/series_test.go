@@ -16,7 +16,7 @@ import (
 
 // ended makes a run of a series with a verdict and a p50 and p99.
 func ended(name string, verdict api.Verdict, p50, p99 float64) api.OrderProbe {
-	m := api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	m := api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: api.OrderProbeSpec{Scenario: api.ScenarioPair}}
 	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionComplete, Status: metav1.ConditionTrue}}
 	m.Status.Verdict = verdict
 	for rate, factor := range map[string]float64{"100": 3, "6000": 1} { // 6,000 is compared
@@ -42,7 +42,7 @@ func TestRegression(t *testing.T) {
 		"faster":          {[]float64{60, 61, 59}, steady, 0, metav1.ConditionFalse, ""},
 		"few":             {[]float64{131, 129, 140}, steady[:4], 0, metav1.ConditionUnknown, "7 valid runs; a comparison needs 8"},
 		"invalid":         {[]float64{131, 129, 140}, steady[:6], 2, metav1.ConditionUnknown, "7 valid runs"},
-		"all the same":    {[]float64{100, 100, 100}, []float64{100, 100, 100, 100, 100}, 0, metav1.ConditionUnknown, "no rate in common"},
+		"all the same":    {[]float64{100, 100, 100}, []float64{100, 100, 100, 100, 100}, 0, metav1.ConditionFalse, "2 figures are the same in all runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var members []api.OrderProbe

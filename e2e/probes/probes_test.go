@@ -1,7 +1,8 @@
 //go:build e2e
 
-// Package probes runs an OrderProbe of every scenario in pods, and a series of them, quickly: the tables are for a machine
-// that has time, what is asked here is that there is one, and that no order was lost. `make e2e SUITE=probes` runs it.
+// Package probes runs an OrderProbe of every scenario that measures an OrderGrid in pods, and a series of them, quickly: the
+// tables are for a machine that has time, what is asked here is that there is one, and that no order was lost.
+// `make e2e SUITE=probes` runs it; suite has the other scenarios.
 package probes
 
 import (

@@ -28,6 +28,7 @@ type podFlags struct {
 	startWait       time.Duration
 	shared          bool
 	http            string
+	budget          time.Duration
 }
 
 func podCommand() *cobra.Command {
@@ -37,7 +38,8 @@ func podCommand() *cobra.Command {
 		Short: "Run one probe of an OrderProbe's Job (started by the operator)",
 		Long: `Run one probe of an OrderProbe's Job. Connects, writes key "ready" of ConfigMap
 <probe>-<index>, waits for key "startAt" of ConfigMap <probe>-run, runs its share of
-every step of the scenario's timetable and writes key "result.json".`,
+every step of the scenario's timetable and writes key "result.json". Scenarios about a system
+of processes, and "suite", are run as a whole, on grids that are started in this pod.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -53,6 +55,7 @@ every step of the scenario's timetable and writes key "result.json".`,
 	set.DurationVar(&f.startWait, "start-wait", 10*time.Minute, "how long to wait for startAt")
 	set.BoolVar(&f.shared, "shared-cores", false, "declare that grid pods run on the same cores as probes")
 	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", pod.HTTPPort), "address to serve /metrics at while the run goes on; empty switches it off")
+	set.DurationVar(&f.budget, "budget", 0, "with scenario suite: how long all may take")
 	set.StringVar(&f.server, "api-server", "", "URL of the API server")
 	set.StringVar(&f.account, "account-dir", "", "directory of the service account's token, namespace and ca.crt")
 	_, _ = set.MarkHidden("api-server"), set.MarkHidden("account-dir") // for tests; both flags exist
@@ -72,6 +75,9 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	d, err := published.Load()
 	if err != nil {
 		return err
+	}
+	if f.own() {
+		return f.runOwn(cmd, d)
 	}
 	plan, err := f.plan.plan(d, f.scenario)
 	if err != nil {

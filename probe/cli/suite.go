@@ -259,7 +259,7 @@ func (s *sitting) save() error {
 		"suite.json": all.JSON,
 		"suite.csv":  all.CSV,
 		"suite.md":   func(w io.Writer) error { return all.Markdown(w, s.d) },
-		"suite.html": func(w io.Writer) error { return htmlreport.WriteSuite(w, all) },
+		"suite.html": func(w io.Writer) error { return htmlreport.WriteSuite(w, all, true) },
 	} {
 		if err := writeFile(filepath.Join(dir, name), write); err != nil {
 			return fmt.Errorf("--out: %w", err)

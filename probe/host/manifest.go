@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ordergrid/ordergrid/internal/cgroup"
 	"github.com/ordergrid/ordergrid/internal/version"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -80,8 +81,15 @@ func cpuinfo(s string) (model string, virtual bool) {
 	return model, virtual
 }
 
-// AvailableMiB is the memory that processes may still take on this machine, 0 if it is not known.
-func AvailableMiB() int64 { return memory(readFile("/proc/meminfo"), "MemAvailable:") }
+// AvailableMiB is the memory that processes may still take on this machine, and in its container at the most, 0 if it is
+// not known.
+func AvailableMiB() int64 {
+	available := memory(readFile("/proc/meminfo"), "MemAvailable:")
+	if limit, _, ok := cgroup.MemoryLimit(); ok && available > 0 {
+		available = min(available, limit>>20)
+	}
+	return available
+}
 
 func memory(s, key string) int64 {
 	for line := range strings.Lines(s) {

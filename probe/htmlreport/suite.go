@@ -14,10 +14,14 @@ type suite struct {
 	Table   *table
 }
 
-// WriteSuite writes the page of a suite. Its links are to the pages of the scenarios, in directories of their names beside
-// it.
-func WriteSuite(w io.Writer, s *report.Suite) error {
-	return execute(w, pageData{Title: "Published and here: order probe, suite", Suite: &suite{Suite: s, Started: started(s.StartedAt), Table: newTable(s.Overview())}})
+// WriteSuite writes the page of a suite, with links to the pages of the scenarios, in directories of their names beside it,
+// or without.
+func WriteSuite(w io.Writer, s *report.Suite, links bool) error {
+	t := s.Overview()
+	if !links {
+		t.NoLinks()
+	}
+	return execute(w, pageData{Title: "Published and here: order probe, suite", Suite: &suite{Suite: s, Started: started(s.StartedAt), Table: newTable(t)}})
 }
 
 type system struct {

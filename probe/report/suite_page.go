@@ -43,11 +43,7 @@ func (s *Suite) Markdown(w io.Writer, d *published.Data) error {
 	}
 	p.say("%s. A ratio is the figure here divided by the published one: below 1 a time is shorter here, above 1 a rate is higher. A verdict is on the shape that a report claims, not on absolute time: the reports are of other hardware. `%s` marks a figure of a disturbed run, which has no ratio.", strings.Join(s.Counts(), ", "), notCounted)
 	o := s.Overview()
-	for _, row := range o.Rows { // the pages of scenarios are not beside this one
-		for i := range row {
-			row[i].Link = ""
-		}
-	}
+	o.NoLinks() // the pages of scenarios are not beside this one
 	p.table(o)
 	p.say("## Verdicts")
 	p.table(s.reasonTable(func(r SuiteReason) bool { return r.Verdict != NotRun && r.Verdict != NotBuilt }))

@@ -34,6 +34,15 @@ type Cell struct {
 
 func (g *Table) add(cells ...Cell) { g.Rows = append(g.Rows, cells) }
 
+// NoLinks takes the links out of the table, where what they lead to is not beside it.
+func (g *Table) NoLinks() {
+	for _, row := range g.Rows {
+		for i := range row {
+			row[i].Link = ""
+		}
+	}
+}
+
 // Tables are all tables of the report, in the order they are printed.
 func (r *Report) Tables(perRun bool) (out []*Table) {
 	if r.Result.Plan.Search != nil {

@@ -83,7 +83,9 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(
 func judgeDurability(r *Report, run int, c *certificate.Certificate) {
 	switch {
 	case c.Ledger.Lost > 0 || c.Ledger.Duplicated > 0 || c.Verdict == certificate.Violated:
-		r.judge(Wrong, "run %d: %d lost, %d twice: %s", run, c.Ledger.Lost, c.Ledger.Duplicated, strings.Join(c.Reasons, "; "))
+		// The certificate may go with the pod that made it.
+		words := append(slices.Clone(c.Reasons), c.Violations[:min(len(c.Violations), 3)]...)
+		r.judge(Wrong, "run %d: %d lost, %d twice: %s", run, c.Ledger.Lost, c.Ledger.Duplicated, strings.Join(words, "; "))
 	case c.Verdict == certificate.Invalid:
 		r.judge(Invalid, "run %d: %s", run, strings.Join(c.Reasons, "; "))
 	case c.Ledger.Downstream < c.Orders.Acknowledged:

@@ -68,14 +68,20 @@ func TestJudgeDurability(t *testing.T) {
 		Pass:             func(*certificate.Certificate) {},
 		Wrong:            func(c *certificate.Certificate) { c.Ledger.Lost = 1 },
 		Wrong + " twice": func(c *certificate.Certificate) { c.Ledger.Duplicated = 1 },
-		Wrong + " sink":  func(c *certificate.Certificate) { c.Ledger.Downstream = 99 },
-		Invalid:          func(c *certificate.Certificate) { c.Verdict = certificate.Invalid },
+		Wrong + " guarantee": func(c *certificate.Certificate) {
+			c.Verdict, c.Reasons, c.Violations = certificate.Violated, []string{"1 guarantees"}, []string{"order 7 went back"}
+		},
+		Wrong + " sink": func(c *certificate.Certificate) { c.Ledger.Downstream = 99 },
+		Invalid:         func(c *certificate.Certificate) { c.Verdict = certificate.Invalid },
 	} {
 		c, r := right, &Report{Verdict: Pass}
 		change(&c)
 		judgeDurability(r, 1, &c)
 		if !strings.HasPrefix(string(want), string(r.Verdict)) {
 			t.Errorf("%s: verdict %s: %v", want, r.Verdict, r.Reasons)
+		}
+		if n := len(c.Violations); n > 0 && !strings.HasSuffix(r.Reasons[0], "1 guarantees; order 7 went back") {
+			t.Errorf("reasons %v, want the violation", r.Reasons)
 		}
 	}
 	// A worse verdict stays.

@@ -43,11 +43,11 @@ var variants = map[string]variant{
 	"grid-node-faulty": {program: "grid-node", dockerfile: "Dockerfile.faulty", tags: "faulty"},
 }
 
-// BuildProgram compiles cmd/<name> and writes its image, described by
-// images/<name>/Dockerfile, as an archive; or a variant of a program. Its bill
-// of materials is written beside it (SBOMFile). It returns the image's id. The
-// same commit, Go version and platform give the same id, and the same bytes in
-// both files.
+// BuildProgram compiles the programs of an image, which images/<name>/Dockerfile
+// copies from cmd/<program>, and writes it as an archive; or a variant of a
+// program. Its bill of materials is written beside it (SBOMFile). It returns the
+// image's id. The same commit, Go version and platform give the same id, and the
+// same bytes in both files.
 func BuildProgram(ctx context.Context, root, name, tag, archive string) (id string, err error) {
 	v, ok := variants[name]
 	if !ok {
@@ -72,8 +72,10 @@ func BuildProgram(ctx context.Context, root, name, tag, archive string) (id stri
 	}
 	defer os.RemoveAll(work)
 	dockerfile.Labels[labelVersion] = version(ctx, root)
-	if err := compile(ctx, root, v, dockerfile.Labels[labelVersion], work); err != nil {
-		return "", err
+	for _, c := range dockerfile.Copies {
+		if err := compile(ctx, root, c.Source, v.tags, dockerfile.Labels[labelVersion], work); err != nil {
+			return "", err
+		}
 	}
 	ref := Registry + "/" + name + ":" + tag
 	if id, err = WriteFile(archive, dockerfile, work, ref, runtime.GOARCH); err != nil {
@@ -94,14 +96,14 @@ func SBOMFile(archive string) string { return strings.TrimSuffix(archive, ".tar"
 
 // compile builds a static Linux binary with the flags make build uses, so that
 // both share the build cache, except for what would make two builds differ.
-func compile(ctx context.Context, root string, v variant, version, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", v.tags,
+func compile(ctx context.Context, root, program, tags, version, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags,
 		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version,
-		"-o", filepath.Join(out, v.program), "./cmd/"+v.program)
+		"-o", filepath.Join(out, program), "./cmd/"+program)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build ./cmd/%s: %w\n%s", v.program, err, out)
+		return fmt.Errorf("go build ./cmd/%s: %w\n%s", program, err, out)
 	}
 	return nil
 }
