@@ -3,12 +3,14 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -32,10 +34,18 @@ func TestGridFollowsExecutions(t *testing.T) {
 	if _, err := c.Submit(t.Context(), message("35=F 11=no 41=none 1=MINE 55=IBM 54=1 38=1")); err != nil {
 		t.Fatal(err)
 	}
+	// A kill, and the mass cancel that it is, are of no order and of no book.
+	stop := client.Kill{Scope: order.GuardAll, Why: "drill", Who: "ann"}
+	if _, err := c.Kill(t.Context(), stop); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Unkill(t.Context(), stop); err != nil {
+		t.Fatal(err)
+	}
 	partition := c.RouteSymbol("IBM")
 	want := executions(t, c, partition, "")
 	for id, e := range want {
-		if e.Kind > client.ExecTriggered {
+		if e.Kind > client.ExecTriggered || e.Book == math.MaxUint16 { // of no order: of a book, or of a mass cancel in all
 			delete(want, id)
 		}
 	}

@@ -71,10 +71,12 @@ func isOrders(k match.Kind) bool { return k >= match.Accepted && k <= match.Trig
 func (x *executedTape) append(s *selection, entry []byte, n int) bool {
 	r := &x.records[n]
 	x.text = x.text[:0]
-	if !isOrders(r.Kind) || r.Kind == match.Accepted && r.Reason == match.MassCancelling {
+	instruments := x.tape.Instruments()
+	// A mass cancel is of no order and may be of all books: also one that is refused.
+	if !isOrders(r.Kind) || r.OfSweep() || int(r.Book) >= len(instruments) {
 		return false
 	}
-	in := &x.tape.Instruments()[r.Book]
+	in := &instruments[r.Book]
 	e := wire.Executed{Entry: order.Seq(entry), N: uint32(n) + 1, TimeNs: order.Received(entry), PriceDigits: in.PriceDigits, QtyDigits: in.QtyDigits, Symbol: []byte(in.Symbol)}
 	of := entry
 	if seq := names(r, e.Entry); seq != e.Entry {
