@@ -86,7 +86,7 @@ func TestDrillUsage(t *testing.T) {
 
 func TestDrillSuites(t *testing.T) {
 	out, err := run("drill", "suites")
-	if err != nil || strings.Count(out, "\n") != 9 || !strings.Contains(out, "pull-the-plug               1       10           3000") {
+	if err != nil || strings.Count(out, "\n") != 11 || !strings.Contains(out, "pull-the-plug               1       10           3000") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, err = run("drill", "suites", "cascade")

@@ -67,7 +67,7 @@ func TestGoldenJobsOfTheirOwn(t *testing.T) {
 	suite := ownProbe("all", api.ScenarioSuite)
 	suite.Spec.Budget = &metav1.Duration{Duration: 30 * time.Minute}
 	for _, probe := range []*api.OrderProbe{suite, ownProbe("fanout", "sol-fanout")} {
-		golden.YAML(t, filepath.Join("testdata", "own", probe.Name+".yaml"), job(probe, plan(t, probe), testDefaults))
+		golden.YAML(t, filepath.Join("testdata", "own_"+probe.Name+"_job.yaml"), job(probe, plan(t, probe), testDefaults))
 	}
 }
 

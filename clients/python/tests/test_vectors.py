@@ -21,7 +21,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "ReadRecords", "RecordsRead", "Stream", "StreamPart",
     "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
-    "Kill", "KillDone", "ReadLimits", "LimitsAre",
+    "Kill", "KillDone", "ReadKill", "KillIs", "ReadLimits", "LimitsAre",
     "RegionApply", "RegionApplied", "RegionGet", "RegionGot", "RegionScan", "RegionPage", "RegionList", "RegionListed", "Invoke", "Invoked",
     "Map", "MapPart",
 }  # fmt: skip
