@@ -48,7 +48,8 @@ type functionKey struct {
 
 // planFunctions decides what the pods are given. A function that cannot be given as its GridFunction is stays as it was
 // given before; where it never was, everything stays, since the others may rely on it: an order is never decided by a part
-// of spec.callbacks. One of kind Compute decides on no order: where it never was given, it alone is left out. usable has the GridFunctions that are Valid and whose files the grid has; wrong has the others.
+// of spec.callbacks. One of kind Compute decides on no order: where it never was given, it alone is left out. usable has
+// the GridFunctions that are Valid and whose files the grid has; wrong has the others.
 func planFunctions(before given, c *api.CallbacksSpec, usable map[functionKey]*api.GridFunction, wrong map[functionKey]trouble) functions {
 	f := functions{}
 	tell := func(t trouble) {

@@ -168,7 +168,7 @@ func TestFunctionsReachPods(t *testing.T) {
 	before := b.args(grid)
 	b.define(api.FunctionPre, "list", []byte("no module"))
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonFunctionInvalid, "The pods go on with what they were given: list")
+	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonFunctionInvalid, "The pods are given: list")
 	if now := b.args(grid); now != before {
 		t.Errorf("pods have %q, had %q", now, before)
 	}
@@ -176,7 +176,7 @@ func TestFunctionsReachPods(t *testing.T) {
 	b.must(b.client.Delete(t.Context(), f))
 	b.must(b.client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "list"}}))
 	b.run(grid)
-	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonFunctionNotFound, "The pods go on with what they were given: list")
+	b.wantCondition(grid, api.ConditionFunctionsLoaded, metav1.ConditionFalse, reasonFunctionNotFound, "The pods are given: list")
 	if now := b.args(grid); now != before || len(b.copies()) != 2 {
 		t.Errorf("pods have %q, had %q; %d ConfigMaps", now, before, len(b.copies()))
 	}
