@@ -45,7 +45,7 @@ func TestEveryScenarioHasAnOrderProbe(t *testing.T) {
 	slices.Sort(taken)
 	slices.Sort(there)
 	if !slices.Equal(taken, there) {
-		t.Errorf("spec.scenario takes %v\norder-probe has %v; correct the Enum of type Scenario in api/v1alpha1/orderprobe_types.go and make generate", taken, there)
+		t.Errorf("spec.scenario takes %v\norder-probe has %v; correct the Enum of type Scenario in api/v1alpha1/orderprobe_scenario.go and make generate", taken, there)
 	}
 	for _, name := range there {
 		_, err := scenario.New(figures(t), name, scenario.Options{Mode: scenario.Quick})
