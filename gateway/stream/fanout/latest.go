@@ -162,7 +162,11 @@ func (h *Hub) Keep(m *Message, stale bool) error {
 	*k = kept{stale: stale, m: Message{Partition: m.Partition, At: m.At, Topic: append([]byte(nil), m.Topic...), Payload: append([]byte(nil), m.Payload...)}}
 	from := h.random.Uint64()
 	for i := range g.subs { // who is first is drawn anew for each message
-		if s := g.subs[(uint64(i)+from%uint64(len(g.subs)))%uint64(len(g.subs))]; s.wantsKept(m) && !s.behind(k) {
+		switch s := g.subs[(uint64(i)+from%uint64(len(g.subs)))%uint64(len(g.subs))]; {
+		case !s.wantsKept(m):
+		case s.behind(k):
+			h.withhold(s, n)
+		default:
 			h.offerKept(s, n)
 		}
 	}
@@ -217,6 +221,15 @@ func (h *Hub) owe(s *Sub, n int) {
 	}
 	s.owed |= 1 << n
 	h.schedule(s)
+}
+
+// withhold has a subscription wait until a latest message is Fresh.
+func (h *Hub) withhold(s *Sub, n int) {
+	waits := s.owed != 0
+	s.has &^= 1 << n
+	if s.owed &^= 1 << n; waits && s.owed == 0 {
+		h.owing--
+	}
 }
 
 // drainKept sends what is owed. full: there is no room for more.

@@ -200,6 +200,50 @@ func TestLatestProperty(tb *testing.T) {
 	})
 }
 
+// TestLatestOwedThenBehind: a subscription that is owed a message, and resumed from a position behind that of the stale one
+// which takes its place, waits for what comes then. It was sent the stale one.
+func TestLatestOwedThenBehind(t *testing.T) {
+	for _, sent := range []bool{false, true} {
+		h := small(t, Limits{})
+		h.cfg.Latest = "book"
+		out := &log{}
+		other, c := h.Open(&log{}, 0), h.Open(out, 0)
+		if _, err := other.Subscribe(Subscription{Number: 1, Pattern: pattern(t, "book.A.*")}); err != nil {
+			t.Fatal(err)
+		}
+		keep := func(at uint64, stale bool) {
+			t.Helper()
+			if err := h.Keep(&Message{At: Position{Seq: at}, Topic: []byte("book.A.L1"), Payload: fmt.Appendf(nil, "=%d", at)}, stale); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keep(1, false)
+		h.Examined(0, Position{Seq: 3})
+		token := h.Token()
+		sub, err := c.Subscribe(Subscription{Number: 2, Pattern: pattern(t, "book.A.L1"), Resume: &token, Hold: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sub.Release(); sent {
+			h.Tick(time.Second)
+		}
+		keep(2, true)
+		for i := range 10 {
+			h.Tick(time.Duration(i+2) * time.Second)
+		}
+		if n := strings.Count(strings.Join(out.sent, " "), "=2"); n != 0 {
+			t.Errorf("sent %v before: resumed from 3, sent the stale one of 2: %q", sent, out.sent)
+		}
+		h.Fresh("book.A")
+		for i := range 10 {
+			h.Tick(time.Duration(i+20) * time.Second)
+		}
+		if n := strings.Count(strings.Join(out.sent, " "), "=2"); n != 1 {
+			t.Errorf("sent %v before: has the one of 2 %d times after it was fresh, want once: %q", sent, n, out.sent)
+		}
+	}
+}
+
 // TestLatestRefuses: what a subscription to latest messages cannot have is an error, and leaves nothing.
 func TestLatestRefuses(t *testing.T) {
 	h := small(t, Limits{})
