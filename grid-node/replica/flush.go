@@ -24,7 +24,8 @@ func (r *Replica) flush() {
 		if r.limits.profile != nil {
 			r.logProfile()
 		}
-		r.advance() // a solo primary commits here
+		r.advance()      // a solo primary commits here
+		r.confirmReads() // and answers what waited for it: no acknowledgement will come
 		r.finishHandOver()
 	}
 	switch r.role {

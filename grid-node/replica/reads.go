@@ -122,8 +122,11 @@ func (r *Replica) confirm(rd read) {
 // needs an uncommitted entry makes way for those behind it: with fewer copies than
 // minInSync that may take indefinitely.
 func (r *Replica) confirmReads() {
+	if r.primary.reads.empty() || r.primary.suspended {
+		return
+	}
 	round := r.echoed()
-	if r.primary.suspended || r.primary.reads.empty() || round < r.primary.awake {
+	if round < r.primary.awake {
 		return
 	}
 	base, _ := r.store.Base()
