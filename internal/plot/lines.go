@@ -7,13 +7,14 @@ import (
 	"slices"
 )
 
-// Lines is a chart of figures over a growing quantity: a logarithmic x axis, a y axis from 0 or,
-// with Log, logarithmic too.
+// Lines is a chart of figures over a growing quantity: an x axis that is logarithmic or, with Linear,
+// not; a y axis from 0 or, with Log, logarithmic.
 type Lines struct {
 	Title  string
 	Unit   string // of y
 	Grows  string // quantity of the x axis
 	Log    bool
+	Linear bool
 	Curves []Curve
 	// Number formats values at the axes.
 	Number func(float64) string
@@ -35,8 +36,20 @@ const (
 	LinesHeight = 400
 )
 
+// maxMarks is how many points of a curve are marked.
+const maxMarks = 50
+
 // SVG writes the chart as a file of its own.
 func (l *Lines) SVG(w io.Writer) error {
+	d, err := l.Draw()
+	if err != nil {
+		return err
+	}
+	return d.SVG(w)
+}
+
+// Draw draws the chart.
+func (l *Lines) Draw() (*Drawing, error) {
 	lo, hi, least, most := math.Inf(1), 0.0, math.Inf(1), 0.0
 	names := make([]string, 0, len(l.Curves))
 	var xs []float64
@@ -49,7 +62,7 @@ func (l *Lines) SVG(w io.Writer) error {
 		}
 	}
 	if hi == 0 {
-		return fmt.Errorf("%s: there are no points to draw", l.Title)
+		return nil, fmt.Errorf("%s: there are no points to draw", l.Title)
 	}
 	slices.Sort(xs)
 	y := Scale{Hi: ceiling(most)}
@@ -61,12 +74,15 @@ func (l *Lines) SVG(w io.Writer) error {
 	}
 	d := New(LinesWidth, LinesHeight, l.Title)
 	d.Desc = l.Unit + " over " + l.Grows
-	f := d.Frame(64, 48, LinesWidth-LabelRoom(names...)-6, LinesHeight-50, Scale{Lo: lo, Hi: hi, Log: true}, y)
+	f := d.Frame(64, 48, LinesWidth-LabelRoom(names...)-6, LinesHeight-50, Scale{Lo: lo, Hi: hi, Log: !l.Linear}, y)
 	d.Text(Text{At: Point{X: f.Left, Y: 18}, Words: l.Title, Size: 14, Bold: true})
 	d.Text(Text{At: Point{X: f.Left, Y: 38}, Words: l.Unit, Role: Muted})
 	d.Text(Text{At: Point{X: (f.Left + f.Right) / 2, Y: LinesHeight - 10}, Words: l.Grows, Role: Muted, Anchor: Middle})
 	f.AxisY(ticks, l.Number)
-	f.AxisX(slices.Compact(xs), l.Number)
+	if xs = slices.Compact(xs); l.Linear {
+		xs = f.X.Ticks(6)
+	}
+	f.AxisX(xs, l.Number)
 	labels := make([]Label, 0, len(l.Curves))
 	for n := range l.Curves {
 		if len(l.Curves[n].Points) > 0 {
@@ -74,7 +90,7 @@ func (l *Lines) SVG(w io.Writer) error {
 		}
 	}
 	f.Labels(f.Right+4, labels)
-	return d.SVG(w)
+	return d, nil
 }
 
 func (l *Lines) line(f *Frame, n int) Label {
@@ -82,7 +98,9 @@ func (l *Lines) line(f *Frame, n int) Label {
 	var path []Point
 	for _, p := range c.Points {
 		at := f.At(p.X, p.Y)
-		path = append(path, at)
+		if path = append(path, at); len(c.Points) > maxMarks {
+			continue
+		}
 		f.Line(Stroke{Role: role, Width: 1}, f.At(p.X, p.Lower), f.At(p.X, p.Upper))
 		f.Mark(Mark{Shape: ShapeOf(n), Role: role, Radius: 3}, fmt.Sprintf("%s at %s: %s %s", c.Name, l.Number(p.X), l.Number(p.Y), l.Unit), at)
 	}

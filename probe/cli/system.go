@@ -87,7 +87,7 @@ func saveSystem(dir string, rep *system.Report) (err error) {
 	for name, write := range map[string]func(io.Writer) error{
 		"table.txt": rep.WriteText, "results.json": rep.WriteJSON, "results.csv": rep.WriteCSV,
 		"report.html": func(w io.Writer) error {
-			return htmlreport.WriteSystem(w, rep.Outcome().Run, rep.Shows, rep.Table())
+			return htmlreport.WriteSystem(w, rep.Outcome().Run, rep.Shows, rep.Table(), rep.Charts())
 		},
 	} {
 		err = errors.Join(err, writeFile(filepath.Join(dir, name), write))

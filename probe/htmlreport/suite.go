@@ -29,12 +29,21 @@ type system struct {
 	Shows, Started string
 	Style          string
 	Table          *table
+	Charts         []template.HTML
 }
 
 // WriteSystem writes the page of a scenario about a system of processes: what it measured, its verdict and its control.
-func WriteSystem(w io.Writer, run report.SuiteRun, shows string, t *report.Table) error {
+func WriteSystem(w io.Writer, run report.SuiteRun, shows string, t *report.Table, charts []*plot.Lines) error {
+	var drawn []template.HTML
+	for _, c := range charts {
+		d, err := c.Draw()
+		if err != nil {
+			return err
+		}
+		drawn = append(drawn, template.HTML(d.Inline())) //nolint:gosec // texts in it are escaped
+	}
 	style := report.SuiteReason{Verdict: run.Verdict}.Style()
-	return execute(w, pageData{Title: run.Scenario + ": order probe", System: &system{Run: run, Shows: shows, Started: started(run.StartedAt), Style: style, Table: newTable(t)}})
+	return execute(w, pageData{Title: run.Scenario + ": order probe", System: &system{Run: run, Shows: shows, Started: started(run.StartedAt), Style: style, Table: newTable(t), Charts: drawn}})
 }
 
 func execute(w io.Writer, p pageData) error {

@@ -19,6 +19,9 @@ const (
 	ClientScenario     = "bar-client"
 	UpdateScenario     = "bar-update"
 	DropScenario       = "bar-drop"
+	FailoverScenario   = "bar-failover"
+	ProjectionScenario = "bar-projection"
+	TopologiesScenario = "bar-topologies"
 	ThinScenario       = "jade-thin"
 	SkiScenario        = "jade-skidemo"
 	ReadScenario       = "jade-tpca"
@@ -28,7 +31,8 @@ const (
 // SystemScenarios are those names.
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
-		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario}
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario,
+		FailoverScenario, ProjectionScenario, TopologiesScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.
@@ -113,7 +117,8 @@ type WAN struct {
 	Batches  []int
 	DelayMs  []int
 	OneWayMs []float64
-	Rows     int // of each of Caches
+	Sizes    []int // bytes of an object over the longest road
+	Rows     int   // of each of Caches
 	Caches   int
 }
 
@@ -142,7 +147,7 @@ func (s Scenario) WAN() (exact, scaled WAN, err error) {
 	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
 		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
 	}
-	exact, scaled = WAN{a.Batch, a.Delay, b.OneWay, a.Rows, a.Caches}, WAN{b.Batch, b.Delay, b.OneWay, b.Rows, b.Caches}
+	exact, scaled = WAN{a.Batch, a.Delay, b.OneWay, b.Sizes, a.Rows, a.Caches}, WAN{b.Batch, b.Delay, b.OneWay, b.Sizes, b.Rows, b.Caches}
 	for _, w := range []WAN{exact, scaled} {
 		if len(w.Batches) == 0 || len(w.DelayMs) == 0 || len(w.OneWayMs) == 0 || w.Rows < 1 || w.Caches < 1 {
 			return exact, scaled, fmt.Errorf("scenario %q: %+v: needs batches, delays, times of the road, rows and caches", s.Name, w)
@@ -201,6 +206,15 @@ func (d *Data) checkSystem(s Scenario) error {
 		return err
 	case QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario:
 		_, _, err := d.Caches(s)
+		return err
+	case FailoverScenario:
+		_, _, err := d.Failover(s)
+		return err
+	case ProjectionScenario:
+		_, _, err := s.Projection()
+		return err
+	case TopologiesScenario:
+		_, _, err := s.TopologyNodes()
 		return err
 	case ThinScenario, SkiScenario, ReadScenario:
 		_, _, err := s.Users()

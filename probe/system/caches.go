@@ -11,6 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -44,10 +45,33 @@ type caches struct {
 	grid  *devgrid.Grid
 	c     *client.Client
 	after []client.Receipt // of its rows
+	// written are the rows of no cache that were acknowledged to clients beside, and last the latest of each partition.
+	written struct {
+		sync.Mutex
+		rows int
+		last map[wire.PartitionID]client.Receipt
+	}
 }
 
 // newCaches starts a grid with views and loads the rows.
-func (o *Options) newCaches(ctx context.Context, p published.Caches) (_ *caches, err error) {
+func (o *Options) newCaches(ctx context.Context, p published.Caches) (*caches, error) {
+	return o.newCachesOn(ctx, p, 1, 2)
+}
+
+// newCachesOn is newCaches with so many shards of so many copies.
+func (o *Options) newCachesOn(ctx context.Context, p published.Caches, shards, replicas int) (*caches, error) {
+	k, err := o.emptyCaches(ctx, p, p.Rows*p.Caches, shards, replicas)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.load(ctx, o, k.row); err != nil {
+		return nil, errors.Join(err, k.end())
+	}
+	return k, nil
+}
+
+// emptyCaches starts a grid with views, with memory for so many orders of up to a KiB.
+func (o *Options) emptyCaches(ctx context.Context, p published.Caches, orders, shards, replicas int) (*caches, error) {
 	program, err := find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
@@ -55,18 +79,21 @@ func (o *Options) newCaches(ctx context.Context, p published.Caches) (_ *caches,
 	rows := p.Rows * p.Caches
 	views := int64(256) + int64(rows)/4096 // 256 bytes a row, to spare
 	k := &caches{p: p}
-	k.grid, err = pair(ctx, program, gridMiB(rows)+views, "--views", fmt.Sprintf("%dMi", views), "--view-rows", fmt.Sprint(max(1<<18, (rows/(1<<16)+2)<<16)), "--order-index", cacheColumns)
+	k.grid, err = nodes(ctx, program, shards, replicas, gridMiB(orders)+views, "--views", fmt.Sprintf("%dMi", views), "--view-rows", fmt.Sprint(max(1<<18, (rows/(1<<16)+2)<<16)), "--order-index", cacheColumns)
 	if err != nil {
 		return nil, err
 	}
-	if k.c, err = client.Dial(ctx, client.Config{Endpoints: k.grid.Endpoints, RequestTimeout: time.Minute}); err == nil {
-		o.Say("%d rows in %d caches", rows, p.Caches)
-		k.after, err = submitAll(ctx, k.c, rows, k.row)
-	}
-	if err != nil {
+	if k.c, err = client.Dial(ctx, client.Config{Endpoints: k.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {
 		return nil, errors.Join(err, k.end())
 	}
 	return k, nil
+}
+
+// load writes all rows.
+func (k *caches) load(ctx context.Context, o *Options, row func(dst []byte, i int) []byte) (err error) {
+	o.Say("%d rows in %d caches", k.p.Rows*k.p.Caches, k.p.Caches)
+	k.after, err = submitAll(ctx, k.c, k.p.Rows*k.p.Caches, row)
+	return err
 }
 
 func (k *caches) end() error {
@@ -134,17 +161,23 @@ func both(a, b query.Expr) query.Expr { return query.Expr{Op: query.And, Args: [
 // object are the fields of a row that an answer has.
 var object = []view.Field{view.ClOrdID, view.Account, view.Symbol, view.Price, view.OrderQty, tagCache, tagStatus, tagSettle, tagTrade}
 
-// ask fetches all rows that a question finds, page by page, and counts them.
+// ask fetches all rows that a question finds, and counts them.
 func (k *caches) ask(ctx context.Context, where query.Expr) (rows int, err error) {
-	q := client.Query{Query: query.Query{Select: object, Where: &where, Limit: 10_000}, After: k.after}
+	err = k.pages(ctx, object, where, func(page [][]view.Value) { rows += len(page) })
+	return rows, err
+}
+
+// pages fetches fields of all rows that a question finds, page by page.
+func (k *caches) pages(ctx context.Context, fields []view.Field, where query.Expr, visit func([][]view.Value)) error {
+	q := client.Query{Query: query.Query{Select: fields, Where: &where, Limit: 10_000}, After: k.after}
 	for {
 		a, err := k.c.Query(ctx, q)
 		if err != nil {
-			return rows, err
+			return err
 		}
-		rows += len(a.Rows)
+		visit(a.Rows)
 		if a.Next == nil {
-			return rows, nil
+			return nil
 		}
 		q.Page = a.Next
 	}
@@ -192,6 +225,9 @@ func eachBy(ctx context.Context, n, most int, f func(ctx context.Context, i int)
 	return context.Cause(ctx)
 }
 
+// user is the account of rows of no cache.
+const user = "USER"
+
 // beside has clients ask for accounts and write rows of no cache until stop is called.
 func (k *caches) beside(ctx context.Context) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -202,7 +238,11 @@ func (k *caches) beside(ctx context.Context) (stop func() error) {
 			for i := 0; ctx.Err() == nil; i++ {
 				_, err := k.ask(ctx, both(equal(tagCache, "A0"), equal(view.Account, fmt.Sprintf("ACC%03d", (u*37+i)%500))))
 				if err == nil {
-					_, err = k.c.Submit(ctx, newOrder(nil, fmt.Sprintf("U%d-%d-%d", u, i, time.Now().UnixNano()), "USER", "SYM", 100, ""))
+					var receipt client.Receipt
+					receipt, err = k.c.Submit(ctx, newOrder(nil, fmt.Sprintf("U%d-%d-%d", u, i, time.Now().UnixNano()), user, "SYM", 100, ""))
+					if err == nil {
+						k.acked(receipt)
+					}
 				}
 				if err != nil && ctx.Err() == nil {
 					failed.Store(&err)
@@ -219,6 +259,17 @@ func (k *caches) beside(ctx context.Context) (stop func() error) {
 			return *err
 		}
 		return nil
+	}
+}
+
+func (k *caches) acked(r client.Receipt) {
+	k.written.Lock()
+	defer k.written.Unlock()
+	if k.written.last == nil {
+		k.written.last = map[wire.PartitionID]client.Receipt{}
+	}
+	if k.written.rows++; r.Seq > k.written.last[r.Partition].Seq {
+		k.written.last[r.Partition] = r
 	}
 }
 

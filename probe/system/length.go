@@ -42,13 +42,22 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 	case published.WANScenario:
 		p, err := wanOf(s, mode)
 		each := gridTime + rows(2*p.Rows*p.Caches)
-		return time.Duration(len(p.Batches)*len(p.DelayMs)+2)*each + time.Duration(len(p.OneWayMs))*(each+roadTrips), err
+		return time.Duration(len(p.Batches)*len(p.DelayMs)+2)*each + time.Duration(len(p.OneWayMs))*each + time.Duration(len(p.OneWayMs)+len(p.Sizes))*roadTrips, err
 	case published.FanoutScenario, published.FilterScenario, published.LargeScenario:
 		p, err := fanoutOf(d, s, mode)
 		return streamLength(s.Name, p), err
 	case published.QueryScenario, published.TypesScenario, published.ClientScenario:
 		p, err := cachesOf(d, s, mode)
 		return 2*gridTime + rows(p.Rows*p.Caches) + time.Duration(p.Loops)*askTime, err
+	case published.FailoverScenario:
+		p, err := failoverOf(d, s, mode)
+		return time.Duration(len(failures)+1)*(2*gridTime+rows(2*p.Rows)) + time.Duration(len(failures)*p.TotalS)*time.Second, err
+	case published.ProjectionScenario:
+		p, err := projectionOf(s, mode)
+		return 2*gridTime + 2*rows(p.Rows) + projectionLoops*askTime, err
+	case published.TopologiesScenario:
+		list, n, err := topologiesOf(s, mode)
+		return time.Duration(len(list))*(3*gridTime+rows(4*n)) + gridTime, err
 	case published.ThinScenario, published.SkiScenario, published.ReadScenario:
 		p, err := usersOf(s, mode)
 		connect := time.Duration(0)

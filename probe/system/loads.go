@@ -143,10 +143,15 @@ func (o *Options) grid(ctx context.Context, orders int) (*devgrid.Grid, error) {
 
 // pair starts a grid of two nodes, unless this machine has not as much memory.
 func pair(ctx context.Context, program string, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
-	if there := host.AvailableMiB(); there > 0 && 2*nodeMiB > there {
-		return nil, fmt.Errorf("2 nodes need %d MiB each, and this machine has %d MiB available: use --scaled or --quick", nodeMiB, there)
+	return nodes(ctx, program, 1, 2, nodeMiB, args...)
+}
+
+// nodes starts a grid of so many shards and copies, unless this machine has not as much memory.
+func nodes(ctx context.Context, program string, shards, replicas int, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
+	if there, n := host.AvailableMiB(), int64(shards*replicas); there > 0 && n*nodeMiB > there {
+		return nil, fmt.Errorf("%d nodes need %d MiB each, and this machine has %d MiB available: use --scaled or --quick", n, nodeMiB, there)
 	}
-	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 2, MemoryMiB: nodeMiB, Args: args})
+	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: shards, Replicas: replicas, MemoryMiB: nodeMiB, Args: args})
 }
 
 // gridMiB is the memory of a node for so many orders.

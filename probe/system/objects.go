@@ -37,7 +37,12 @@ func (o *Options) newObjects(ctx context.Context, n int, regions ...string) (*ob
 }
 
 // newObjectsWith is newObjects with more arguments for each node.
-func (o *Options) newObjectsWith(ctx context.Context, n int, args []string, regions ...string) (_ *objects, err error) {
+func (o *Options) newObjectsWith(ctx context.Context, n int, args []string, regions ...string) (*objects, error) {
+	return o.newObjectsOn(ctx, n, 1, 2, args, regions...)
+}
+
+// newObjectsOn is newObjectsWith with so many shards of so many copies.
+func (o *Options) newObjectsOn(ctx context.Context, n, shards, replicas int, args []string, regions ...string) (_ *objects, err error) {
 	program, err := find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
@@ -53,7 +58,7 @@ func (o *Options) newObjectsWith(ctx context.Context, n int, args []string, regi
 		return nil, err
 	}
 	k := &objects{}
-	if k.grid, err = pair(ctx, program, limit, append([]string{"--", "--regions", file}, args...)...); err != nil {
+	if k.grid, err = nodes(ctx, program, shards, replicas, limit, append([]string{"--", "--regions", file}, args...)...); err != nil {
 		return nil, err
 	}
 	if k.c, err = client.Dial(ctx, client.Config{Endpoints: k.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {

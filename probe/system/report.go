@@ -48,6 +48,9 @@ type Report struct {
 	Disturbed string `json:"disturbed,omitempty"`
 	// Figures stand beside published ones.
 	Figures []report.Comparison `json:"figures,omitempty"`
+	// Series are drawn under SeriesTitle.
+	Series      []Series `json:"series,omitempty"`
+	SeriesTitle string   `json:"seriesTitle,omitempty"`
 }
 
 // judge makes the verdict worse, never better.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/ports"
 	"github.com/ordergrid/ordergrid/internal/wan"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
-	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -42,7 +42,7 @@ func wanOf(s published.Scenario, mode scenario.Mode) (published.WAN, error) {
 	case scenario.Exact:
 		return exact, err
 	case scenario.Quick:
-		return published.WAN{Batches: []int{10, 1000}, DelayMs: []int{0}, OneWayMs: []float64{0, london}, Rows: 5000, Caches: 1}, err
+		return published.WAN{Batches: []int{10, 1000}, DelayMs: []int{0}, OneWayMs: []float64{0, london}, Sizes: []int{256, 16384}, Rows: 5000, Caches: 1}, err
 	}
 	return scaled, err
 }
@@ -54,7 +54,7 @@ func roads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	if err != nil {
 		return err
 	}
-	r.Columns = []string{"one way ms", "batch", "delay ms", "sent", "received", "lost", "seconds", "orders/s", "published/s", "lag p50 ms", "lag p99 ms"}
+	r.Columns = []string{"one way ms", "bytes", "batch", "delay ms", "sent", "received", "lost", "seconds", "orders/s", "published/s", "lag p50 ms", "lag p99 ms"}
 	r.Differences = append(r.Differences, "one grid of one node and one partition in place of 18 caches, orders of some 150 bytes; the road is a TCP proxy on this machine",
 		"connections are not placed, and the penalty of a writer that waits for the other site does not occur: the link follows the log. go test ./gateway/link -bench Lag measures an order beside a link")
 	rows := p.Rows * p.Caches
@@ -81,7 +81,7 @@ func roads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 		}
 	}
 	for _, ms := range p.OneWayMs {
-		if err := o.lag(ctx, r, d, source, rows, ms); err != nil {
+		if err := o.lags(ctx, r, d, source, p, ms); err != nil {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func (o *Options) catchUp(ctx context.Context, r *Report, d *published.Data, sou
 		was = fmt.Sprintf("%.1f", v)
 	}
 	rate = float64(sent) / took.Seconds()
-	r.row(oneWay, batch, delay, sent, received, lost, fmt.Sprintf("%.2f", took.Seconds()), fmt.Sprintf("%.0f", rate), was, "-", "-")
+	r.row(oneWay, "-", batch, delay, sent, received, lost, fmt.Sprintf("%.2f", took.Seconds()), fmt.Sprintf("%.0f", rate), was, "-", "-")
 	if v := d.WANRate(batch, delay); v > 0 {
 		r.beside(report.Comparison{Table: "5.5", Row: fmt.Sprintf("delay %d ms, batch %d", delay, batch), Metric: "orders/s, the published unit is not stated", Published: v, At: fmt.Sprintf("%d ms one way", london)}, rate)
 	}
@@ -285,24 +285,15 @@ func lastOf(ctx context.Context, g *devgrid.Grid) (uint64, error) {
 	return end.CommitSeq, err
 }
 
-// lag measures how long single orders take to the other site, from their acknowledgement here.
-func (o *Options) lag(ctx context.Context, r *Report, d *published.Data, source *devgrid.Grid, rows int, oneWay float64) (err error) {
+// lags measures how long single orders take to the other site, and over the longest road those of other sizes.
+func (o *Options) lags(ctx context.Context, r *Report, d *published.Data, source *devgrid.Grid, p published.WAN, oneWay float64) (err error) {
 	o.Say("%d orders, one after the other, over %v ms", lagOrders, oneWay)
-	s, err := o.far(ctx, source, 2*rows, oneWay)
+	s, err := o.far(ctx, source, 2*p.Rows*p.Caches, oneWay)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	if err := s.link.Start(); err != nil {
-		return err
-	}
-	c, err := client.Dial(ctx, client.Config{Endpoints: source.Endpoints, RequestTimeout: time.Minute})
-	if err != nil {
-		return err
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	maker, err := fixorder.NewMaker(fixorder.FIX42, fixorder.ID{Run: fixorder.NewRun()})
-	if err != nil {
 		return err
 	}
 	end, err := lastOf(ctx, source)
@@ -312,37 +303,78 @@ func (o *Options) lag(ctx context.Context, r *Report, d *published.Data, source 
 	if err != nil {
 		return err
 	}
-	var lags []float64
-	for i := range int64(lagOrders) {
-		receipt, err := c.Submit(ctx, maker.Make(i, i+1, time.Now(), time.Now()))
+	const id = "12345678"
+	sizes := []int{len(sized(id, 0))}
+	if oneWay == slices.Max(p.OneWayMs) {
+		sizes = append(sizes, p.Sizes...)
+	}
+	for _, size := range sizes {
+		if size > wire.DefaultMaxPayload {
+			r.Differences = append(r.Differences, fmt.Sprintf("objects of %d bytes are no orders: a node takes messages of up to %d", size, wire.DefaultMaxPayload))
+			continue
+		}
+		p50, p99, err := s.lag(ctx, source, size)
 		if err != nil {
 			return err
 		}
-		acked := time.Now()
-		if err := s.reach(ctx, receipt.Seq, time.Minute); err != nil {
+		sent, received, lost, err := missing(ctx, source, s, 10*time.Second)
+		if err != nil {
 			return err
 		}
-		lags = append(lags, float64(time.Since(acked))/float64(time.Millisecond))
-	}
-	p50 := median(lags)
-	p99 := lags[len(lags)*99/100]
-	if p50-oneWay > maxLagMs {
-		r.judge(Fail, "over %v ms an order takes %.1f ms at the median, allowed: %d more than the road", oneWay, p50, maxLagMs)
-	}
-	sent, received, lost, err := missing(ctx, source, s, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	if lost > 0 || sent != received {
-		r.judge(Wrong, "over %v ms: %d sent, %d received, %d entries lost or other ones", oneWay, sent, received, lost)
-	}
-	r.row(oneWay, "-", "-", sent, received, lost, "-", "-", "-", fmt.Sprintf("%.1f", p50), fmt.Sprintf("%.1f", p99))
-	for fact, road := range map[string]float64{"bar.wan0": 0, "bar.wanldn": london} {
-		if v, ok := d.FactNumber(fact); ok && road == oneWay {
-			r.figure(report.Comparison{Table: report.ProsePrefix + fact, Metric: "lag p50", Unit: "ms", At: fmt.Sprintf("%v ms one way", oneWay), Published: v}, p50)
+		if lost > 0 || sent != received {
+			r.judge(Wrong, "over %v ms: %d sent, %d received, %d entries lost or other ones", oneWay, sent, received, lost)
+		}
+		r.row(oneWay, size, "-", "-", sent, received, lost, "-", "-", "-", fmt.Sprintf("%.1f", p50), fmt.Sprintf("%.1f", p99))
+		if p50-oneWay > maxLagMs {
+			r.judge(Fail, "over %v ms an order of %d bytes takes %.1f ms at the median, allowed: %d more than the road", oneWay, size, p50, maxLagMs)
+		}
+		for fact, road := range map[string]float64{"bar.wan0": 0, "bar.wanldn": london} {
+			if v, ok := d.FactNumber(fact); ok && road == oneWay && size == sizes[0] {
+				r.figure(report.Comparison{Table: report.ProsePrefix + fact, Metric: "lag p50", Unit: "ms", At: fmt.Sprintf("%v ms one way", oneWay), Published: v}, p50)
+			}
 		}
 	}
 	return nil
+}
+
+// sized is an order of so many bytes, or the shortest one where that is longer.
+func sized(id string, bytes int) []byte {
+	short := newOrder(nil, id, "WAN", "SYM", 100, "")
+	text := bytes - len(short) - len("58=\x01")
+	if text < 1 {
+		return short
+	}
+	for {
+		o := newOrder(nil, id, "WAN", "SYM", 100, "58="+strings.Repeat("x", text)+"\x01")
+		if len(o) <= bytes || text == 1 {
+			return o
+		}
+		text -= len(o) - bytes // the length of the body has more digits
+	}
+}
+
+// lag sends orders of a size, one after the other, and is how long they take to the other site from their acknowledgement
+// here, in ms.
+func (s *standby) lag(ctx context.Context, source *devgrid.Grid, size int) (p50, p99 float64, err error) {
+	c, err := client.Dial(ctx, client.Config{Endpoints: source.Endpoints, RequestTimeout: time.Minute})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	var lags []float64
+	for i := range lagOrders {
+		receipt, err := c.Submit(ctx, sized(fmt.Sprintf("%08d", (time.Now().UnixNano()/1000+int64(i))%100_000_000), size))
+		if err != nil {
+			return 0, 0, err
+		}
+		acked := time.Now()
+		if err := s.reach(ctx, receipt.Seq, time.Minute); err != nil {
+			return 0, 0, err
+		}
+		lags = append(lags, float64(time.Since(acked))/float64(time.Millisecond))
+	}
+	p50 = median(lags)
+	return p50, lags[len(lags)*99/100], nil
 }
 
 // roadControl kills a narrow link on its way: the comparison has to find what is missing.

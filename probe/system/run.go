@@ -32,6 +32,7 @@ var scenarios = map[string]func(context.Context, *published.Data, published.Scen
 	published.DurabilityScenario: durability, published.LoadScenario: loads, published.WANScenario: roads,
 	published.FanoutScenario: fanouts, published.FilterScenario: filters, published.LargeScenario: large,
 	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
+	published.FailoverScenario: failovers, published.ProjectionScenario: projections, published.TopologiesScenario: topologies,
 	published.ThinScenario: thin, published.SkiScenario: skiDemo, published.ReadScenario: reads, published.AsyncScenario: async,
 	published.ExchangeScenario: tradeEm, published.FlashScenario: flash,
 }

@@ -146,6 +146,18 @@ func TestParameters(t *testing.T) {
 			p, err := durabilityOf(s, m)
 			return p.Rate * p.TotalS, err
 		}, published.DurabilityScenario),
+		"failover": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, err := failoverOf(d, s, m)
+			return p.Rows * p.TotalS, err
+		}, published.FailoverScenario),
+		"projection": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			p, err := projectionOf(s, m)
+			return p.Rows, err
+		}, published.ProjectionScenario),
+		"topologies": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
+			_, n, err := topologiesOf(s, m)
+			return n, err
+		}, published.TopologiesScenario),
 		"loads": sizes(func(s published.Scenario, m scenario.Mode) (int, error) {
 			p, err := loadsOf(s, m)
 			return p.Rows[0], err
