@@ -17,14 +17,14 @@ type completion struct {
 // SubmitAsync or Enqueue. fix is copied. An error from SubmitAsync itself
 // (ErrWindowFull, ErrClosed, a *RejectError) means that done will not run.
 func (s *Session) SubmitAsync(fix []byte, done func(Receipt, error)) error {
-	return s.enqueue(fix, done, true)
+	return s.enqueue(fix, nil, done, true)
 }
 
 // Enqueue is SubmitAsync that leaves the order in the session's buffer until
 // SubmitAsync, Submit, Push or an answer to an earlier order sends it: many
 // orders then cost one system call.
 func (s *Session) Enqueue(fix []byte, done func(Receipt, error)) error {
-	return s.enqueue(fix, done, false)
+	return s.enqueue(fix, nil, done, false)
 }
 
 // OnBatch makes f run after the callbacks of each batch of answers, on their
@@ -43,21 +43,25 @@ func (s *Session) Push() {
 	s.p.mu.Unlock()
 }
 
-func (s *Session) enqueue(fix []byte, done func(Receipt, error), push bool) error {
+// enqueue sends an order, or with op a change of a region.
+func (s *Session) enqueue(fix []byte, op *regionOp, done func(Receipt, error), push bool) error {
 	if done == nil {
 		return errors.New("client: SubmitAsync: done is nil, allowed: a function; use Submit to wait for the outcome")
 	}
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	now := s.stamp()
-	if err := sized(s.partition, fix); err != nil {
-		return err
+	if op == nil {
+		if err := sized(s.partition, fix); err != nil {
+			return err
+		}
 	}
 	if err := s.admit(context.Background(), now, never, false); err != nil {
 		return err
 	}
 	o := s.win.take()
 	o.buf = append(o.buf[:0], fix...)
+	o.op = op
 	o.payload, o.callback, o.submitted, o.deadline = o.buf, done, now, now+int64(s.client.cfg.RequestTimeout)
 	s.async++
 	s.send(o)

@@ -173,12 +173,9 @@ func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApp
 			return op.value, receipt, nil
 		case errors.As(err, &unsent) && last != nil:
 			return nil, Receipt{}, &NotSentError{Partition: p, Waited: unsent.Waited, Cause: join(unsent.Cause, last)}
-		case !errors.As(err, &reject) || errors.Is(err, ErrUnknownOutcome):
-			return nil, Receipt{}, err
-		case reject.Code == wire.CodeConditionFailed:
-			return nil, Receipt{}, &ConditionError{Partition: p, Version: reject.Detail, reject: reject}
-		case reject.Code != wire.CodeOverloaded && reject.Code != wire.CodeFunctionAwaited || nanotime() > deadline:
-			return nil, Receipt{}, fmt.Errorf("client: region %s: %w", r.name, err)
+		case !errors.As(err, &reject) || errors.Is(err, ErrUnknownOutcome),
+			reject.Code != wire.CodeOverloaded && reject.Code != wire.CodeFunctionAwaited, nanotime() > deadline:
+			return nil, Receipt{}, r.outcome(p, err)
 		}
 		last = err
 	}

@@ -20,19 +20,33 @@ func (r *Region) Get(ctx context.Context, key []byte, opts ...ReadOption) (Entry
 		return Entry{}, err
 	}
 	p := r.c.RouteClOrdID(key)
-	var m wire.RegionGot
+	m, err := r.got(ctx, p, key, mode)
+	if err != nil {
+		return Entry{}, err
+	}
+	if m.Version == 0 {
+		return Entry{}, fmt.Errorf("client: region %s: %w", r.name, ErrNotFound)
+	}
+	return Entry{Key: key, Value: m.Value, Version: m.Version, Expires: expires(m.ExpireNs), Partition: p, CommitSeq: m.CommitSeq}, nil
+}
+
+// got reads a key of a partition.
+func (r *Region) got(ctx context.Context, p wire.PartitionID, key []byte, mode ReadMode) (m wire.RegionGot, err error) {
 	_, err = r.c.retry(ctx, p, mode == Backup, func(ctx context.Context, addr string) error {
 		return r.c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
 			return wire.AppendRegionGet(dst, p, &wire.RegionGet{ReqID: reqID, Mode: uint8(mode), Region: []byte(r.name), Key: key})
 		}, func(frame []byte) error { return wire.DecodeRegionGot(frame, &m) })
 	})
 	if err != nil {
-		return Entry{}, fmt.Errorf("client: region %s: %w", r.name, err)
+		return m, fmt.Errorf("client: region %s: %w", r.name, err)
 	}
-	if m.Version == 0 {
-		return Entry{}, fmt.Errorf("client: region %s: %w", r.name, ErrNotFound)
-	}
-	return Entry{Key: key, Value: m.Value, Version: m.Version, Expires: expires(m.ExpireNs), Partition: p, CommitSeq: m.CommitSeq}, nil
+	return m, nil
+}
+
+// committed is an entry of a partition's log behind all that was acknowledged before the call.
+func (r *Region) committed(ctx context.Context, p wire.PartitionID) (uint64, error) {
+	m, err := r.got(ctx, p, []byte{0}, Confirmed)
+	return m.CommitSeq, err
 }
 
 func expires(ns int64) time.Time {
@@ -47,22 +61,42 @@ func expires(ns int64) time.Time {
 // one after the other and go on behind the last key, at any node: a key that is there all the
 // time is seen once, one that changes meanwhile as before or as after.
 func (r *Region) Scan(ctx context.Context, prefix []byte, fn func(Entry) error, opts ...ReadOption) error {
-	mode, err := modeOf(opts)
-	if err != nil {
-		return err
-	}
-	if err := r.check([]byte{0}, prefix); err != nil {
-		return err
-	}
-	for i := range r.c.Table() {
-		ask := wire.RegionScan{Mode: uint8(mode), Region: []byte(r.name), Prefix: prefix}
-		for more := true; more; {
-			if more, err = r.page(ctx, wire.PartitionID(i), &ask, fn); err != nil {
-				return err
-			}
+	for at := (&ScanPosition{}); at != nil; {
+		var err error
+		if at, err = r.ScanPage(ctx, prefix, *at, fn, opts...); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// ScanPosition is how far a scan has come. The zero value is its beginning. It holds nothing at the nodes.
+type ScanPosition struct {
+	partition wire.PartitionID
+	begun     bool   // behind is that of a page of the partition
+	behind    []byte // the page is behind this key
+}
+
+// ScanPage calls fn for the entries of one page of a Scan, which has at most 256 KiB, or one entry, and returns where the
+// next one begins; nil: there is none. A page may have no entry and still be followed by another.
+func (r *Region) ScanPage(ctx context.Context, prefix []byte, at ScanPosition, fn func(Entry) error, opts ...ReadOption) (*ScanPosition, error) {
+	mode, err := modeOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check([]byte{0}, prefix); err != nil {
+		return nil, err
+	}
+	ask := wire.RegionScan{Mode: uint8(mode), Region: []byte(r.name), Prefix: prefix, From: at.behind, Behind: at.begun}
+	switch more, err := r.page(ctx, at.partition, &ask, fn); {
+	case err != nil:
+		return nil, err
+	case more:
+		return &ScanPosition{at.partition, true, ask.From}, nil
+	case int(at.partition)+1 < len(r.c.Table()):
+		return &ScanPosition{partition: at.partition + 1}, nil
+	}
+	return nil, nil
 }
 
 // page reads a page, and makes ask that of the next.

@@ -87,6 +87,22 @@ func TestGridTLS(t *testing.T) {
 	runs(t, cmd)
 }
 
+// TestGridRegions makes all changes of regions, and reads, on a real grid.
+func TestGridRegions(t *testing.T) {
+	runs(t, java(t, "RegionCheck", strings.Join(regionGrid(t).Endpoints, ",")))
+}
+
+// regionGrid is a grid that has the regions of the tests.
+func regionGrid(t *testing.T) *testgrid.Grid {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "regions.yaml")
+	const text = "memory: 64Mi\nregions:\n- name: positions\n- name: tokens\n- {name: small, maxBytes: 8Ki}\n- {name: brief, life: 200ms}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return testgrid.Run(t, "--", "--regions", file)
+}
+
 // TestReadme runs the program that README.md has to paste.
 func TestReadme(t *testing.T) {
 	cmd := java(t, "unused")

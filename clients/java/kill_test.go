@@ -53,6 +53,27 @@ func TestGridKilled(t *testing.T) {
 	judge(t, c, receipts)
 }
 
+// TestGridRegionsKilled kills primaries while counters are counted and tokens taken. The load judges: each step is there
+// once, no token is lost or taken twice. The replicas are equal.
+func TestGridRegionsKilled(t *testing.T) {
+	cmd := java(t, "RegionLoad")
+	g := regionGrid(t)
+	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	load := start(t, cmd, strings.Join(g.Endpoints, ","))
+	t.Cleanup(func() { load.threads(t) })
+	for i := range kills(t) {
+		redundant(t, c)
+		kill(t, c, g, load, i)
+	}
+	redundant(t, c)
+	load.stop(t)
+	equal(t, c)
+}
+
 // redundant waits until every partition has a primary and two replicas in sync.
 func redundant(t *testing.T, c *client.Client) {
 	t.Helper()
@@ -116,8 +137,8 @@ func committed(t *testing.T, c *client.Client, p client.PartitionInfo) uint64 {
 	return r.End().CommitSeq
 }
 
-// judge compares the receipts with the logs.
-func judge(t *testing.T, c *client.Client, receipts string) {
+// equal compares the replicas.
+func equal(t *testing.T, c *client.Client) {
 	t.Helper()
 	result, err := verify.Run(t.Context(), verify.FromClient(c), verify.Options{})
 	if err != nil {
@@ -128,6 +149,12 @@ func judge(t *testing.T, c *client.Client, receipts string) {
 		_ = result.WriteText(&text) // a buffer takes everything
 		t.Fatalf("%s", &text)
 	}
+}
+
+// judge compares the receipts with the logs.
+func judge(t *testing.T, c *client.Client, receipts string) {
+	t.Helper()
+	equal(t, c)
 	text, err := os.ReadFile(receipts)
 	if err != nil {
 		t.Fatal(err)

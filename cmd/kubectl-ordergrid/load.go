@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/load"
 	"github.com/ordergrid/ordergrid/internal/numtext"
 )
@@ -16,15 +18,27 @@ import (
 // exitRefused means that rows were refused.
 const exitRefused = 1
 
+// loadFlags are those of every load, of orders and of values of a region.
 type loadFlags struct {
 	reachFlags
 	format, query, state, refused string
-	mapping                       load.Mapping
 	options                       load.Options
+}
+
+func (f *loadFlags) register(fl *pflag.FlagSet, formats string) {
+	f.reachFlags.register(fl)
+	fl.StringVar(&f.format, "format", "", formats+"; default by the ending of the file")
+	fl.StringVar(&f.query, "query", "", "SELECT ... ORDER BY ..., for a source that begins with postgres://")
+	fl.Float64Var(&f.options.Rate, "rate", 0, "rows a second at most; 0: as many as the grid takes")
+	fl.IntVar(&f.options.InFlight, "in-flight", load.DefaultInFlight, fmt.Sprintf("rows on their way at a time, 1 to %d", load.MaxInFlight))
+	fl.DurationVar(&f.options.Patience, "patience", load.DefaultPatience, "how long a row is tried again that the grid cannot take for now")
+	fl.StringVar(&f.state, "state", "", "file that keeps how far the load came; default SOURCE.load.json (of a region SOURCE.REGION.load.json) for a file, none for a query")
+	fl.StringVar(&f.refused, "refused", "", "report of refused rows, a line of JSON each; default SOURCE.refused.jsonl (of a region SOURCE.REGION.refused.jsonl) for a file, none for a query")
 }
 
 func loadCommand(k *kubeFlags) *cobra.Command {
 	var f loadFlags
+	var m load.Mapping
 	cmd := &cobra.Command{
 		Use:   "load GRID SOURCE",
 		Short: "Load the orders of a file or a database into a grid",
@@ -55,25 +69,22 @@ Exit codes: 0 every row is in the grid, 1 rows were refused, 2 wrong usage, 4 fa
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, k, args[0], args[1], args[1], m, func(c *client.Client) (load.Target, string, error) { return load.Orders(c), args[0], nil })
+		},
 	}
-	f.register(cmd.Flags())
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "", "csv, parquet or fix; default by the ending of the file")
-	fl.StringVar(&f.query, "query", "", "SELECT ... ORDER BY ..., for a source that begins with postgres://")
-	fl.StringToStringVar(&f.mapping.Columns, "map", nil, "COLUMN=FIELD, what a column is: a FIX tag or name; - leaves the column out. Repeat or separate by commas")
-	fl.StringToStringVar(&f.mapping.Set, "set", nil, "FIELD=VALUE, for every row; repeat or separate by commas. Default: 35=D, 49=LOAD, 56=ORDERGRID, 34=the row, 52=TransactTime (60)")
-	fl.StringVar(&f.mapping.Version, "fix-version", "FIX.4.4", "of the messages made from a table: FIX.4.4 or FIX.4.2")
-	fl.Float64Var(&f.options.Rate, "rate", 0, "rows a second at most; 0: as many as the grid takes")
-	fl.IntVar(&f.options.InFlight, "in-flight", load.DefaultInFlight, fmt.Sprintf("rows on their way at a time, 1 to %d", load.MaxInFlight))
-	fl.DurationVar(&f.options.Patience, "patience", load.DefaultPatience, "how long a row is tried again that the grid cannot take for now")
-	fl.StringVar(&f.state, "state", "", "file that keeps how far the load came; default SOURCE.load.json for a file, none for a query")
-	fl.StringVar(&f.refused, "refused", "", "report of refused rows, a line of JSON each; default SOURCE.refused.jsonl for a file, none for a query")
+	f.register(fl, "csv, parquet or fix")
+	fl.StringToStringVar(&m.Columns, "map", nil, "COLUMN=FIELD, what a column is: a FIX tag or name; - leaves the column out. Repeat or separate by commas")
+	fl.StringToStringVar(&m.Set, "set", nil, "FIELD=VALUE, for every row; repeat or separate by commas. Default: 35=D, 49=LOAD, 56=ORDERGRID, 34=the row, 52=TransactTime (60)")
+	fl.StringVar(&m.Version, "fix-version", "FIX.4.4", "of the messages made from a table: FIX.4.4 or FIX.4.2")
 	return cmd
 }
 
-func (f *loadFlags) run(cmd *cobra.Command, k *kubeFlags, grid, name string) (err error) {
-	src, err := load.Open(cmd.Context(), name, f.format, f.query, f.mapping)
+// run loads the source of a name. Its state and report are kept in files that begin with files; target says what it is
+// loaded into, and the name of that.
+func (f *loadFlags) run(cmd *cobra.Command, k *kubeFlags, grid, name, files string, shape load.Shape, target func(*client.Client) (load.Target, string, error)) (err error) {
+	src, err := load.Open(cmd.Context(), name, f.format, f.query, shape)
 	if err != nil {
 		return usageError{err}
 	}
@@ -81,10 +92,10 @@ func (f *loadFlags) run(cmd *cobra.Command, k *kubeFlags, grid, name string) (er
 	f.options.State, f.options.Refusals = f.state, f.refused
 	if f.query == "" {
 		if !cmd.Flags().Changed("state") {
-			f.options.State = name + ".load.json"
+			f.options.State = files + ".load.json"
 		}
 		if !cmd.Flags().Changed("refused") {
-			f.options.Refusals = name + ".refused.jsonl"
+			f.options.Refusals = files + ".refused.jsonl"
 		}
 	}
 	c, done, err := f.dial(cmd, k, grid)
@@ -94,7 +105,11 @@ func (f *loadFlags) run(cmd *cobra.Command, k *kubeFlags, grid, name string) (er
 	defer done()
 	show := progressLine{out: cmd.ErrOrStderr(), terminal: isTerminal(cmd.ErrOrStderr())}
 	f.options.Notify = show.show
-	l, err := load.New(c, grid, src, f.options)
+	to, into, err := target(c)
+	if err != nil {
+		return err
+	}
+	l, err := load.New(to, into, src, f.options)
 	if err != nil {
 		return usageError{err}
 	}

@@ -53,9 +53,9 @@ func (f *regionFlags) with(cmd *cobra.Command, k *kubeFlags, grid string, fn fun
 }
 
 func regionCommand(k *kubeFlags) *cobra.Command {
-	cmd := &cobra.Command{Use: "region", Short: "List and describe regions, read, write and remove their values",
+	cmd := &cobra.Command{Use: "region", Short: "List, describe and load regions, read, write and remove their values",
 		Long: "Works on the regions of a grid, keyed objects beside its orders (docs/regions.md)."}
-	cmd.AddCommand(regionListCommand(k), regionDescribeCommand(k), regionDropCommand(k), regionGetCommand(k), regionPutCommand(k), regionRemoveCommand(k))
+	cmd.AddCommand(regionListCommand(k), regionDescribeCommand(k), regionDropCommand(k), regionGetCommand(k), regionPutCommand(k), regionRemoveCommand(k), regionLoadCommand(k))
 	return cmd
 }
 

@@ -96,7 +96,22 @@ func TestRegionsOfARealGrid(t *testing.T) {
 		t.Errorf("the list after it:\n%s", out)
 	}
 	ask(0, "region", "put", "dev", "nowhere", key, "1")
-	for _, wrong := range [][]string{{"get", "dev", "positions"}, {"put", "dev", "positions", key}, {"put", "dev", "positions", key, "1", "--file=-"}, {"put", "dev", "quotes", key, "1", "--life=-1s"},
+	csv := file("v.csv", "account,symbol,qty\nA,IBM,1\nB,IBM,2\nB,IBM,3\n")
+	if out := ask(1, "", "load", "dev", "positions", csv, "--key=account,symbol"); !strings.Contains(out, ": 2 accepted, 0 present, 1 refused\nrefused rows, one a line: "+csv+".positions.refused.jsonl\n") {
+		t.Errorf("a load: %s", out)
+	}
+	if out := ask(0, "", "get", "dev", "positions", "B/IBM", "-o=raw"); out != `{"qty":"2"}` {
+		t.Errorf("what was loaded: %s", out)
+	}
+	if out := ask(0, "", "load", "dev", "positions", csv, "--key=account,symbol", "--replace", "--life=1h", "--state="+filepath.Join(dir, "s")); !strings.Contains(out, ": 3 accepted") {
+		t.Errorf("a load that replaces: %s", out)
+	}
+	if out := ask(0, "", "get", "dev", "positions", "B/IBM", "-o=json"); !strings.Contains(out, `{\"qty\":\"3\"}`) || !strings.Contains(out, `"expires"`) {
+		t.Errorf("what was replaced: %s", out)
+	}
+	ask(0, "allowed: one of the grid's: positions, quotes", "load", "dev", "nowhere", csv, "--key=account,symbol")
+	ask(0, `column "key" of the key is not there`, "load", "dev", "positions", csv)
+	for _, wrong := range [][]string{{"load", "dev", "positions"}, {"load", "dev", "positions", csv, "--key=account", "--life=1h", "--forever"}, {"load", "dev", "positions", csv, "--join="}, {"get", "dev", "positions"}, {"put", "dev", "positions", key}, {"put", "dev", "positions", key, "1", "--file=-"}, {"put", "dev", "quotes", key, "1", "--life=-1s"},
 		{"put", "dev", "quotes", key, "1", "--life=1s", "--forever"}, {"get", "dev", "quotes", key, "--mode=x"}, {"get", "dev", "quotes", key, "-o=csv"}, {"ls", "dev", "-o=csv"}, {"ls"}, {"describe", "dev"}, {"describe", "dev", "quotes", "-o=csv"}, {"drop", "dev"}} {
 		if _, err := run(append([]string{"region"}, wrong...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)

@@ -41,6 +41,9 @@ func (a *answering) Explain(context.Context, wire.PartitionID, client.Query) (st
 }
 func (a *answering) Table() []client.PartitionInfo { return nil }
 
+// Region is not asked for: readiness is that of questions about orders.
+func (a *answering) Region(string) *client.Region { return nil }
+
 // A listener for SQL is not ready once the grid has failed to answer three times in a row, and is again with an answer.
 // That the gateway itself may not ask is an answer too.
 func TestSQLIsNotReadyWithoutAnswers(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,7 +39,11 @@ func (w *world) dsn() string {
 // start runs a grid of two partitions with orders in it, and the listener.
 func start(t *testing.T, orders int, args ...string) *world {
 	t.Helper()
-	w := &world{grid: testgrid.Run(t, "--views", "512Mi", "--view-rows", "131072", "--order-index", "5001:text:Desk"), orders: orders}
+	regions := filepath.Join(t.TempDir(), "regions.yaml")
+	if err := os.WriteFile(regions, []byte("memory: 64Mi\nregions: [{name: positions}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{grid: testgrid.Run(t, "--views", "512Mi", "--view-rows", "131072", "--order-index", "5001:text:Desk", "--", "--regions", regions), orders: orders}
 	var err error
 	if w.client, err = client.Dial(t.Context(), client.Config{Endpoints: w.grid.Endpoints}); err != nil {
 		t.Fatal(err)

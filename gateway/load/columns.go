@@ -35,6 +35,35 @@ var header = []int{35, 49, 56, 34, 52}
 // isTime has the fields of type UTCTimestamp.
 var isTime = map[int]bool{52: true, 60: true, 126: true}
 
+// Shape says what the rows of a source are: a Mapping of orders, or Entries of a region.
+type Shape interface {
+	// maker makes rows of a table with these columns.
+	maker(names []string) (maker, error)
+	// id tells this shape from others of the same kind; empty if the rows themselves tell.
+	id() string
+}
+
+// maker makes an order or a value of the nth row of a table: Key, Message and Err of r.
+type maker interface {
+	fill(r *Row, values []string, n int64)
+}
+
+// made is a row of a table.
+func made(m maker, where string, values []string, n int64) Row {
+	r := Row{Where: where}
+	if m.fill(&r, values, n); r.Err != nil {
+		r.Key, r.Message = nil, fmt.Appendf(nil, "%q", values)
+	}
+	return r
+}
+
+func (m Mapping) id() string { return "" }
+
+func (m Mapping) maker(names []string) (maker, error) { return newColumns(names, m) }
+
+// fill implements maker.
+func (c *columns) fill(r *Row, values []string, n int64) { r.Message, r.Err = c.message(values, n) }
+
 // columns build the message of a row.
 type columns struct {
 	begin  string

@@ -12,19 +12,19 @@ import (
 type csvSource struct {
 	in   *input
 	r    *csv.Reader
-	cols *columns
+	m    maker
 	rows int64
 }
 
-func newCSV(in *input, m Mapping) (Source, error) {
-	s, err := newTable(in, in, m)
+func newCSV(in *input, shape Shape) (Source, error) {
+	s, err := newTable(in, in, shape)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func newTable(in *input, text io.Reader, m Mapping) (*csvSource, error) {
+func newTable(in *input, text io.Reader, shape Shape) (*csvSource, error) {
 	r := csv.NewReader(text)
 	r.ReuseRecord, r.FieldsPerRecord = true, -1
 	heading, err := r.Read()
@@ -34,11 +34,11 @@ func newTable(in *input, text io.Reader, m Mapping) (*csvSource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	cols, err := newColumns(slices.Clone(heading), m)
+	m, err := shape.maker(slices.Clone(heading))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &csvSource{in: in, r: r, cols: cols}, nil
+	return &csvSource{in: in, r: r, m: m}, nil
 }
 
 // Next implements Source.
@@ -54,11 +54,7 @@ func (s *csvSource) Next() (Row, error) {
 	}
 	s.rows++
 	line, _ := s.r.FieldPos(0)
-	row := Row{Where: fmt.Sprintf("line %d", line)}
-	if row.Message, row.Err = s.cols.message(record, s.rows); row.Err != nil {
-		row.Message = fmt.Appendf(nil, "%q", record)
-	}
-	return row, nil
+	return made(s.m, fmt.Sprintf("line %d", line), record, s.rows), nil
 }
 
 // Progress implements Source.

@@ -1,11 +1,9 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -13,31 +11,25 @@ import (
 // fixSource reads the orders of a FIX log: messages with or without something before them on a line, such as a time,
 // separated by SOH, | or ^A. Messages of other types than D, F and G are left out.
 type fixSource struct {
-	in   *input
-	r    *bufio.Scanner
-	line int64
+	lines
 	rest []byte // of the line, behind the message before
 }
 
-// maxLine is the longest line of a FIX log: a message, and what stands before it.
-const maxLine = order.MaxPayload * 2
+// longestMessage is the longest line of a FIX log: a message, and what stands before it.
+const longestMessage = order.MaxPayload * 2
 
 func newFIXLog(in *input) Source {
-	r := bufio.NewScanner(in)
-	r.Buffer(make([]byte, 1<<16), maxLine)
-	return &fixSource{in: in, r: r}
+	return &fixSource{lines: newLines(in, longestMessage, "a message a line; is it a FIX log?")}
 }
 
 // Next implements Source.
-func (s *fixSource) Next() (Row, error) {
+func (s *fixSource) Next() (_ Row, err error) {
 	for {
 		begin := bytes.Index(s.rest, []byte("8=FIX"))
 		if begin < 0 {
-			if !s.r.Scan() {
-				return Row{}, s.ended()
+			if s.rest, err = s.next(); err != nil {
+				return Row{}, err
 			}
-			s.line++
-			s.rest = s.r.Bytes()
 			continue
 		}
 		where := fmt.Sprintf("line %d", s.line)
@@ -49,17 +41,6 @@ func (s *fixSource) Next() (Row, error) {
 		case isOrder(message):
 			return Row{Where: where, Message: message}, nil
 		}
-	}
-}
-
-func (s *fixSource) ended() error {
-	switch err := s.r.Err(); {
-	case err == nil:
-		return io.EOF
-	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("%s: line %d has more than %d bytes, allowed: a message a line; is it a FIX log?", s.in.name, s.line+1, maxLine)
-	default:
-		return fmt.Errorf("%s: line %d: %w", s.in.name, s.line+1, err)
 	}
 }
 
@@ -99,12 +80,3 @@ func isOrder(message []byte) bool {
 	kind := message[i+4]
 	return (kind == 'D' || kind == 'F' || kind == 'G') && message[i+5] == order.SOH
 }
-
-// Progress implements Source.
-func (s *fixSource) Progress() (read, total int64) { return s.in.read.Load(), s.in.size }
-
-// ID implements Source.
-func (s *fixSource) ID() string { return s.in.id }
-
-// Close implements Source.
-func (s *fixSource) Close() error { return s.in.Close() }

@@ -1,6 +1,6 @@
-// Package load brings the orders of a file or a database into a grid. A Source yields rows, a Loader submits them with
-// many on the way, settles every one, and keeps how far it has come, so that a load that was interrupted is resumed
-// without a row lost or entered twice.
+// Package load brings the orders, or the values of a region, of a file or a database into a grid. A Source yields rows, a
+// Loader sends them to a Target with many on the way, settles every one, and keeps how far it has come, so that a load that
+// was interrupted is resumed without a row lost or entered twice.
 package load
 
 import (
@@ -20,11 +20,12 @@ type Source interface {
 	Close() error
 }
 
-// Row is one order of a source.
+// Row is one order or value of a source. Its bytes are valid until the next call of Next.
 type Row struct {
 	Where   string // where it is, such as "line 17"
-	Message []byte // a FIX message; valid until the next call of Next
-	Err     error  // why the row is no order; Message is what was read then
+	Key     []byte // of a value
+	Message []byte // a FIX message, or the value
+	Err     error  // why the row is no order or value; Message is what was read then
 }
 
 // Outcome is how one row ended.
@@ -33,7 +34,7 @@ type Outcome uint8
 // Outcomes of rows.
 const (
 	Accepted Outcome = iota // committed by this load
-	Present                 // the grid had this very message under its ClOrdID
+	Present                 // the grid had this very message under its ClOrdID, or this value under its key
 	Refused                 // by the reader of the source, or by the grid
 )
 
@@ -61,11 +62,12 @@ func (c *Counts) add(o Outcome) {
 type Refusal struct {
 	Where   string `json:"where"`
 	ClOrdID string `json:"clOrdID,omitempty"`
+	Key     string `json:"key,omitempty"`
 	By      string `json:"by"`             // source or grid
 	Code    string `json:"code,omitempty"` // of the grid's reject
 	Tag     uint32 `json:"tag,omitempty"`  // FIX tag at fault
 	Reason  string `json:"reason"`
-	Message string `json:"message"` // the row, with | for SOH
+	Message string `json:"message"` // the row or value, with | for SOH
 }
 
 // Progress of a load that runs.

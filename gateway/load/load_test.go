@@ -78,9 +78,9 @@ func csvOf(all []record) string {
 	return b.String()
 }
 
-func rows(t *testing.T, name string, m Mapping) (all []Row) {
+func rows(t *testing.T, name string, shape Shape) (all []Row) {
 	t.Helper()
-	src, err := Open(t.Context(), name, "", "", m)
+	src, err := Open(t.Context(), name, "", "", shape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func rows(t *testing.T, name string, m Mapping) (all []Row) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Message = bytes.Clone(r.Message)
+		r.Key, r.Message = bytes.Clone(r.Key), bytes.Clone(r.Message)
 		all = append(all, r)
 	}
 }
@@ -208,7 +208,7 @@ func loaded(t *testing.T, ctx context.Context, c *client.Client, name string, o 
 		t.Fatal(err)
 	}
 	defer src.Close()
-	l, err := New(c, "dev", src, o)
+	l, err := New(Orders(c), "dev", src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,10 +256,10 @@ func TestLoad(t *testing.T) {
 	if n := inLog(t, c); len(n) != 3000 {
 		t.Errorf("%d orders in the log, want 3000", len(n))
 	}
-	if _, err := New(c, "other", open(t, name), o); !errors.Is(err, ErrOtherSource) {
+	if _, err := New(Orders(c), "other", open(t, name), o); !errors.Is(err, ErrOtherSource) {
 		t.Errorf("state of another grid: %v", err)
 	}
-	if _, err := New(c, "dev", open(t, write(t, "b.csv", text+"\n")), o); !errors.Is(err, ErrOtherSource) {
+	if _, err := New(Orders(c), "dev", open(t, write(t, "b.csv", text+"\n")), o); !errors.Is(err, ErrOtherSource) {
 		t.Errorf("state of another source: %v", err)
 	}
 }
@@ -281,7 +281,8 @@ func refusals(t *testing.T, name string) (all []Refusal) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	lines := bufio.NewScanner(f)
+	for lines.Buffer(nil, 1<<20); lines.Scan(); {
 		var r Refusal
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatal(err)
@@ -316,18 +317,7 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		if attempt == 2 { // as after a crash: rows behind the state were sent
-			var s state
-			text, err := os.ReadFile(o.State)
-			if err := errors.Join(err, json.Unmarshal(text, &s)); err != nil {
-				t.Fatal(err)
-			}
-			s.Rows, s.Accepted, n.Rows = s.Rows-300, s.Accepted-300, s.Rows-300
-			if text, err = json.Marshal(s); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(o.State, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			n.Rows = crashed(t, o.State, 300)
 		}
 	}
 	if n.Rows != 20000 || n.Accepted+n.Present != 20000 || n.Present < 300 {

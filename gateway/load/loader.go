@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// Loader submits the rows of a source.
+// Loader sends the rows of a source to a target.
 type Loader struct {
-	client  *client.Client
+	to      Target
 	src     Source
 	o       Options
 	resumed int64
@@ -24,22 +23,24 @@ type Loader struct {
 	mu      sync.Mutex
 	room    *sync.Cond // of mu: a row was settled, or the load failed
 	track   *track
-	waiting int   // rows that are not settled
-	err     error // for good
+	waiting int             // rows that are not settled
+	alone   map[string]bool // keys of those of which only one may be on its way
+	err     error           // for good
 	trouble string
 	stop    context.CancelCauseFunc
 }
 
-// New returns a Loader into the grid that c is connected to. It reads the state file.
-func New(c *client.Client, grid string, src Source, o Options) (*Loader, error) {
+// New returns a Loader. It reads the state file, which names the source and into, what is loaded into: the grid, or the
+// grid and the region.
+func New(to Target, into string, src Source, o Options) (*Loader, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
-	t, err := openTrack(&o, src.ID(), grid)
+	t, err := openTrack(&o, src.ID(), into)
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
-	l := &Loader{client: c, src: src, o: o, track: t, resumed: t.Rows}
+	l := &Loader{to: to, src: src, o: o, track: t, resumed: t.Rows, alone: map[string]bool{}}
 	l.room = sync.NewCond(&l.mu)
 	return l, nil
 }
@@ -48,8 +49,10 @@ func New(c *client.Client, grid string, src Source, o Options) (*Loader, error) 
 type row struct {
 	n       int64
 	where   string
+	key     []byte
 	message []byte
 	clOrdID string
+	alone   string // no other row with this is sent before it is settled; empty: any may be
 }
 
 // Run loads until the source ends, ctx ends or a row cannot be settled. The Counts contain the rows of earlier runs.
@@ -140,19 +143,20 @@ func (l *Loader) take() bool {
 
 // submit sends a row, or refuses it.
 func (l *Loader) submit(ctx context.Context, n int64, from *Row) {
-	r := &row{n: n, where: from.Where, message: bytes.Clone(from.Message)}
+	r := &row{n: n, where: from.Where, key: bytes.Clone(from.Key), message: bytes.Clone(from.Message)}
 	if from.Err != nil {
 		l.settle(r, Refused, &Refusal{By: "source", Reason: from.Err.Error()})
 		return
 	}
-	var o order.Order
-	if err := order.Parse(r.message, &o); err != nil {
-		l.settle(r, Refused, &Refusal{By: "source", Tag: err.Tag, Reason: err.Error()})
+	if why := l.to.check(r); why != nil {
+		l.settle(r, Refused, why)
 		return
 	}
-	r.clOrdID = string(r.message[o.ClOrdIDOff:][:o.ClOrdIDLen])
+	if !l.enter(r) {
+		return
+	}
 	for {
-		err := l.client.SubmitAsync(r.message, func(_ client.Receipt, err error) { l.answered(ctx, r, err) })
+		err := l.to.begin(r, func(_ client.Receipt, err error) { l.answered(ctx, r, err) })
 		if !errors.Is(err, client.ErrWindowFull) {
 			if err != nil {
 				l.answered(ctx, r, err)
@@ -163,6 +167,20 @@ func (l *Loader) submit(ctx context.Context, n int64, from *Row) {
 			return
 		}
 	}
+}
+
+// enter waits until no row is on its way that this one must not overtake, and reports whether the load goes on.
+func (l *Loader) enter(r *row) bool {
+	if r.alone == "" {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && l.alone[r.alone] {
+		l.room.Wait()
+	}
+	l.alone[r.alone] = true
+	return l.err == nil
 }
 
 // wait waits until a row is settled, at most for a moment: rows that are tried again may have the whole window.
@@ -191,7 +209,7 @@ func (l *Loader) answered(ctx context.Context, r *row, err error) {
 	switch {
 	case err == nil:
 		l.settle(r, Accepted, nil)
-	case final(err):
+	case l.to.final(err):
 		l.refused(r, err)
 	default:
 		go l.resolve(ctx, r, err)
@@ -201,11 +219,14 @@ func (l *Loader) answered(ctx context.Context, r *row, err error) {
 // settle ends a row.
 func (l *Loader) settle(r *row, o Outcome, why *Refusal) {
 	if why != nil {
-		why.Where, why.ClOrdID, why.Message = r.where, r.clOrdID, readable(r.message)
+		why.Where, why.ClOrdID, why.Key, why.Message = r.where, r.clOrdID, string(r.key), readable(r.message)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting--
+	if r.alone != "" {
+		delete(l.alone, r.alone)
+	}
 	if err := l.track.settle(r.n, settled{o, why}); err != nil && l.err == nil {
 		l.err = fmt.Errorf("load: report of refused rows: %w", err)
 	}

@@ -15,15 +15,16 @@ import (
 const (
 	FormatCSV     = "csv"
 	FormatFIX     = "fix"
+	FormatJSON    = "jsonl"
 	FormatParquet = "parquet"
 	FormatSQL     = "postgres"
 )
 
 // Open opens a file, or the result of a query where name begins with postgres://. The format of a file is that of its
-// name's ending unless format says otherwise.
-func Open(ctx context.Context, name, format, query string, m Mapping) (Source, error) {
+// name's ending unless format says otherwise. shape is what its rows are.
+func Open(ctx context.Context, name, format, query string, shape Shape) (Source, error) {
 	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
-		return openSQL(ctx, name, query, m)
+		return openSQL(ctx, name, query, shape)
 	}
 	if query != "" {
 		return nil, fmt.Errorf("query: set for %s, allowed: for a source that begins with postgres://", name)
@@ -34,34 +35,41 @@ func Open(ctx context.Context, name, format, query string, m Mapping) (Source, e
 			format = ext[1:]
 		case ".fix", ".log", ".messages":
 			format = FormatFIX
+		case ".jsonl", ".ndjson":
+			format = FormatJSON
 		default:
-			return nil, fmt.Errorf("%s: the ending %q names no format, allowed: .csv, .parquet, .fix, .log, or a format given as %s, %s, %s", name, ext, FormatCSV, FormatFIX, FormatParquet)
+			return nil, fmt.Errorf("%s: the ending %q names no format, allowed: .csv, .parquet, .fix, .log, .jsonl, or a format given as %s, %s, %s, %s", name, ext, FormatCSV, FormatFIX, FormatJSON, FormatParquet)
 		}
 	}
 	in, err := openInput(name)
 	if err != nil {
 		return nil, err
 	}
-	src, err := in.as(format, m)
+	in.id += shape.id()
+	src, err := in.as(format, shape)
 	if err != nil {
 		return nil, fmt.Errorf("%w", join(err, in.Close()))
 	}
 	return src, nil
 }
 
-func (in *input) as(format string, m Mapping) (Source, error) {
-	switch format {
-	case FormatCSV:
-		return newCSV(in, m)
-	case FormatParquet:
-		return newParquet(in, m)
-	case FormatFIX:
+func (in *input) as(format string, shape Shape) (Source, error) {
+	m, orders := shape.(Mapping)
+	e, values := shape.(Entries)
+	switch {
+	case format == FormatCSV:
+		return newCSV(in, shape)
+	case format == FormatParquet:
+		return newParquet(in, shape)
+	case format == FormatJSON && values:
+		return newJSON(in, e)
+	case format == FormatFIX && orders:
 		if len(m.Columns)+len(m.Set) > 0 {
 			return nil, fmt.Errorf("%s: columns are mapped, allowed: for tables only; a FIX log is taken as it is", in.name)
 		}
 		return newFIXLog(in), nil
 	}
-	return nil, fmt.Errorf("format: value %q, allowed: %s, %s, %s", format, FormatCSV, FormatFIX, FormatParquet)
+	return nil, fmt.Errorf("format: value %q, allowed: %s, %s, %s for orders, %s for values of a region", format, FormatCSV, FormatParquet, FormatFIX, FormatJSON)
 }
 
 func join(err, other error) error {

@@ -19,7 +19,7 @@ type parquetSource struct {
 	groups []parquet.RowGroup
 	open   parquet.Rows // of the group before groups[0]
 	types  []parquet.Type
-	cols   *columns
+	m      maker
 	row    []string
 	buffer []parquet.Row
 	next   []parquet.Row // of buffer
@@ -27,7 +27,7 @@ type parquetSource struct {
 	total  int64
 }
 
-func newParquet(in *input, m Mapping) (Source, error) {
+func newParquet(in *input, shape Shape) (Source, error) {
 	f, err := parquet.OpenFile(in.File, in.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
@@ -41,7 +41,7 @@ func newParquet(in *input, m Mapping) (Source, error) {
 		}
 		names, s.types = append(names, path[0]), append(s.types, leaf.Node.Type())
 	}
-	if s.cols, err = newColumns(names, m); err != nil {
+	if s.m, err = shape.maker(names); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
 	s.row = make([]string, len(names))
@@ -77,11 +77,7 @@ func (s *parquetSource) Next() (Row, error) {
 	s.next = s.next[1:]
 	s.count++
 	s.in.read.Store(s.count)
-	row := Row{Where: fmt.Sprintf("row %d", s.count)}
-	if row.Message, row.Err = s.cols.message(s.row, s.count); row.Err != nil {
-		row.Message = fmt.Appendf(nil, "%q", s.row)
-	}
-	return row, nil
+	return made(s.m, fmt.Sprintf("row %d", s.count), s.row, s.count), nil
 }
 
 // text is the value as a CSV file would have it; empty for null.

@@ -20,7 +20,7 @@ type sqlSource struct {
 
 var ordered = regexp.MustCompile(`(?i)\border\s+by\b`)
 
-func openSQL(ctx context.Context, url, query string, m Mapping) (Source, error) {
+func openSQL(ctx context.Context, url, query string, shape Shape) (Source, error) {
 	query = strings.TrimRight(strings.TrimSpace(query), ";")
 	switch {
 	case query == "":
@@ -50,8 +50,8 @@ func openSQL(ctx context.Context, url, query string, m Mapping) (Source, error) 
 		_ = w.CloseWithError(err)
 		s.done <- conn.Close(context.WithoutCancel(ctx))
 	}()
-	in := &input{name: "query", id: fmt.Sprintf("postgres %s/%s: %s", cfg.Host, cfg.Database, query)}
-	table, err := newTable(in, r, m)
+	in := &input{name: "query", id: fmt.Sprintf("postgres %s/%s: %s%s", cfg.Host, cfg.Database, query, shape.id())}
+	table, err := newTable(in, r, shape)
 	if err != nil {
 		return nil, join(err, s.Close())
 	}

@@ -59,6 +59,20 @@ func TestQuery(t *testing.T) {
 	if err := src.Close(); err != nil {
 		t.Error(err)
 	}
+	values := rows(t, write(t, "v.csv", csvOf(all)), Entries{Key: []string{"symbol", "cl_ord_id"}, Columns: map[string]string{"transact_time": "-"}})
+	query := "SELECT cl_ord_id, symbol, side, order_qty, price, account " + `FROM "desk orders" ORDER BY id`
+	if src, err = Open(t.Context(), p.Admin(), "", query, Entries{Key: []string{"symbol", "cl_ord_id"}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range values {
+		r, err := src.Next()
+		if err != nil || r.Err != nil || !bytes.Equal(r.Key, values[i].Key) || !bytes.Equal(r.Message, values[i].Message) {
+			t.Fatalf("entry %d: %v, %v\n%s = %s, want\n%s = %s", i+1, err, r.Err, r.Key, r.Message, values[i].Key, values[i].Message)
+		}
+	}
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
 	for query, want := range map[string]string{
 		"SELECT nosuch FROM pg_class ORDER BY 1":                                               `column "nosuch" does not exist`,
 		"SELECT 1 AS nosuchfield ORDER BY 1":                                                   `"nosuchfield" is no FIX tag`,

@@ -73,7 +73,7 @@ func (t *track) read(source, grid string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w; remove it to begin from the first row: rows that the grid has are left as they are", t.path, err)
 	case was.Source != source || was.Grid != grid:
-		return fmt.Errorf("%s: %w: of %q into grid %s, allowed: %q into %s; name another state file", t.path, ErrOtherSource, was.Source, was.Grid, source, grid)
+		return fmt.Errorf("%s: %w: of %q into %s, allowed: %q into %s; name another state file", t.path, ErrOtherSource, was.Source, was.Grid, source, grid)
 	}
 	t.state = was
 	return nil

@@ -1,7 +1,8 @@
 // Package sql reads statements of PostgreSQL's dialect and turns them into questions to a
-// grid: one table, orders, read-only. It does no I/O. Parse reads a statement, Prepare
-// resolves its names and types, Bind puts the values of its parameters in and returns a
-// Plan: the questions to ask (query.Query), and how their rows become those of the answer.
+// grid: a table of orders, and one of each region, read-only. It does no I/O. Parse reads a
+// statement, Prepare resolves its names and types, Bind puts the values of its parameters in
+// and returns a Plan: the questions to ask (query.Query), or what to read of a region, and how
+// their rows become those of the answer.
 // Statements by which clients explore a database are known by their text (catalog.go).
 //
 // The dialect is PostgreSQL's in what is accepted: a statement that is answered here is

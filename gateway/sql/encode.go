@@ -36,9 +36,12 @@ func (p *Plan) Encode(row Row, buf []byte, from []view.Value, formats []int16) (
 		if err != nil {
 			return row, buf, err
 		}
-		if null {
+		switch {
+		case null:
 			row = append(row, nil)
-		} else {
+		case len(buf) == start: // of no bytes, which is not null
+			row = append(row, []byte{})
+		default:
 			row = append(row, buf[start:len(buf):len(buf)])
 		}
 	}

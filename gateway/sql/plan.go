@@ -3,6 +3,7 @@ package sql
 import (
 	"slices"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
@@ -43,6 +44,7 @@ type Plan struct {
 	Offset    int64
 	Explain   bool
 	Fixed     [][]*string // rows as text, of a statement about the catalog
+	Region    *Region     // the rows are entries of a region; there are no questions
 	outputs   []Output
 	env       *Env
 }
@@ -51,6 +53,7 @@ type Plan struct {
 type Prepared struct {
 	Outputs []Output
 	Params  []Type
+	Region  string // that it reads; empty: none
 	sel     *Select
 	explain bool
 	schema  *Schema
@@ -92,6 +95,9 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 		}
 	}
 	p.Params = b.types
+	if plan.Region != nil {
+		p.Region = plan.Region.Name
+	}
 	if p.Outputs = plan.outputs; p.explain {
 		p.Outputs = []Output{{Name: "QUERY PLAN", Type: Text}}
 	}
@@ -124,7 +130,10 @@ func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error)
 
 func (b *binder) plan(s *Select) (*Plan, *Error) {
 	p := &Plan{Limit: -1, env: b.env}
-	if s.Table != nil {
+	switch {
+	case s.Table != nil && s.Table.schema == RegionsName && order.IsRegionName(s.Table.name):
+		b.table, b.schema = s.Table, regionSchema
+	case s.Table != nil:
 		if s.Table.name != TableName || s.Table.schema != "" && s.Table.schema != SchemaName {
 			name := s.Table.name
 			if s.Table.schema != "" {
@@ -156,6 +165,9 @@ func (b *binder) plan(s *Select) (*Plan, *Error) {
 	}
 	if b.table == nil {
 		return p, b.planConstant(p, s, where)
+	}
+	if b.schema == regionSchema {
+		return p, b.planRegion(p, s, where)
 	}
 	if grouped(s) {
 		return p, b.planGroups(p, s, where)

@@ -38,6 +38,27 @@ func (c *Column) Type() Type {
 // Schema is the table's columns.
 type Schema struct{ Columns []Column }
 
+// RegionsName is the schema of the tables of regions.
+const RegionsName = "regions"
+
+// Fields of an entry of a region: places in its rows, from 1.
+const (
+	regionKey view.Field = 1 + iota
+	regionValue
+	regionVersion
+	regionExpires
+	regionPartition
+)
+
+// regionSchema has the columns of every region: its values are bytes, and what is in them it does not know.
+var regionSchema = &Schema{Columns: []Column{
+	{"key", regionKey, view.Text, true},
+	{"value", regionValue, view.Text, true},
+	{"version", regionVersion, view.Int, true},
+	{"expires", regionExpires, view.Time, false},
+	{"partition", regionPartition, view.Int, true},
+}}
+
 // standard are the columns of every view. Those that FIX requires of every order are not null.
 var standard = []Column{
 	{"seq", view.Seq, view.Int, true},

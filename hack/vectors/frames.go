@@ -106,6 +106,9 @@ const most = math.MaxUint64
 
 var long = bytes.Repeat([]byte("n"), wire.MaxString)
 
+// longest is the longest name of a region.
+var longest = bytes.Repeat([]byte("r"), 48)
+
 // edge is a message that is in order and unusual.
 type edge struct {
 	name    string
@@ -142,6 +145,31 @@ var edges = map[wire.Type][]edge{
 	wire.TypeOpenSession: {{"first attempt", &wire.OpenSession{ReqID: 1, IDHi: 0, IDLo: 1, Attempt: 1}},
 		{"largest", &wire.OpenSession{ReqID: most, IDHi: most, IDLo: most, Epoch: most, Attempt: most}}},
 	wire.TypeSessionOpened: {{"largest", &wire.SessionOpened{ReqID: most, Slot: math.MaxUint32, Generation: math.MaxUint32, Window: math.MaxUint32, LastClientSeq: most, Epoch: most}}},
+	wire.TypeRegionApply: {
+		{"of a value that stays for ever", &wire.RegionApply{Epoch: most, Slot: math.MaxUint32, Generation: math.MaxUint32, ClientSeq: most, Received: most - 1, Op: wire.RegionPut, If: wire.RegionIfAbsent, LifeNs: -1, Region: []byte("r"), Key: []byte("k")}},
+		{"a patch", &wire.RegionApply{ClientSeq: 1, Op: wire.RegionPatch, Offset: math.MaxUint32, Region: longest, Key: []byte("k"), Value: long}},
+		{"a take of a version", &wire.RegionApply{ClientSeq: 1, Op: wire.RegionTake, If: wire.RegionIfVersion, Version: most, Region: []byte("r"), Key: long}},
+		{"a remove", &wire.RegionApply{ClientSeq: 9, Received: 3, Op: wire.RegionRemove, Region: []byte("r"), Key: []byte("k")}},
+		{"a clear", &wire.RegionApply{ClientSeq: 1, Op: wire.RegionClear, Region: []byte("r")}},
+	},
+	wire.TypeRegionApplied: {
+		{"no value", &wire.RegionApplied{Ack: wire.Ack{ClientSeq: most, Seq: most, Epoch: most, Slot: math.MaxUint32, Copies: 4, Flags: wire.AckDup, Hash: most, Lineage: math.MaxUint32}}},
+		{"a take of a value without bytes", &wire.RegionApplied{Ack: wire.Ack{ClientSeq: 1, Seq: 2, Epoch: 3, Copies: 2, Flags: wire.RegionHasValue}}},
+	},
+	wire.TypeRegionGet: {{"longest name", &wire.RegionGet{ReqID: most, Mode: wire.ModeBackup, Region: longest, Key: long}}},
+	wire.TypeRegionGot: {
+		{"no value", &wire.RegionGot{ReqID: most, Epoch: most, CommitSeq: most}},
+		{"a value without bytes that does not expire", &wire.RegionGot{ReqID: 1, Epoch: 1, CommitSeq: 2, Version: 1}},
+	},
+	wire.TypeRegionScan: {{"from the beginning", &wire.RegionScan{ReqID: most, Mode: wire.ModeConfirmed, Region: longest}}},
+	wire.TypeRegionPage: {
+		{"the last one, without rows", &wire.RegionPage{ReqID: 1, Epoch: 1, CommitSeq: 1}},
+		{"no rows, and there is another", &wire.RegionPage{ReqID: most, Epoch: most, CommitSeq: most, Next: long}},
+		{"two rows", &wire.RegionPage{ReqID: 1, Epoch: 1, CommitSeq: 9, Rows: wire.AppendRegionRow(
+			wire.AppendRegionRow(nil, &wire.RegionRow{Version: 1, Key: []byte("a")}), &wire.RegionRow{Version: 9, ExpireNs: math.MaxInt64, Key: long, Value: long})}},
+	},
+	wire.TypeRegionList:   {{"largest reqID", &wire.RegionList{ReqID: most}}},
+	wire.TypeRegionListed: {{"none", &wire.RegionListed{ReqID: 1}}},
 	wire.TypeSubmit: {{"no payload", &wire.Submit{Slot: 4, Generation: 1, ClientSeq: 2}},
 		{"an order", &wire.Submit{Epoch: most, Slot: math.MaxUint32, Generation: math.MaxUint32, ClientSeq: most, Payload: newOrder("ORD-1")}}},
 	wire.TypeAck: {{"first reply, entry freed", &wire.Ack{ClientSeq: 1, Seq: 1, Epoch: 1, Copies: 1}},

@@ -9,6 +9,7 @@ import sys
 import unittest
 
 import grid
+from test_regions import with_regions
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 
@@ -19,13 +20,13 @@ class Readme(unittest.TestCase):
         text = README.read_text(encoding="utf-8")
         programs = [p for p in re.findall(r"```python\n(.*?)```", text, re.S) if "127.0.0.1:7400" in p]
         lines = re.findall(r"^python3 -m ordergrid ([^#\n]*)", text, re.M)
-        self.assertEqual((len(programs), len(lines)), (2, 3))
-        with grid.Grid() as g:
+        self.assertEqual((len(programs), len(lines)), (3, 3))
+        with with_regions(self) as g:
             for line in lines:
                 self._run(["-m", "ordergrid", "--endpoint", g.endpoints[0], *line.split()])
             for program in programs:
                 self.assertIn(
-                    "ORD-" if "asyncio" not in program else "",
+                    "ORD-" if "submit_many" in program else "b'175'" if "region(" in program else "",
                     self._run(["-c", program.replace("127.0.0.1:7400", g.endpoints[0])]),
                 )
 

@@ -8,7 +8,7 @@ import re
 import unittest
 from typing import Any
 
-from ordergrid import _frames, fix, log, wire
+from ordergrid import _frames, _region_frames, fix, log, wire
 from ordergrid._xxh64 import xxh64
 from ordergrid.errors import FrameError, InvalidArgument
 
@@ -22,12 +22,11 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
     "Kill", "KillDone", "ReadKill", "KillIs", "ReadLimits", "LimitsAre",
-    "RegionApply", "RegionApplied", "RegionGet", "RegionGot", "RegionScan", "RegionPage", "RegionList", "RegionListed", "Invoke", "Invoked",
-    "Map", "MapPart",
+    "Invoke", "Invoked", "Map", "MapPart",
 }  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {
-    x.name: x for module in (wire, _frames) for x in vars(module).values() if isinstance(x, wire.Layout)
+    x.name: x for module in (wire, _frames, _region_frames) for x in vars(module).values() if isinstance(x, wire.Layout)
 }  # fmt: skip
 
 
@@ -39,7 +38,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 def snake(name: str) -> str:
     """The name of a field here: req_id of reqID, n_in_sync of nInSync."""
-    name = {"from": "from_seq"}.get(name, name).replace("IDOff", "IdOff").replace("IDLen", "IdLen")
+    name = {"from": "from_seq", "if": "condition"}.get(name, name).replace("IDOff", "IdOff").replace("IDLen", "IdLen")
     return re.sub(r"(?<=[a-z])([A-Z]+)|([A-Z])(?=[a-z])", lambda m: "_" + m[0], name).lower()
 
 
@@ -48,6 +47,8 @@ def fields_of(frame: str, fields: dict[str, Any], message: Any) -> dict[str, Any
     out: dict[str, Any] = {}
     for name, v in fields.items():
         key = snake(name[:-3] if name.endswith("Hex") else name)
+        if (frame, name) == ("RegionScan", "from"):
+            key = "from_key"
         if name.endswith("Hex"):
             out[key] = bytes.fromhex(v)
         elif key == "parts":

@@ -74,13 +74,13 @@ func mockVerifier(user string) Verifier {
 // byRules lets in who has the permission, now and at each statement.
 func (c *conn) byRules(id *access.Identity) *sql.Error {
 	c.grid = c.s.cfg.Grid
-	c.allowed = func() *sql.Error {
-		if c.s.cfg.Rules().Of(id)&access.Query == 0 {
-			return sql.Refuse(sql.StatePrivilege, "permission denied for table %s", sql.TableName)
+	c.allowed = func(needs access.Permissions, table string) *sql.Error {
+		if c.s.cfg.Rules().Of(id)&needs != needs {
+			return sql.Refuse(sql.StatePrivilege, "permission denied for table %s", table)
 		}
 		return nil
 	}
-	if err := c.allowed(); err != nil {
+	if err := c.allowed(access.Query, sql.TableName); err != nil {
 		err.Hint = "A rule of spec.security.authorization gives a user the permission Query."
 		return err
 	}

@@ -20,6 +20,7 @@ type Grid interface {
 	Query(ctx context.Context, q client.Query) (*client.Answer, error)
 	Explain(ctx context.Context, p wire.PartitionID, q client.Query) (string, error)
 	Table() []client.PartitionInfo
+	Region(name string) *client.Region
 }
 
 // Config of a Server.

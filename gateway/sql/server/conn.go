@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/ordergrid/ordergrid/gateway/sql"
+	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
 var (
@@ -35,7 +36,7 @@ type conn struct {
 
 	grid    Grid
 	release func()
-	allowed func() *sql.Error
+	allowed func(needs access.Permissions, table string) *sql.Error
 
 	settings   *settings
 	tx         txState

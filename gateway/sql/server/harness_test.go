@@ -24,8 +24,9 @@ import (
 const orders = 1500
 
 const rules = `{"rules": [
-	{"subjects": [{"kind": "User", "name": "loader"}], "permissions": ["Submit", "Read", "Query"]},
+	{"subjects": [{"kind": "User", "name": "loader"}], "permissions": ["Submit", "Read", "Query", "Write"]},
 	{"subjects": [{"kind": "User", "name": "trader"}], "permissions": ["Submit"]},
+	{"subjects": [{"kind": "User", "name": "asker"}, {"kind": "User", "name": "sue"}], "permissions": ["Query"]},
 	{"subjects": [{"kind": "User", "name": "reader"}, {"kind": "User", "name": "pat"}], "permissions": ["Read", "Query"]}]}`
 
 // grid is one of TLS and rules, with orders, and the certificates of its clients.
@@ -41,7 +42,7 @@ func newGrid(t *testing.T) *grid {
 	t.Helper()
 	g := &grid{dir: t.TempDir(), files: map[string]pki.Files{}}
 	own := authority(t)
-	for _, user := range []string{"loader", "trader", "reader"} {
+	for _, user := range []string{"loader", "trader", "reader", "asker"} {
 		g.save(t, own, user, pki.Identity{User: user, ClientOnly: true})
 	}
 	g.save(t, own, "listener", pki.Identity{User: "listener", Names: []string{"localhost"}, Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
@@ -49,12 +50,16 @@ func newGrid(t *testing.T) *grid {
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	regions := filepath.Join(g.dir, "regions.yaml")
+	if err := os.WriteFile(regions, []byte(regionsFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var err error
 	if g.rules, err = access.Parse([]byte(rules)); err != nil {
 		t.Fatal(err)
 	}
 	g.Grid = testgrid.Start(t, testgrid.Options{MemoryMiB: 768, Args: []string{"--tls", "--views", "256Mi", "--view-rows", "65536", "--log-level", "error",
-		"--", "--authorization", file, "--tls-client-auth", "none", "--tls-client-ca", g.files["loader"].CA}})
+		"--", "--authorization", file, "--tls-client-auth", "none", "--tls-client-ca", g.files["loader"].CA, "--regions", regions}})
 	g.loader = g.dial(t, "loader")
 	done := make(chan error, orders)
 	for n := range orders {
@@ -148,7 +153,7 @@ func (g *grid) closed(t *testing.T) *Server {
 		t.Fatal(err)
 	}
 	users := map[string]Verifier{}
-	for _, name := range []string{"pat", "sam"} {
+	for _, name := range []string{"pat", "sam", "sue"} {
 		if users[name], err = NewVerifier("secret of " + name); err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,7 @@ type cursor struct {
 	fixed int // the next of Plan.Fixed
 	once  bool
 
+	entries  *entries // of a region
 	question int
 	page     *client.Page
 	open     bool // the question has more pages, or was not asked yet
@@ -38,7 +39,11 @@ type cursor struct {
 }
 
 func newCursor(p *sql.Plan, c *conn) *cursor {
-	return &cursor{plan: p, c: c, open: true, skip: p.Offset, left: p.Limit}
+	r := &cursor{plan: p, c: c, open: true, skip: p.Offset, left: p.Limit}
+	if p.Region != nil {
+		r.entries = newEntries(p.Region, c)
+	}
+	return r
 }
 
 // next is the next row: of a question, or fixed.
@@ -75,6 +80,9 @@ func (r *cursor) raw(ctx context.Context) ([]view.Value, []*string, bool, error)
 		first := !r.once
 		r.once = true
 		return nil, nil, first, nil
+	case r.entries != nil:
+		row, ok, err := r.entries.next(ctx)
+		return row, nil, ok, err
 	}
 	for len(r.rows) == 0 {
 		if r.question == len(r.plan.Questions) {
@@ -199,6 +207,9 @@ func (r *cursor) explained(ctx context.Context) ([]view.Value, []*string, bool, 
 }
 
 func (r *cursor) explain(ctx context.Context) (lines []string, err error) {
+	if r.entries != nil {
+		return r.entries.explain(), nil
+	}
 	if len(r.plan.Questions) == 0 {
 		return []string{"no question is asked"}, nil
 	}
@@ -224,8 +235,8 @@ func (r *cursor) explain(ctx context.Context) (lines []string, err error) {
 	return lines, nil
 }
 
-// gridError is an error of the grid as SQL.
-func gridError(err error) *sql.Error {
+// gridError is an error of the grid as SQL, of a statement about a table.
+func gridError(err error, table string) *sql.Error {
 	var refused *sql.Error
 	var q *client.QueryError
 	switch {
@@ -242,11 +253,13 @@ func gridError(err error) *sql.Error {
 			code = sql.StateInternal
 		}
 		return sql.Refuse(code, "%s", q.Error())
+	case errors.Is(err, client.ErrRegionUnknown):
+		return sql.Refuse(sql.StateTable, "relation \"%s.%s\" does not exist", sql.RegionsName, table)
 	case errors.Is(err, client.ErrNotPermitted):
-		return sql.Refuse(sql.StatePrivilege, "permission denied for table %s", sql.TableName)
+		return sql.Refuse(sql.StatePrivilege, "permission denied for table %s", table)
 	case errors.Is(err, client.ErrUnauthenticated):
 		return sql.Refuse(sql.StateAuthorization, "the grid does not accept the token any more: connect again with a new one")
-	case errors.Is(err, client.ErrUnsupported):
+	case errors.Is(err, client.ErrUnsupported) && table == sql.TableName:
 		e := sql.Refuse(sql.StateNotReady, "%s", err)
 		e.Hint = "Nodes answer questions when they keep views (--views)."
 		return e

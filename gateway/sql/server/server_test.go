@@ -20,6 +20,9 @@ func TestListener(t *testing.T) {
 	t.Run("bounds", g.bounds)
 	t.Run("protocol", g.protocol)
 	t.Run("portals", g.portals)
+	t.Run("regions", g.regions)
+	t.Run("portals of regions", g.regionPortals)
+	t.Run("who may read regions", g.whoMayReadRegions)
 	t.Run("cancel", g.cancel)
 	t.Run("clients that do not go on", g.silent)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/ordergrid/ordergrid/gateway/sql"
+	"github.com/ordergrid/ordergrid/grid-node/access"
 )
 
 // statement is a prepared one.
@@ -170,8 +171,13 @@ const flushBytes = 32 << 10
 
 // fetch sends rows of a portal, at most so many; 0 is all.
 func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
+	table := pl.table()
 	if c.allowed != nil {
-		if err := c.allowed(); err != nil {
+		needs := access.Query
+		if pl.st.prepared.Region != "" {
+			needs |= access.Read
+		}
+		if err := c.allowed(needs, table); err != nil {
 			return err
 		}
 	}
@@ -184,7 +190,7 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 	for most == 0 || sent < most {
 		values, fixed, ok, err := pl.rows.next(ctx)
 		if err != nil {
-			return c.explain(ctx, err)
+			return c.explain(ctx, err, table)
 		}
 		if !ok {
 			pl.ended = true
@@ -208,7 +214,7 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 				return sql.Refuse("08006", "connection failure: %s", err)
 			}
 			if ctx.Err() != nil {
-				return c.explain(ctx, ctx.Err())
+				return c.explain(ctx, ctx.Err(), table)
 			}
 		}
 	}
@@ -218,6 +224,14 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 	}
 	c.be.Send(&pgproto3.CommandComplete{CommandTag: []byte(pl.tag(sent))})
 	return nil
+}
+
+// table that the statement reads.
+func (pl *portal) table() string {
+	if name := pl.st.prepared.Region; name != "" {
+		return name
+	}
+	return sql.TableName
 }
 
 func (pl *portal) tag(n uint32) string {
@@ -231,7 +245,7 @@ func (pl *portal) tag(n uint32) string {
 }
 
 // explain makes what a client is told of an error of the grid.
-func (c *conn) explain(ctx context.Context, err error) *sql.Error {
+func (c *conn) explain(ctx context.Context, err error, table string) *sql.Error {
 	if ctx.Err() != nil {
 		switch cause := context.Cause(ctx); cause {
 		case errByUser, errTimeout:
@@ -240,5 +254,5 @@ func (c *conn) explain(ctx context.Context, err error) *sql.Error {
 			return sql.Refuse(sql.StateShutdown, "%s", cause)
 		}
 	}
-	return gridError(err)
+	return gridError(err, table)
 }

@@ -8,10 +8,12 @@ with Client(["127.0.0.1:7400"]) as client:
 
 from . import fix
 from ._grid import Member, Partition
+from ._region_sync import Region
 from .aio import AsyncClient, Batch, Follower, LogReader, ReadMode, Session
 from .config import TLS, Config
 from .errors import (
     Closed,
+    ConditionFailed,
     Diverged,
     Fate,
     FrameError,
@@ -35,14 +37,16 @@ from .errors import (
     fate_of,
 )
 from .log import LogEntry, Order, OrderID, Position, Receipt, parse_order_id
+from .regions import AsyncRegion, Entry, RegionInfo, Taken
 from .sync import Client, PlainSession
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "TLS", "AsyncClient", "Batch", "Client", "Closed", "Config", "Diverged", "Fate", "Follower", "FrameError",
-    "Freed", "Goaway", "InvalidArgument", "LogEntry", "LogFault", "LogReader", "Member", "NotFound", "NotSent",
+    "TLS", "AsyncClient", "AsyncRegion", "Batch", "Client", "Closed", "ConditionFailed", "Config", "Diverged", "Entry",
+    "Fate", "Follower", "FrameError", "Freed", "Goaway", "InvalidArgument", "LogEntry", "LogFault", "LogReader", "Member",
+    "NotFound", "NotSent",
     "Order", "OrderError", "OrderGridError", "OrderID", "OtherOrder", "Partition", "PlainSession", "Position",
-    "ProtocolError", "ReadMode", "Receipt", "Rejected", "Replaced", "Session", "SnapshotRequired", "TLSFailure",
-    "Unavailable", "UnknownOutcome", "WindowFull", "fate_of", "fix", "parse_order_id",
+    "ProtocolError", "ReadMode", "Receipt", "Region", "RegionInfo", "Rejected", "Replaced", "Session", "SnapshotRequired",
+    "TLSFailure", "Taken", "Unavailable", "UnknownOutcome", "WindowFull", "fate_of", "fix", "parse_order_id",
 ]  # fmt: skip

@@ -213,6 +213,7 @@ class Caller:
     """Requests and answers over one connection, by their request id."""
 
     ANSWERS = {x.number for x in (wire.PONG, wire.LOG_CHUNK, wire.REJECT, wire.NOT_PRIMARY, wire.ADVANCED)} | {0x06, 0x31}
+    ANSWERS |= {0x53, 0x55, 0x57}  # of regions
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
+from collections.abc import Callable
 from typing import Any, Optional
 
 from . import wire
@@ -19,22 +20,22 @@ from ._suspicion import Suspicion
 from ._window import Cell, Done, Window, resolve
 from .config import MAX_WINDOW
 from .errors import (
-    Closed, NotSent, OrderGridError, ProtocolError, Rejected, Unavailable, UnknownOutcome, WindowFull, permanent,
+    DECIDES, Closed, NotSent, OrderGridError, ProtocolError, Rejected, Unavailable, UnknownOutcome, WindowFull, permanent,
 )  # fmt: skip
 from .log import Receipt
 from .wire import ACK, REJECT
 
 _submit = struct.Struct("<IBBHQIIQ").pack
 _ack = struct.Struct("<8xQQQIBBxxQI").unpack_from
-_DECIDES = {1, 2, 3, 4, 9, 10, 23, 24}
-"""Codes that a primary gives after it has looked at the session: no copy of the order was applied."""
-_TICK = 0.02
-_MAX_FILL = 1 << 16
-_FLUSH = 64 << 10
+_TICK, _MAX_FILL, _FLUSH = 0.02, 1 << 16, 64 << 10
 
 
 class Session:
     """Orders to the primary of one partition, over one connection at a time. Made by Client.session."""
+
+    _what = "order", "ask get_by_cl_ord_id before submitting it again"
+    _refused_types = {0, 0x20}  # of frames that a Reject may be for
+    _in_order = True  # acks come in the order of the numbers
 
     def __init__(self, grid: Grid, partition: int) -> None:
         self.partition = partition
@@ -52,8 +53,7 @@ class Session:
         self._trouble: Optional[BaseException] = None
         self._last_ok = self._loop.time()
         self._suspicion = Suspicion(grid, self._opener)
-        self._out = bytearray()
-        self._flushing = False
+        self._out, self._flushing = bytearray(), False
         self._ticker: Optional[asyncio.TimerHandle] = None
         self.accepted = self.refused = self.unknown = self.not_sent = self.resent = self.duplicates = self.connects = 0
 
@@ -64,16 +64,15 @@ class Session:
 
         Raises an OrderError, whose fate says what is known of the order.
         """
+        return await self._with_room(lambda left: self.submit_nowait(fix, timeout=left), timeout)
+
+    async def _with_room(self, send: Callable[[float], asyncio.Future[Receipt]], timeout: Optional[float]) -> Receipt:
         deadline = self._loop.time() + (self._config.request_timeout if timeout is None else timeout)
         while True:
             try:
-                return await self.submit_nowait(fix, timeout=deadline - self._loop.time())
+                return await send(deadline - self._loop.time())
             except WindowFull:
-                room: asyncio.Future[None] = self._loop.create_future()
-                self._win.room.append(room)
-                try:
-                    await asyncio.wait_for(room, max(deadline - self._loop.time(), 0.001))
-                except asyncio.TimeoutError:
+                if not await self._win.room_within(max(deadline - self._loop.time(), 0.001)):
                     raise NotSent(f"p{self.partition}: no room in the window in time, last failure: {self._trouble}") from None
 
     def submit_nowait(self, fix: bytes, *, timeout: Optional[float] = None) -> asyncio.Future[Receipt]:
@@ -88,17 +87,20 @@ class Session:
 
     def enqueue(self, fix: bytes, done: Done, *, timeout: Optional[float] = None, future: Optional[Any] = None) -> None:
         """submit_nowait with a function that gets receipt or exception, on the event loop's thread; the cheapest way."""
+        if not 1 <= len(fix) <= wire.MAX_PAYLOAD and not self.closed:
+            code = 10 if fix else 1
+            raise Rejected(self.partition, code, limit=wire.MAX_PAYLOAD, text=f"not sent: {len(fix)} bytes, allowed: 1..65472")
+        self._add(fix, done, timeout, future)
+
+    def _add(self, payload: Any, done: Done, timeout: Optional[float], future: Optional[Any]) -> None:
         win = self._win
         if self.closed:
             raise NotSent(f"p{self.partition}: the session is closed")
-        if not 1 <= len(fix) <= wire.MAX_PAYLOAD:
-            code = 10 if fix else 1
-            raise Rejected(self.partition, code, limit=wire.MAX_PAYLOAD, text=f"not sent: {len(fix)} bytes, allowed: 1..65472")
         if win.next - win.head >= win.limit:
             self._connect()
             raise WindowFull(f"p{self.partition}: {win.limit} orders are unanswered, allowed: {win.limit}; wait for answers")
         now = self._loop.time()
-        cell = Cell(fix, done, future, now, now + (self._config.request_timeout if timeout is None else timeout))
+        cell = Cell(payload, done, future, now, now + (self._config.request_timeout if timeout is None else timeout))
         alone = win.head == win.next
         seq = win.add(cell)
         if self._ticker is None:
@@ -145,7 +147,7 @@ class Session:
         cell.sent = True
         self._frame(seq, cell.payload)
 
-    def _frame(self, seq: int, payload: bytes) -> None:
+    def _frame(self, seq: int, payload: Any) -> None:
         self._out += _submit(32 + len(payload), 0x20, 0, self.partition, self._opener.epoch, self._slot, self._generation, seq)
         self._out += payload
 
@@ -182,7 +184,7 @@ class Session:
                 return
             raise self._violation(f"ack is for order {client_seq}, allowed: one without an answer ({win.head}..{win.next - 1})")
         if not cell.resent:  # acks come in the order of the numbers, and the log's numbers rise with them
-            if client_seq != win.head:
+            if client_seq != win.head and self._in_order:
                 raise self._violation(f"ack is for order {client_seq}, allowed: {win.head}, the oldest without an answer")
             if seq <= self._last_seq:
                 raise self._violation(f"ack of order {client_seq} has seq {seq}, allowed: more than {self._last_seq}")
@@ -210,8 +212,8 @@ class Session:
             raise error or self._violation("a reject that is none")
         m, win = REJECT.read(frame), self._win
         seq, cell = m.request_id, win.cells.get(m.request_id)
-        if m.for_type not in (0, 0x20):
-            raise self._violation(f"reject is for type 0x{m.for_type:02x}, allowed: Submit")
+        if m.for_type not in self._refused_types:
+            raise self._violation(f"reject is for type 0x{m.for_type:02x}, allowed: {sorted(self._refused_types)}")
         if cell is None or not cell.sent:
             if seq in win.empties:
                 win.empties.discard(seq)
@@ -233,12 +235,11 @@ class Session:
         self._win.wake()
         if cell.done is None:
             return
-        if m.code in _DECIDES or not cell.resent and m.code != 6:
+        if m.code in DECIDES or not cell.resent and m.code != 6:
             self.refused += 1
             cell.done(None, error)
         else:
-            self.unknown += 1
-            cell.done(None, UnknownOutcome(self.partition, seq, self._loop.time() - cell.submitted, error))
+            cell.done(None, self._undecided(seq, cell, error))
 
     def _on_unknown_session(self, seq: int, cell: Cell) -> None:
         """The grid forgot the session. An order that it saw for the first time goes out under a new number."""
@@ -283,17 +284,19 @@ class Session:
         """Ends waiting. The number stays in the window until the grid has answered it, without its payload."""
         cell = self._win.cells[seq]
         done, cell.done, cell.payload = cell.done, None, b""
-        waited = self._loop.time() - cell.submitted
-        if cell.sent:
-            self.unknown += 1
-            error: BaseException = UnknownOutcome(self.partition, seq, waited, why)
-        else:
-            self.not_sent += 1
-            error = NotSent(f"p{self.partition}: not sent after {waited * 1e3:.1f} ms ({why}); it can be submitted again")
+        error = self._undecided(seq, cell, why)
         self._win.take_back()
         if done is not None:
             done(None, error)
         self._win.wake()
+
+    def _undecided(self, seq: int, cell: Cell, why: Any) -> BaseException:
+        waited = self._loop.time() - cell.submitted
+        if cell.sent:
+            self.unknown += 1
+            return UnknownOutcome(self.partition, seq, waited, why, *self._what)
+        self.not_sent += 1
+        return NotSent(f"p{self.partition}: not sent after {waited * 1e3:.1f} ms ({why}); it can be submitted again")
 
     def _give_up_all(self, why: BaseException) -> None:
         for seq in list(self._win.cells):
@@ -321,9 +324,8 @@ class Session:
     def _on_lost(self, error: BaseException) -> None:
         if self.closed:
             return
-        c, self.connection = self.connection, None
+        c, self.connection, self._trouble = self.connection, None, error
         self._out.clear()
-        self._trouble = error
         self._connect(hint_of(error), c.address if c else "", always=False)
 
     async def _recover(self, hint: Optional[Hint], failed: str) -> None:
@@ -369,10 +371,8 @@ class Session:
                 return False
         else:
             for seq, cell in win.renumber(m.last_client_seq):
-                self.unknown += 1
                 if cell.done is not None:
-                    waited = self._loop.time() - cell.submitted
-                    cell.done(None, UnknownOutcome(self.partition, seq, waited, "the grid forgot the session"))
+                    cell.done(None, self._undecided(seq, cell, "the grid forgot the session"))
             self._last_ack, self._last_seq, first = m.last_client_seq, 0, win.head
         self._slot, self._generation, self._opener.epoch = m.slot, m.generation, m.epoch
         self._opened, self._evicting, self._expected = True, False, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
@@ -17,8 +18,8 @@ class Cell:
 
     __slots__ = ("payload", "done", "future", "sent", "resent", "submitted", "deadline")
 
-    def __init__(self, payload: bytes, done: Done, future: Optional[Any], submitted: float, deadline: float) -> None:
-        self.payload: bytes = payload
+    def __init__(self, payload: Any, done: Done, future: Optional[Any], submitted: float, deadline: float) -> None:
+        self.payload: Any = payload  # the bytes of an order, or a change of a region
         self.done: Optional[Done] = done  # None: its caller was told that the outcome is unknown, or left
         self.future = future
         self.sent = False  # it was handed to a connection
@@ -35,6 +36,15 @@ class Window:
         self.room: deque[asyncio.Future[None]] = deque()
         self.empties: set[int] = set()
         """Numbers that were sent without payload on this connection, for no caller, and are not answered."""
+
+    async def room_within(self, seconds: float) -> bool:
+        """Waits until there is room, and reports whether there was in time."""
+        room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.room.append(room)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(room, seconds)
+            return True
+        return False
 
     def wake(self) -> None:
         """Wakes as many that wait for room as have it now."""

@@ -12,10 +12,12 @@ from . import wire
 from ._frames import GET_REPLY
 from ._grid import Grid, Partition
 from ._readers import Batch, Follower, LogReader
+from ._region_session import RegionSession
 from ._session import Session
 from .config import Config
 from .errors import Freed, FrameError, InvalidArgument, NotFound, OtherOrder, ProtocolError, Rejected
 from .log import EXECUTE, ORDER, LogEntry, Order, OrderID, Position, Receipt, find_cl_ord_id, find_value, parse_order_id, partition_of, read_entry
+from .regions import AsyncRegion, RegionInfo, list_regions
 
 __all__ = ["AsyncClient", "Batch", "Follower", "LogReader", "ReadMode", "Session"]
 
@@ -41,6 +43,7 @@ class AsyncClient:
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
         self._sessions: dict[int, Session] = {}
+        self._regions: dict[int, RegionSession] = {}
         self._own: set[Session] = set()
 
     @classmethod
@@ -56,7 +59,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Ends all sessions and connections. Orders without an answer end as unknown, or not sent."""
-        for s in [*self._sessions.values(), *self._own]:
+        for s in self.sessions():
             await s.close()
         await self._grid.close()
 
@@ -131,7 +134,23 @@ class AsyncClient:
 
     def sessions(self) -> list[Session]:
         """All sessions, for their counters."""
-        return [*self._sessions.values(), *self._own]
+        return [*self._sessions.values(), *self._regions.values(), *self._own]
+
+    # regions
+
+    def region(self, name: str) -> AsyncRegion:
+        """A region: a named map of keys to values."""
+        return AsyncRegion(self._grid, self._region_session, name)
+
+    async def regions(self, *, timeout: Optional[float] = None) -> list[RegionInfo]:
+        """The regions of the grid with their entries and bytes, as the primaries have them now."""
+        return await list_regions(self._grid, timeout)
+
+    def _region_session(self, partition: int) -> RegionSession:
+        s = self._regions.get(partition)
+        if s is None:
+            s = self._regions[partition] = RegionSession(self._grid, partition)
+        return s
 
     # reads
 

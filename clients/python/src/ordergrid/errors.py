@@ -9,9 +9,13 @@ CODES = {
     1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4: "Overloaded", 5: "SessionUnknown", 6: "SessionWindow",
     7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved",
     13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted", 17: "ReaderUnknown", 18: "Diverged",
-    19: "ReaderAhead", 23: "FunctionRefused", 24: "LimitRefused",
+    19: "ReaderAhead", 20: "Standby", 23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown",
+    27: "ConditionFailed",
 }  # fmt: skip
 """Names of the reject codes, as in docs/protocol.md."""
+
+DECIDES = {1, 2, 3, 4, 9, 10, 23, 24, 26, 27}
+"""Codes that a primary gives after it has looked at the session: no copy of the order, or change, was applied."""
 
 _HINTS = {
     1: "correct the message; the same bytes are refused again",
@@ -21,6 +25,7 @@ _HINTS = {
     10: "send fewer bytes",
     11: "use a client and a node of neighbouring releases",
     13: "read from the entry after them; the sinks have the freed ones",
+    26: "name one of the grid's regions; regions() lists them",
     15: "ask for a rule in spec.security.authorization.rules of the OrderGrid",
 }
 
@@ -89,7 +94,7 @@ class Unavailable(OrderGridError):
 
 
 class NotFound(OrderGridError, LookupError):
-    """No such order is committed."""
+    """No such order is committed; of a region: the key has no value."""
 
 
 class Freed(OrderGridError, LookupError):
@@ -132,6 +137,14 @@ class Rejected(OrderError):
         self.text, self.address = text, address
 
 
+class ConditionFailed(Rejected):
+    """A change of a region was not made: the key has no value (version 0), or one of another version."""
+
+    def __init__(self, refusal: Rejected) -> None:
+        super().__init__(refusal.partition, refusal.code, detail=refusal.detail, text=refusal.text, address=refusal.address)
+        self.version = refusal.detail
+
+
 class NotSent(OrderError):
     """The order never left this process, and never will."""
 
@@ -141,14 +154,16 @@ class WindowFull(OrderError):
 
 
 class UnknownOutcome(OrderError):
-    """The order was sent and its fate was not answered. It is not sent again; ask get_by_cl_ord_id."""
+    """The order, or change of a region, was sent and its fate was not answered. It is not sent again: read it first."""
 
     fate = Fate.UNKNOWN
 
-    def __init__(self, partition: int, client_seq: int, waited: float, why: Union[str, BaseException]) -> None:
+    def __init__(
+        self, partition: int, client_seq: int, waited: float, why: Union[str, BaseException], what: str, do: str
+    ) -> None:  # fmt: skip
         super().__init__(
-            f"p{partition}: outcome unknown after {waited * 1e3:.1f} ms: order {client_seq} of the session was sent and "
-            f"its fate was not answered ({why}); ask get_by_cl_ord_id before submitting it again"
+            f"p{partition}: outcome unknown after {waited * 1e3:.1f} ms: {what} {client_seq} of the session was sent and "
+            f"its fate was not answered ({why}); {do}"
         )
         self.partition, self.client_seq, self.waited = partition, client_seq, waited
         if isinstance(why, BaseException):

@@ -15,9 +15,11 @@ from typing import Any, Optional, TypeVar, Union
 from ._connection import Connection
 from ._grid import Partition
 from ._readers import Batch
+from ._region_sync import Region
 from .aio import AsyncClient, ReadMode
 from .errors import Closed, OrderError, WindowFull
 from .log import LogEntry, Order, OrderID, Position, Receipt
+from .regions import RegionInfo
 from .wire import ACK
 
 _T = TypeVar("_T")
@@ -180,6 +182,16 @@ class Client:
     def advance(self, partition: int, name: str, held: Position, *, timeout: Optional[float] = None) -> int:
         """Says that a sink of type External durably holds everything up to a position."""
         return self._run(self._client.advance(partition, name, held, timeout=timeout))
+
+    # regions
+
+    def region(self, name: str) -> Region:
+        """A region: a named map of keys to values."""
+        return Region(self._client.region(name), self._run)
+
+    def regions(self, *, timeout: Optional[float] = None) -> list[RegionInfo]:
+        """The regions of the grid with their entries and bytes, as the primaries have them now."""
+        return self._run(self._client.regions(timeout=timeout))
 
     # the table
 

@@ -235,11 +235,11 @@ def frame_length(data: bytes, at: int) -> int:
     return length
 
 
-def _text(data: bytes) -> str:
+def to_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _bytes(text: str) -> bytes:
+def from_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -250,7 +250,7 @@ def cut_strings(frame: str, data: bytes, names: tuple[str, ...]) -> tuple[list[s
         n = data[0] if data else 0
         if len(data) < 1 + n:
             raise FrameError(frame, name + "Len", n, "one length byte, and no more than the bytes that follow")
-        out.append(_text(data[1 : 1 + n]))
+        out.append(to_text(data[1 : 1 + n]))
         data = data[1 + n :]
     return out, data
 
@@ -276,11 +276,11 @@ class Layout(Generic[_T]):
         n = len(m) - len(self.strings) - (1 if self.tail else 0)
         fixed, tail = list(m[:n]), b""
         for s in m[n : n + len(self.strings)]:
-            b = _bytes(s)[:MAX_STRING]
+            b = from_text(s)[:MAX_STRING]
             tail += bytes([len(b)]) + b
         if self.tail:
             last = m[-1]
-            tail = _bytes(last) if isinstance(last, str) else last
+            tail = from_text(last) if isinstance(last, str) else last
         if self.size_at >= 0:
             tail = tail[: self.size_max]
             fixed.insert(self.size_at, len(tail))
@@ -301,7 +301,7 @@ class Layout(Generic[_T]):
             strings, rest = cut_strings(self.name, rest, self.strings)
             fields += strings
         if self.tail == "text":
-            fields.append(_text(rest))
+            fields.append(to_text(rest))
         elif self.tail:
             if self.tail == "entries" and len(rest) % 8:
                 raise FrameError(self.name, "entries", len(rest), "a multiple of 8 bytes")

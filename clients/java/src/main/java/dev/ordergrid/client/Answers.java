@@ -19,6 +19,12 @@ final class Answers {
                 In.open(b, at, n, Wire.ACK, Wire.ACK_SIZE, true);
                 onAck(c, b, at);
             }
+            case Wire.REGION_APPLIED -> {
+                if (!s.regions) {
+                    throw unexpected(c, type);
+                }
+                onRegionApplied(c, b, at, n);
+            }
             case Wire.REJECT -> onReject(c, In.reject(b, at, n));
             case Wire.NOT_PRIMARY -> {
                 In.NotPrimary m = In.notPrimary(b, at, n);
@@ -30,8 +36,13 @@ final class Answers {
                 throw new GoawayException(c.addr, m.code(), m.text());
             }
             case Wire.PONG, Wire.TABLE -> { } // harmless
-            default -> throw s.violation(c, "frame type " + Wire.name(type) + " on a session, allowed: Ack, Reject, NotPrimary, Goaway", null);
+            default -> throw unexpected(c, type);
         }
+    }
+
+    private GridException unexpected(Conn c, int type) {
+        return s.violation(c, "frame type " + Wire.name(type) + " on a session, allowed: " + (s.regions ? "RegionApplied, " : "")
+                + "Ack, Reject, NotPrimary, Goaway", null);
     }
 
     /**
@@ -53,7 +64,7 @@ final class Answers {
             }
             throw s.violation(c, "ack is for order " + Long.toUnsignedString(clientSeq) + ", allowed: one without an answer (" + unanswered() + ")", null);
         }
-        if (clientSeq != win.head && !cell.resent) {
+        if (clientSeq != win.head && !cell.resent && !s.regions) { // a condition that fails may be answered late
             throw s.violation(c, "ack is for order " + clientSeq + ", allowed: " + win.head + ", the oldest without an answer: a gap", null);
         }
         if (seq <= s.lastSeq && !cell.resent || seq <= 0) {
@@ -81,13 +92,28 @@ final class Answers {
         s.finish(o, new Receipt(s.partition, seq, epoch, b.getLong(at + 40), b.getInt(at + 48) & 0xFFFFFFFFL, b.get(at + 36) & 0xFF, dup), null);
     }
 
+    /** onAck of a change: the fields of an Ack, and what a take removed. */
+    private void onRegionApplied(Conn c, ByteBuffer b, int at, int n) throws FrameException {
+        byte[] value = RegionFrames.applied(b, at, n);
+        long clientSeq = b.getLong(at + 8);
+        Window.Pending o = s.win.awaits(clientSeq) ? s.win.at(clientSeq).ord : null;
+        if (o != null && o.change != null) {
+            int flags = b.get(at + 37) & 0xFF;
+            if ((flags & Wire.REGION_HAS_VALUE) != 0 != (o.change.op == RegionChange.TAKE)) {
+                throw s.violation(c, "answer to operation " + o.change.op + " of a region has flags " + flags + ", allowed: 2 of a take, and of nothing else", null);
+            }
+            o.change.taken = value;
+        }
+        onAck(c, b, at);
+    }
+
     private String unanswered() {
         return s.win.head + ".." + (s.win.next - 1);
     }
 
     private void onReject(Conn c, In.Reject m) {
         long seq = m.requestId();
-        if (m.forType() != Wire.SUBMIT && m.forType() != 0) {
+        if (m.forType() != Wire.SUBMIT && m.forType() != 0 && !(s.regions && m.forType() == Wire.REGION_APPLY)) {
             throw s.violation(c, "reject is for a " + Wire.name(m.forType()) + ", allowed: Submit", null);
         }
         if (!s.win.awaits(seq)) {
@@ -133,7 +159,7 @@ final class Answers {
             s.finish(o, null, reject);
         } else {
             s.stats.unknown++;
-            s.finish(o, null, new UnknownOutcomeException(s.partition, seq, Clock.now() - o.submitted, reject));
+            s.finish(o, null, new UnknownOutcomeException(s.partition, seq, Clock.now() - o.submitted, reject, s.regions));
         }
     }
 

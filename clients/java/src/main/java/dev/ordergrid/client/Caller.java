@@ -92,7 +92,8 @@ final class Caller extends Pump {
     void onFrame(Conn c, int n) throws FrameException {
         int type = In.type(c.in, c.r);
         switch (type) {
-            case Wire.TABLE, Wire.GET_REPLY, Wire.LOG_CHUNK, Wire.PONG, Wire.NOT_PRIMARY, Wire.REJECT -> {
+            case Wire.TABLE, Wire.GET_REPLY, Wire.LOG_CHUNK, Wire.PONG, Wire.NOT_PRIMARY, Wire.REJECT, Wire.REGION_GOT, Wire.REGION_PAGE,
+                    Wire.REGION_LISTED -> {
                 if (n < Wire.HEADER + 8) {
                     throw new ProtocolException(addr, "a " + Wire.name(type) + " frame of " + n + " bytes, allowed: 16 or more", null);
                 }

@@ -30,6 +30,7 @@ public final class GridClient implements AutoCloseable {
     final Reads reads = new Reads(this);
     private final ThreadPoolExecutor threads;
     private final ConcurrentHashMap<Integer, Session> shared = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<Integer, Session> changes = new ConcurrentHashMap<>(); // of regions
     private final Set<Session> sessions = new HashSet<>(); // guarded by itself
     private final Stats past = new Stats(); // of sessions that were closed; guarded by sessions
     private final ArrayDeque<Outage> outages = new ArrayDeque<>(); // guarded by itself
@@ -144,8 +145,11 @@ public final class GridClient implements AutoCloseable {
 
     /** The partition an order with this ClOrdID belongs to. */
     public int routeClOrdId(String clOrdId) {
-        byte[] b = clOrdId.getBytes(java.nio.charset.StandardCharsets.ISO_8859_1);
-        return routeHash(XxHash64.hash(b, 0, b.length));
+        return routeKey(clOrdId.getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
+    }
+
+    int routeKey(byte[] key) {
+        return routeHash(XxHash64.hash(key, 0, key.length));
     }
 
     private int routeHash(long hash) {
@@ -176,13 +180,18 @@ public final class GridClient implements AutoCloseable {
      */
     public Session sharedSession(int partition) {
         Session s = shared.get(partition);
-        return s != null ? s : shared.computeIfAbsent(partition, this::newSession);
+        return s != null ? s : shared.computeIfAbsent(partition, p -> newSession(p, false));
+    }
+
+    /** The session that all changes of regions in a partition share. */
+    Session changes(int partition) {
+        return changes.computeIfAbsent(partition, p -> newSession(p, true));
     }
 
     /** Opens a session of its own on a partition, connected and ready, within {@link Config#connectTimeout}. */
     public Session session(int partition) {
         long until = Clock.now() + config.connectNs();
-        Session s = newSession(partition);
+        Session s = newSession(partition, false);
         try {
             s.open(until);
             return s;
@@ -192,9 +201,9 @@ public final class GridClient implements AutoCloseable {
         }
     }
 
-    private Session newSession(int partition) {
+    private Session newSession(int partition, boolean regions) {
         checkPartition(partition);
-        Session s = new Session(new Link(this, partition));
+        Session s = new Session(new Link(this, partition, regions));
         synchronized (sessions) {
             if (closed) {
                 throw new NotSentException(partition, 0, new ClosedException("the client"));
@@ -279,6 +288,16 @@ public final class GridClient implements AutoCloseable {
         return new Follower(this, options);
     }
 
+    /** A region: a named map of keys to values. Whether the grid has it is known when it is used. */
+    public Region region(String name) {
+        return new Region(this, name);
+    }
+
+    /** The regions of the grid with their entries and bytes, as the primaries have them now. */
+    public List<RegionInfo> regions() {
+        return RegionInfo.of(this);
+    }
+
     /** Counters of all sessions, closed ones included. */
     public Stats stats() {
         Stats sum;
@@ -324,6 +343,7 @@ public final class GridClient implements AutoCloseable {
             }
         }
         shared.remove(s.partition(), s);
+        changes.remove(s.partition(), s);
     }
 
     /** Runs f on a thread of the client; false: the client is closed. */

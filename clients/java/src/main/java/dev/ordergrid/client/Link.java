@@ -13,6 +13,7 @@ final class Link extends Pump {
 
     final GridClient client;
     final int partition;
+    final boolean regions; // it is for changes of regions
     long idHi;
     long idLo;
     final Window win;
@@ -39,9 +40,10 @@ final class Link extends Pump {
     String member = ""; // member id of the node connected to
     Throwable broken; // permanent: no node will ever accept this session
 
-    Link(GridClient client, int partition) {
+    Link(GridClient client, int partition, boolean regions) {
         this.client = client;
         this.partition = partition;
+        this.regions = regions;
         win = new Window(client.config.maxInFlight());
         newId();
     }
@@ -87,6 +89,8 @@ final class Link extends Pump {
         Window.Pending o = cell.ord;
         if (o == null) {
             c.out.submit(partition, epoch, slot, generation, seq, NOTHING, 0, 0);
+        } else if (o.change != null) {
+            c.out.regionApply(partition, epoch, slot, generation, seq, Math.min(win.head, seq) - 1, o.change);
         } else {
             c.out.submit(partition, epoch, slot, generation, seq, o.payload, o.off, o.len);
         }
@@ -154,7 +158,7 @@ final class Link extends Pump {
         long waited = Clock.now() - o.submitted;
         if (cell.sent) {
             stats.unknown++;
-            finish(o, null, new UnknownOutcomeException(partition, seq, waited, cause));
+            finish(o, null, new UnknownOutcomeException(partition, seq, waited, cause, regions));
         } else {
             stats.notSent++;
             finish(o, null, new NotSentException(partition, waited, cause));

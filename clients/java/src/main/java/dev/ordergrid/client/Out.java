@@ -51,8 +51,32 @@ final class Out {
 
     /** A TableRequest or Ping. */
     void request(int type, long reqId) {
-        begin(type, 0, Wire.HEADER + 8);
+        request(type, 0, reqId);
+    }
+
+    /** A request of a partition that has nothing but its id: a RegionList. */
+    void request(int type, int partition, long reqId) {
+        begin(type, partition, Wire.HEADER + 8);
         b.putLong(reqId);
+    }
+
+    /** A change of a region under a number of the session; received is the last number of those that all have answers. */
+    void regionApply(int partition, long epoch, int slot, int generation, long clientSeq, long received, RegionChange c) {
+        begin(Wire.REGION_APPLY, partition, Wire.HEADER + 64 + c.region.length + c.key.length + c.value.length);
+        b.putLong(epoch).putInt(slot).putInt(generation).putLong(clientSeq).putLong(received);
+        b.put(c.op).put(c.condition).put((byte) c.region.length).put((byte) 0).putInt(c.offset).putLong(c.version).putLong(c.lifeNs);
+        b.putInt(c.key.length).putInt(c.value.length).put(c.region).put(c.key).put(c.value);
+    }
+
+    void regionGet(int partition, long reqId, int mode, byte[] region, byte[] key) {
+        begin(Wire.REGION_GET, partition, Wire.HEADER + 16 + region.length + key.length);
+        b.putLong(reqId).put((byte) mode).put((byte) region.length).putShort((short) 0).putInt(key.length).put(region).put(key);
+    }
+
+    void regionScan(int partition, long reqId, int mode, boolean behind, int maxBytes, byte[] region, byte[] from, byte[] prefix) {
+        begin(Wire.REGION_SCAN, partition, Wire.HEADER + 24 + region.length + from.length + prefix.length);
+        b.putLong(reqId).put((byte) mode).put((byte) region.length).put((byte) (behind ? 1 : 0)).put((byte) 0);
+        b.putInt(maxBytes).putInt(from.length).putInt(prefix.length).put(region).put(from).put(prefix);
     }
 
     void openSession(int partition, long reqId, long idHi, long idLo, long epoch, long attempt) {

@@ -14,9 +14,9 @@ final class Reads {
         this.client = client;
     }
 
-    private record Answer<T>(T m, String from) {}
+    record Answer<T>(T m, String from) {}
 
-    private interface Ask<T> {
+    interface Ask<T> {
         T ask(Attempt a, String addr) throws IOException;
     }
 
@@ -154,7 +154,7 @@ final class Reads {
     }
 
     /** Runs a request against the right replica until it succeeds, is refused for good, or time is over. */
-    private <T> Answer<T> retry(int p, boolean backup, Ask<T> request) {
+    <T> Answer<T> retry(int p, boolean backup, Ask<T> request) {
         Attempt all = Attempt.within(client.config.requestNs());
         Directory d = client.directory;
         Backoff back = new Backoff();

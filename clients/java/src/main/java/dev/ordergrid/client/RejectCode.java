@@ -43,7 +43,11 @@ public enum RejectCode {
     /** A function of the grid refuses the order; detail: OrdRejReason (103), the text is the function's. */
     FUNCTION_REFUSED(23, ""),
     /** A limit of the grid refuses the order. */
-    LIMIT_REFUSED(24, "");
+    LIMIT_REFUSED(24, ""),
+    /** The partition has no region of that name. */
+    REGION_UNKNOWN(26, "name one of the grid's regions; regions() lists them"),
+    /** The value is not the one that the change requires, or there is none; detail: its version, 0 for none. */
+    CONDITION_FAILED(27, "");
 
     final int wire;
     final String hint;
@@ -72,7 +76,8 @@ public enum RejectCode {
      */
     boolean decides() {
         return switch (this) {
-            case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE, FUNCTION_REFUSED, LIMIT_REFUSED -> true;
+            case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE, FUNCTION_REFUSED, LIMIT_REFUSED,
+                    REGION_UNKNOWN, CONDITION_FAILED -> true;
             default -> false;
         };
     }

@@ -39,20 +39,28 @@ public final class Session implements AutoCloseable {
      * @throws IllegalStateException   called in a completion of this session
      */
     public Receipt submit(byte[] fix) {
-        return submit(fix, 0, fix.length, link.client.config.requestNs());
+        return submit(fix, null, link.client.config.requestNs());
     }
 
     /** {@link #submit(byte[])} with a limit of its own; noticed within about 20 ms. */
     public Receipt submit(byte[] fix, Duration timeout) {
-        return submit(fix, 0, fix.length, timeout.toNanos());
+        return submit(fix, null, timeout.toNanos());
     }
 
-    private Receipt submit(byte[] fix, int off, int len, long timeoutNs) {
+    /** Sends a change of a region and waits, as submit does with an order. */
+    Receipt change(RegionChange change, long timeoutNs) {
+        return submit(null, change, timeoutNs);
+    }
+
+    private Receipt submit(byte[] fix, RegionChange change, long timeoutNs) {
         long now = Clock.now();
         long deadline = now + timeoutNs;
         link.mu.lock();
         try {
-            checkSize(len);
+            if (change == null) {
+                checkSize(fix.length);
+            }
+            checkOpen();
             link.callbacks.checkMayWait("submit");
             if (Thread.currentThread().isInterrupted()) {
                 throw new NotSentException(link.partition, 0, new InterruptedWaitException());
@@ -60,8 +68,9 @@ public final class Session implements AutoCloseable {
             waitForRoom(now, deadline);
             Window.Pending o = link.win.take();
             o.payload = fix;
-            o.off = off;
-            o.len = len;
+            o.off = 0;
+            o.len = change == null ? fix.length : 0;
+            o.change = change;
             o.submitted = now;
             o.deadline = deadline;
             link.send(o);
@@ -93,6 +102,9 @@ public final class Session implements AutoCloseable {
             throw new RejectedException(link.partition, RejectCode.TOO_LARGE.wire, 0, Wire.MAX_PAYLOAD, 0,
                     "not sent: the message has " + len + " bytes, allowed: " + Wire.MAX_PAYLOAD, "");
         }
+    }
+
+    private void checkOpen() {
         if (link.closed) {
             throw new NotSentException(link.partition, 0, new ClosedException("the session"));
         }
@@ -147,6 +159,7 @@ public final class Session implements AutoCloseable {
         link.mu.lock();
         try {
             checkSize(len);
+            checkOpen();
             if (link.win.full()) {
                 link.recovery.connect(); // the answers that make room have to come over a connection
                 link.stats.windowFull++;

@@ -3,9 +3,9 @@ package dev.ordergrid.client;
 import java.time.Duration;
 
 /**
- * An order was sent and its answer never came. It may or may not have been accepted. The session does not send it
- * again; what was sent before may still be accepted. {@link GridClient#getByClOrdId} answers once a primary serves
- * again.
+ * An order, or a change of a region, was sent and its answer never came. It may or may not have been accepted. The
+ * session does not send it again; what was sent before may still be accepted. {@link GridClient#getByClOrdId}, or
+ * {@link Region#get}, answers once a primary serves again.
  */
 public final class UnknownOutcomeException extends GridException {
     private static final long serialVersionUID = 1;
@@ -13,10 +13,10 @@ public final class UnknownOutcomeException extends GridException {
     private final long clientSeq;
     private final Duration waited;
 
-    UnknownOutcomeException(int partition, long clientSeq, long waitedNs, Throwable cause) {
-        super("p" + partition + ": outcome unknown after " + Clock.text(waitedNs) + ": order " + clientSeq
-                + " of the session was sent and its fate was not answered (" + text(cause)
-                + "); it may or may not have been accepted, ask getByClOrdId before submitting it again", cause, false);
+    UnknownOutcomeException(int partition, long clientSeq, long waitedNs, Throwable cause, boolean region) {
+        super("p" + partition + ": outcome unknown after " + Clock.text(waitedNs) + ": " + (region ? "change " : "order ") + clientSeq
+                + " of the session was sent and its fate was not answered (" + text(cause) + "); it may or may not have been accepted, "
+                + (region ? "read the key before changing it again" : "ask getByClOrdId before submitting it again"), cause, false);
         this.partition = partition;
         this.clientSeq = clientSeq;
         this.waited = Duration.ofNanos(waitedNs);

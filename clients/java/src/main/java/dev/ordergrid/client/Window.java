@@ -11,6 +11,7 @@ final class Window {
         byte[] payload; // the caller's bytes (submit) or own (submitAsync)
         int off;
         int len;
+        RegionChange change; // in place of payload: a change of a region
         private byte[] own = new byte[0]; // kept for reuse
         long clientSeq;
         long submitted;
@@ -106,6 +107,7 @@ final class Window {
 
     void release(Pending o) {
         o.payload = null;
+        o.change = null;
         o.callback = null;
         o.receipt = null;
         o.error = null;

@@ -36,6 +36,14 @@ final class Wire {
     static final int NOT_PRIMARY = 0x23;
     static final int GET = 0x30;
     static final int GET_REPLY = 0x31;
+    static final int REGION_APPLY = 0x50;
+    static final int REGION_APPLIED = 0x51;
+    static final int REGION_GET = 0x52;
+    static final int REGION_GOT = 0x53;
+    static final int REGION_SCAN = 0x54;
+    static final int REGION_PAGE = 0x55;
+    static final int REGION_LIST = 0x56;
+    static final int REGION_LISTED = 0x57;
     static final int READ_LOG = 0x60;
     static final int LOG_CHUNK = 0x61;
     static final int PING = 0x62;
@@ -48,6 +56,11 @@ final class Wire {
     static final int SUBMIT_FIXED = HEADER + 24;
     static final int ACK_SIZE = HEADER + 48;
     static final int ACK_DUP = 1;
+
+    /** Flag of RegionApplied: it has what a take removed. */
+    static final int REGION_HAS_VALUE = 2;
+    static final int MAX_REGION_NAME = 48;
+    static final int MAX_REGION_PAIR = 65440; // bytes of a key and its value
 
     static final int BY_ID = 1;
     static final int BY_CLORDID = 2;
@@ -80,6 +93,14 @@ final class Wire {
             case NOT_PRIMARY -> "NotPrimary";
             case GET -> "Get";
             case GET_REPLY -> "GetReply";
+            case REGION_APPLY -> "RegionApply";
+            case REGION_APPLIED -> "RegionApplied";
+            case REGION_GET -> "RegionGet";
+            case REGION_GOT -> "RegionGot";
+            case REGION_SCAN -> "RegionScan";
+            case REGION_PAGE -> "RegionPage";
+            case REGION_LIST -> "RegionList";
+            case REGION_LISTED -> "RegionListed";
             case READ_LOG -> "ReadLog";
             case LOG_CHUNK -> "LogChunk";
             case PING -> "Ping";

@@ -134,6 +134,12 @@ final class FakeNode implements AutoCloseable {
                     .putLong(77).putInt(1).putInt(0));
         }
 
+        void applied(long clientSeq, long at, int flags, byte[] value) throws IOException {
+            lastClientSeq = Math.max(lastClientSeq, clientSeq);
+            send(frame(Wire.REGION_APPLIED, 0, 56 + value.length).putLong(clientSeq).putLong(at).putLong(3).putInt(1).put((byte) 2).put((byte) flags)
+                    .putShort((short) 0).putLong(77).putInt(1).putInt(0).putLong(value.length).put(value));
+        }
+
         void reject(long clientSeq, RejectCode code, long detail) throws IOException {
             byte[] text = "of the test".getBytes();
             send(frame(Wire.REJECT, 0, 40 + text.length).putLong(clientSeq).putLong(detail).putInt(1).putInt(0).putShort((short) code.wire)

@@ -33,7 +33,7 @@ final class GridCheck {
         System.out.println("passed");
     }
 
-    private static <T extends Throwable> T thrown(Class<T> type, Runnable f) {
+    static <T extends Throwable> T thrown(Class<T> type, Runnable f) {
         try {
             f.run();
         } catch (Throwable t) {

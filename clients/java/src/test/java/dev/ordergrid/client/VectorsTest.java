@@ -14,7 +14,7 @@ import java.util.Set;
 /** The codec against the vectors of docs/protocol/vectors, which the grid's own codec makes. */
 final class VectorsTest {
     private static final Set<String> NODE_FRAMES = Set.of("Welcome", "Goaway", "Authenticated", "Table", "SessionOpened", "Ack", "Reject",
-            "NotPrimary", "GetReply", "LogChunk", "Pong", "FollowEntries", "FollowEnd");
+            "NotPrimary", "GetReply", "LogChunk", "Pong", "FollowEntries", "FollowEnd", "RegionApplied", "RegionGot", "RegionPage", "RegionListed");
 
     private VectorsTest() {}
 
@@ -38,7 +38,7 @@ final class VectorsTest {
             }
         }
         Tests.equal(read, NODE_FRAMES, "frames read");
-        Tests.equal(written.size(), 10, "kinds of frames written: " + written);
+        Tests.equal(written.size(), 14, "kinds of frames written: " + written);
     }
 
     static void testHostileFrames() throws Exception {
@@ -240,8 +240,37 @@ final class VectorsTest {
                 In.FollowEnd m = In.followEnd(b, 0, n);
                 yield fields("reqID", u(m.reqId()), "reason", (long) m.reason(), "seq", u(m.seq()), "hash", u(m.hash()), "text", m.text());
             }
+            case "RegionApplied", "RegionGot", "RegionPage", "RegionListed" -> decodeRegion(frame, b, n);
             default -> throw new AssertionError(frame);
         };
+    }
+
+    private static Map<String, Object> decodeRegion(String frame, ByteBuffer b, int n) throws FrameException {
+        return switch (frame) {
+            case "RegionApplied" -> {
+                byte[] value = RegionFrames.applied(b, 0, n);
+                yield fields("clientSeq", u(b.getLong(8)), "seq", u(b.getLong(16)), "epoch", u(b.getLong(24)), "slot", u32(b.getInt(32)),
+                        "copies", (long) b.get(36), "flags", (long) b.get(37), "hash", u(b.getLong(40)), "lineage", u32(b.getInt(48)), "value", text(value));
+            }
+            case "RegionGot" -> {
+                RegionFrames.Got m = RegionFrames.got(b, 0, n);
+                yield fields("reqID", u(m.reqId()), "epoch", u(m.epoch()), "commitSeq", u(m.commitSeq()), "version", u(m.version()),
+                        "expireNs", Long.toString(m.expireNs()), "value", text(m.value()));
+            }
+            case "RegionPage" -> {
+                RegionFrames.Page m = RegionFrames.page(b, 0, n);
+                yield fields("reqID", u(m.reqId()), "epoch", u(m.epoch()), "commitSeq", u(m.commitSeq()), "next", text(m.next()),
+                        "rowsHex", HexFormat.of().formatHex(m.rows()));
+            }
+            default -> {
+                RegionFrames.Listed m = RegionFrames.listed(b, 0, n);
+                yield fields("reqID", u(m.reqId()), "used", u(m.used()), "limit", u(m.limit()), "rowsHex", HexFormat.of().formatHex(m.rows()));
+            }
+        };
+    }
+
+    private static String text(byte[] b) {
+        return new String(b, StandardCharsets.UTF_8);
     }
 
     private static Map<String, Object> table(In.Table m) {
@@ -290,6 +319,18 @@ final class VectorsTest {
                 }
                 out.follow(p, num(f, "reqID"), num(f, "fromSeq"), num(f, "fromHash"), (int) num(f, "lineage"), (int) num(f, "window"), str(f, "value"));
             }
+            case "RegionApply" -> {
+                RegionChange c = new RegionChange((byte) num(f, "op"), str(f, "region"), str(f, "key"), str(f, "value"));
+                c.condition = (byte) num(f, "if");
+                c.offset = (int) num(f, "offset");
+                c.version = num(f, "version");
+                c.lifeNs = Long.parseLong((String) f.get("lifeNs"));
+                out.regionApply(p, num(f, "epoch"), (int) num(f, "slot"), (int) num(f, "generation"), num(f, "clientSeq"), num(f, "received"), c);
+            }
+            case "RegionGet" -> out.regionGet(p, num(f, "reqID"), (int) num(f, "mode"), str(f, "region"), str(f, "key"));
+            case "RegionScan" -> out.regionScan(p, num(f, "reqID"), (int) num(f, "mode"), (Boolean) f.get("behind"), (int) num(f, "maxBytes"),
+                    str(f, "region"), str(f, "from"), str(f, "prefix"));
+            case "RegionList" -> out.request(Wire.REGION_LIST, p, num(f, "reqID"));
             case "FollowCredit" -> out.followCredit(p, num(f, "reqID"), num(f, "through"), (int) num(f, "window"));
             default -> {
                 return null;
