@@ -237,23 +237,35 @@ func reads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	defer func() { err = errors.Join(err, k.end()) }()
 	r.Columns = []string{"profile", "users", "transactions/s", "p50 us", "p99 us", "p99.9 us", "other values", "published read TPS"}
 	r.Differences = append(r.Differences,
-		"reads go to the nodes, one after the other for each user: near caches in clients, which the published verdict is about, are not built; reads by lease and at backups stand beside confirmed ones, and are not judged against each other",
+		"users of a near cache share that of one client, which drops what is changed and gives no answer older than a second; other reads go to the nodes, one after the other for each user; reads by lease and at backups are not judged",
 		"the report writes nothing; debit-credit is beside it: four changes, exactly once each, and not all or nothing")
 	o.Say("%d accounts with addresses", n)
 	if err := errors.Join(k.fillOwn(ctx, "accounts", n), k.fillOwn(ctx, "addresses", n)); err != nil {
 		return err
 	}
 	was, _ := d.Cell("jade", "TPC-A", 1000, "read_tps")
-	for _, mode := range []struct {
+	accounts, addresses := k.c.Region("accounts"), k.c.Region("addresses")
+	near, closeNear, err := nearly(accounts, addresses)
+	if err != nil {
+		return err
+	}
+	defer closeNear()
+	by := func(mode client.ReadMode) reader {
+		return func(ctx context.Context, r *client.Region, key []byte) (client.Entry, error) {
+			return r.Get(ctx, key, client.WithMode(mode))
+		}
+	}
+	tps := map[string]float64{}
+	for _, way := range []struct {
 		name string
-		mode client.ReadMode
-	}{{"confirmed", client.Confirmed}, {"leased", client.Leased}, {"backup", client.Backup}} {
-		o.Say("%d users read, %s", users, mode.name)
+		read reader
+	}{{"confirmed", by(client.Confirmed)}, {"leased", by(client.Leased)}, {"backup", by(client.Backup)}, {nearName, near}} {
+		o.Say("%d users read, %s", users, way.name)
 		var wrong atomic.Int64
 		times, err := usersDo(ctx, users, time.Duration(p.MeasureS)*time.Second, 0, func(ctx context.Context, u, i int) error {
 			key := objectKey((u*accountsEach + i*7) % n)
-			for _, region := range []string{"accounts", "addresses"} {
-				e, err := k.c.Region(region).Get(ctx, key, client.WithMode(mode.mode))
+			for _, region := range []*client.Region{accounts, addresses} {
+				e, err := way.read(ctx, region, key)
 				if err != nil {
 					return err
 				}
@@ -266,13 +278,42 @@ func reads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 		if err != nil {
 			return err
 		}
-		tps := profileRow(r, "read, "+mode.name, users, p, times, wrong.Load(), fmt.Sprint(was.Value))
+		tps[way.name] = profileRow(r, "read, "+way.name, users, p, times, wrong.Load(), fmt.Sprint(was.Value))
 		if wrong.Load() > 0 {
-			r.judge(Wrong, "%s: %d objects with another value", mode.name, wrong.Load())
+			r.judge(Wrong, "%s: %d objects with another value", way.name, wrong.Load())
 		}
-		r.beside(report.Comparison{Table: "TPC-A", Row: "1000 users", Metric: "read TPS, " + mode.name, Published: was.Value, At: fmt.Sprintf("%d users", users)}, tps)
+		r.beside(report.Comparison{Table: "TPC-A", Row: "1000 users", Metric: "read TPS, " + way.name, Published: was.Value, At: fmt.Sprintf("%d users", users)}, tps[way.name])
+	}
+	if tps[nearName] <= tps["confirmed"] {
+		r.judge(Fail, "%.0f transactions/s with a near cache, %.0f without: it has to be faster", tps[nearName], tps["confirmed"])
 	}
 	return k.debitCredit(ctx, r, users, p)
+}
+
+// nearName is how reads by a near cache are listed.
+const nearName = "near cache"
+
+// reader reads a key of a region.
+type reader func(ctx context.Context, r *client.Region, key []byte) (client.Entry, error)
+
+// nearly reads by a near cache of each region.
+func nearly(regions ...*client.Region) (read reader, end func(), err error) {
+	caches := map[*client.Region]*client.NearCache{}
+	end = func() {
+		for _, c := range caches {
+			_ = c.Close() // it never fails
+		}
+	}
+	for _, r := range regions {
+		if caches[r], err = r.NearCache(client.NearCacheOptions{}); err != nil {
+			delete(caches, r)
+			end()
+			return nil, nil, err
+		}
+	}
+	return func(ctx context.Context, r *client.Region, key []byte) (client.Entry, error) {
+		return caches[r].Get(ctx, key)
+	}, end, nil
 }
 
 // ownValue reports whether a value is that of its key.
