@@ -83,8 +83,9 @@ const (
 	collect = 2 * time.Millisecond
 	// examineStep entries are examined between two looks whether the stream has ended.
 	examineStep = 4096
-	// passEntries, or more, to look at need a turn of follows.passes.
+	// passEntries, or more, to look at need a turn of follows.passes; so does a request of passBytes.
 	passEntries = 256
+	passBytes   = 4 << 10
 	// frameStep entries that are not sent are looked at to make a frame fuller.
 	frameStep = 1024
 )
@@ -143,10 +144,10 @@ func (w *follower) endAt(m *wire.FollowEnd) {
 
 // run sends until ctx ends: with the stream, or with the incarnation.
 func (w *follower) run(ctx context.Context) {
-	w.sel, w.request = selectionOf(w.request), nil
+	w.sel, w.request = w.selection(ctx, w.request), nil
 	for ctx.Err() == nil {
 		w.takeCredit()
-		w.takeSelection()
+		w.takeSelection(ctx)
 		collects := w.collects(time.Now())
 		switch {
 		case w.waits && w.begun, w.unread >= w.window.Load():
@@ -179,13 +180,36 @@ func (w *follower) run(ctx context.Context) {
 	}
 }
 
+// takePass waits for a turn of follows.passes; false: ctx has ended.
+func (w *follower) takePass(ctx context.Context) bool {
+	select {
+	case <-w.p.clients.follows.passes:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (w *follower) givePass() { w.p.clients.follows.passes <- struct{}{} }
+
+// selection makes what the stream sends of a request.
+func (w *follower) selection(ctx context.Context, frame []byte) (s selection) {
+	if len(frame) >= passBytes {
+		if !w.takePass(ctx) {
+			return s
+		}
+		defer w.givePass()
+	}
+	return selectionOf(frame)
+}
+
 // takeSelection looks at what the client wants from the next entry on.
-func (w *follower) takeSelection() {
+func (w *follower) takeSelection(ctx context.Context) {
 	if w.executed != nil && w.executed.part > 0 { // a part of that entry is on its way
 		return
 	}
 	if frame := w.asked.Swap(nil); frame != nil && wire.CheckStreamSelect(*frame, &w.selected) == nil {
-		w.sel, w.waits, w.tells = selectionOf(*frame), false, true
+		w.sel, w.waits, w.tells = w.selection(ctx, *frame), false, true
 		w.quiet = time.Duration(w.selected.QuietMs) * time.Millisecond
 	}
 }
@@ -251,12 +275,10 @@ func (w *follower) examine(ctx context.Context) bool {
 		return !w.begun || w.tells || w.next <= committed
 	}
 	if w.next+passEntries <= committed {
-		select {
-		case <-w.p.clients.follows.passes:
-			defer func() { w.p.clients.follows.passes <- struct{}{} }()
-		case <-ctx.Done():
+		if !w.takePass(ctx) {
 			return false
 		}
+		defer w.givePass()
 	}
 	for step := 0; w.next <= committed && step < examineStep && ctx.Err() == nil; step++ {
 		if w.found = w.matches(w.log.Read(w.next)); w.found {
