@@ -21,16 +21,21 @@ type Executed struct {
 
 // whole reports whether every entry of the log is sent.
 func (o *FollowOptions) whole() bool {
-	return o.Account == "" && len(o.Symbols) == 0 && !o.OnlyExecutions
+	return o.Account == "" && len(o.Symbols) == 0 && !o.OnlyExecutions && o.Selection == nil
 }
 
 // streams reports whether the follower asks by the frame Stream.
-func (f *Follower) streams() bool { return f.o.Executions || f.o.OnlyExecutions }
+func (f *Follower) streams() bool {
+	return f.o.Executions || f.o.OnlyExecutions || f.o.Selection != nil
+}
 
 func (f *Follower) streamRequest(from *wire.Follow) []byte {
 	m := wire.Stream{ReqID: from.ReqID, FromSeq: from.FromSeq, FromHash: from.FromHash, Lineage: from.Lineage, Window: from.Window, What: wire.StreamExecutions}
 	if !f.o.OnlyExecutions {
 		m.What |= wire.StreamOrders
+	}
+	if f.o.Selection != nil {
+		m.What = wire.StreamBySelect
 	}
 	if f.o.Account != "" {
 		m.Accounts = [][]byte{[]byte(f.o.Account)}

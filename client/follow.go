@@ -4,97 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// FollowOptions say what a Follower follows.
-type FollowOptions struct {
-	Partition wire.PartitionID
-	// After is the last entry that the follower holds: it gets those behind it. The zero
-	// Position is before the first entry of the log.
-	After Position
-	// AtEnd begins behind what is committed, instead of behind After.
-	AtEnd bool
-	// Replica is the address of the one replica to follow; empty: any that is in sync, backups
-	// before the primary, and another one after a failure.
-	Replica string
-	// Name is that of a sink of type External in the grid's configuration, for Advance; it takes
-	// the permission Sink. Empty: nothing is kept in the log for the follower.
-	Name string
-	// Account lets orders of this account (FIX tag 1) through, and nothing else.
-	Account string
-	// Executions adds what entries did, in a grid that matches; OnlyExecutions leaves the
-	// entries themselves out.
-	Executions, OnlyExecutions bool
-	// Symbols lets executions of these symbols through (FIX tag 55), and orders for them, with
-	// Executions or OnlyExecutions; empty: of all.
-	Symbols []string
-	// Window is how many bytes the node may send ahead of Next; 1 MiB when 0. A node with many
-	// followers grants less.
-	Window int
-}
-
-// Position is a place in a partition's log: an entry, and what tells its history from others.
-type Position struct {
-	Seq     uint64 // 0: before the first entry
-	Hash    uint64 // of entry Seq; 0: not known, so another history is not noticed
-	Lineage uint32 // of the log that it was read from; 0: not known
-}
-
-// FollowBatch is a part of a partition's log.
-type FollowBatch struct {
-	Partition wire.PartitionID
-	From      uint64     // first entry that was examined: the one behind the batch before
-	Through   Position   // last one: where to go on
-	CommitSeq uint64     // committed prefix of the replica that sent it
-	Address   string     // of that replica
-	Entries   []LogEntry // those the filter let through, by seq; valid until the next call of Next
-	// Executions of From..Through, with FollowOptions.Executions; valid until the next call of Next.
-	Executions []Executed
-}
-
-// SnapshotRequiredError says that entries which a follower wants are freed. What they were is
-// downstream; After is where the log begins.
-type SnapshotRequiredError struct {
-	Partition wire.PartitionID
-	Wanted    uint64
-	After     Position // follow from here
-	Text      string
-}
-
-func (e *SnapshotRequiredError) Error() string {
-	return fmt.Sprintf("client: follow %s: %s", e.Partition, e.Text)
-}
-
-// Is matches ErrSnapshotRequired.
-func (e *SnapshotRequiredError) Is(target error) bool { return target == ErrSnapshotRequired }
-
-// DivergedError says that what a follower holds is another history than the log: the loss of data
-// was accepted since, or it is another grid's.
-type DivergedError struct {
-	Partition wire.PartitionID
-	Held      Position
-	Hash      uint64 // of the log's entry Held.Seq; 0: it has none
-	Text      string
-}
-
-func (e *DivergedError) Error() string {
-	return fmt.Sprintf("client: follow %s: %s", e.Partition, e.Text)
-}
-
-// Is matches ErrDiverged.
-func (e *DivergedError) Is(target error) bool { return target == ErrDiverged }
-
 // ErrReplaced: another follower follows under the same name.
 var ErrReplaced = errors.New("replaced by another follower of the name")
 
 // Follower follows the committed log of a partition as it grows. It gets each entry once, in
 // order, over as many connections and replicas as that takes. Next, After and Close are for one goroutine at a time, Advance
-// for any.
+// and Select for any.
 type Follower struct {
 	c        *Client
 	o        FollowOptions
@@ -112,6 +34,9 @@ type Follower struct {
 	back     backoff
 	advances advances
 	unended  []byte // executions of an entry that the next frame goes on with
+	// With FollowOptions.Selection: the present one, and which of them the node was told.
+	selection  atomic.Pointer[numbered]
+	selectSent uint32
 }
 
 const (
@@ -130,23 +55,13 @@ func (c *Client) Follow(_ context.Context, o FollowOptions) (*Follower, error) {
 	if o.Window == 0 {
 		o.Window = defaultFollowWindow
 	}
-	switch {
-	case o.Window < 0 || o.Window > 1<<30:
-		return nil, fmt.Errorf("client: FollowOptions.Window is %d, allowed: 1..%d bytes, or 0 for %d", o.Window, 1<<30, defaultFollowWindow)
-	case len(o.Account) > wire.MaxFilter:
-		return nil, fmt.Errorf("client: FollowOptions.Account has %d bytes, allowed: at most %d", len(o.Account), wire.MaxFilter)
-	case o.Name != "" && !order.IsReaderName(o.Name):
-		return nil, fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", o.Name, order.MaxReaderName)
-	case (o.Executions || o.OnlyExecutions) && o.Name != "":
-		return nil, fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: none with Executions", o.Name)
-	case len(o.Symbols) > 0 && !o.Executions && !o.OnlyExecutions || len(o.Symbols) > wire.MaxSelected:
-		return nil, fmt.Errorf("client: FollowOptions.Symbols are %d, allowed: at most %d, and none without Executions or OnlyExecutions", len(o.Symbols), wire.MaxSelected)
-	case slices.ContainsFunc(o.Symbols, func(s string) bool { return s == "" || len(s) > wire.MaxSelectedValue }):
-		return nil, fmt.Errorf("client: FollowOptions.Symbols are %.80q, allowed: each 1 to %d bytes", o.Symbols, wire.MaxSelectedValue)
-	case o.AtEnd && o.After != Position{}:
-		return nil, fmt.Errorf("client: FollowOptions.After is entry %d, allowed: none with AtEnd", o.After.Seq)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	f := &Follower{c: c, o: o, after: o.After, atEnd: o.AtEnd, batch: FollowBatch{Partition: o.Partition}}
+	if o.Selection != nil {
+		f.selection.Store(&numbered{*o.Selection, 1})
+	}
 	f.advances.init(f)
 	return f, nil
 }
@@ -255,6 +170,9 @@ func (f *Follower) connect(ctx context.Context) error {
 	if f.streams() {
 		request = f.streamRequest(&m)
 	}
+	if f.o.Selection != nil {
+		request = append(request, f.selectFrame()...)
+	}
 	dial, cancel := context.WithTimeout(ctx, f.c.attemptTimeout(time.Second))
 	defer cancel()
 	conn, _, err := f.c.dialNode(dial, IONet, addr, request)
@@ -283,7 +201,7 @@ func (f *Follower) read(ctx context.Context) (*FollowBatch, error) {
 			}
 			continue
 		}
-		if err := f.credit(ctx); err != nil {
+		if err := errors.Join(f.credit(ctx), f.sendSelection(ctx)); err != nil {
 			return nil, err
 		}
 		now := nanotime()
@@ -344,6 +262,8 @@ func (f *Follower) handle(frame []byte) (*FollowBatch, error) {
 		return f.take(&m)
 	case wire.TypeStreamPart:
 		return f.takePart(frame)
+	case wire.TypeStreamSelected:
+		return nil, f.selected(frame)
 	case wire.TypeFollowEnd:
 		var m wire.FollowEnd
 		if err := wire.DecodeFollowEnd(frame, &m); err != nil {

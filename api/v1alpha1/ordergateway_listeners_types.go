@@ -31,7 +31,26 @@ type GatewayStreams struct {
 	// +kubebuilder:default=10000
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 100000",messageExpression="'%d is out of range; allowed are 1 to 100000 clients a pod'.format([self])"
 	MaxClients int32 `json:"maxClients,omitempty"`
+
+	// follow is what the pods follow of the grid's logs: All (the default: clients that come back find what they lack in the
+	// pod), or Wanted, which is what subscriptions of the moment are for: less to send where clients want a small part.
+	// +optional
+	// +default="All"
+	// +kubebuilder:default=All
+	Follow GatewayFollow `json:"follow,omitempty"`
 }
+
+// GatewayFollow is what is followed of the grid's logs.
+//
+// +kubebuilder:validation:Enum=All;Wanted
+type GatewayFollow string
+
+const (
+	// FollowAll follows every entry.
+	FollowAll GatewayFollow = "All"
+	// FollowWanted follows what clients want.
+	FollowWanted GatewayFollow = "Wanted"
+)
 
 // GatewayConsole is whether the page for browsers is served.
 //

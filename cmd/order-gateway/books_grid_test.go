@@ -206,7 +206,8 @@ func TestGridBooksOverDeaths(t *testing.T) {
 	clients := []string{"--websocket-clients", booksFile(t, "book.>")}
 	var a, b atomic.Pointer[process]
 	a.Store(startGateway(t, g, "127.0.0.1:0", clients...))
-	b.Store(startGateway(t, g, "127.0.0.1:0", append([]string{"--websocket-backlog", "0"}, clients...)...))
+	wanted := append([]string{"--websocket-follow", "wanted"}, clients...) // the second follows what touches those books only
+	b.Store(startGateway(t, g, "127.0.0.1:0", wanted...))
 
 	load, stop := make(chan int), atomic.Bool{}
 	go func() {
@@ -259,10 +260,10 @@ func TestGridBooksOverDeaths(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	killPrimary(t, c, g)
 	time.Sleep(300 * time.Millisecond)
-	for _, at := range []*atomic.Pointer[process]{&a, &b} {
+	for at, args := range map[*atomic.Pointer[process]][]string{&a: clients, &b: wanted} {
 		at.Load().kill()
 		time.Sleep(300 * time.Millisecond)
-		at.Store(startGateway(t, g, "127.0.0.1:0", clients...))
+		at.Store(startGateway(t, g, "127.0.0.1:0", args...))
 	}
 	waitForCopies(t, c)
 	time.Sleep(300 * time.Millisecond)

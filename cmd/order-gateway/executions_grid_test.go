@@ -142,6 +142,7 @@ func TestGridExecutionsOverDeaths(t *testing.T) {
 	}
 	defer c.Close() //nolint:errcheck // it never fails
 	waitForCopies(t, c)
+	executed := &executedOf{c: c}
 	clients := []string{"--websocket-clients", twoClients(t)}
 	small := append([]string{"--websocket-backlog", "0", "--websocket-ring-bytes", "1048576"}, clients...)
 	var a, b atomic.Pointer[process]
@@ -174,7 +175,7 @@ func TestGridExecutionsOverDeaths(t *testing.T) {
 		for p, ids := range *all {
 			of := ids
 			if w.topics != "executions.>" {
-				of = mine(t, ctx, c, ids, p)
+				of = executed.of(t, ctx, "MINE", p)
 			}
 			if len(of) > 0 && (len(w.got[p]) == 0 || w.got[p][len(w.got[p])-1] != of[len(of)-1]) {
 				return false
@@ -236,7 +237,7 @@ func TestGridExecutionsOverDeaths(t *testing.T) {
 		resumed += w.resumed
 		for p, ids := range logged {
 			if w.topics != "executions.>" {
-				ids = mine(t, ctx, c, ids, p)
+				ids = executed.of(t, ctx, "MINE", p)
 				if strings.Contains(w.text.String(), "THEIRS") || len(w.account) != 1 {
 					t.Errorf("%s may watch MINE, and got something of THEIRS", w.name)
 				}
@@ -252,22 +253,25 @@ func TestGridExecutionsOverDeaths(t *testing.T) {
 	t.Logf("%d orders, %d fills, %d clients, %d sessions", n, fills, len(watchers), resumed)
 }
 
-var mineOnce struct {
-	sync.Mutex
-	known map[int][]string
+// executedOf reads the executions of accounts, by the orders themselves, once.
+type executedOf struct {
+	c     *client.Client
+	mu    sync.Mutex
+	known map[string][]string
 }
 
-// mine returns those of the executions that are of account MINE, by the orders themselves.
-func mine(t *testing.T, ctx context.Context, c *client.Client, ids []string, p int) []string {
+// of returns the executions of an account in a partition.
+func (x *executedOf) of(t *testing.T, ctx context.Context, of string, p int) []string {
 	t.Helper()
-	mineOnce.Lock()
-	defer mineOnce.Unlock()
-	if list, ok := mineOnce.known[p]; ok {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := fmt.Sprint(of, p)
+	if list, ok := x.known[key]; ok {
 		return list
 	}
 	account := map[uint64]string{}
-	part := c.Table()[p].ID
-	if _, err := c.ReadLog(ctx, part, "", 1, func(e client.LogEntry) error {
+	part := x.c.Table()[p].ID
+	if _, err := x.c.ReadLog(ctx, part, "", 1, func(e client.LogEntry) error {
 		if e.Kind == order.KindExecute {
 			account[e.Seq] = string(order.Account(e.Bytes))
 		}
@@ -275,22 +279,25 @@ func mine(t *testing.T, ctx context.Context, c *client.Client, ids []string, p i
 	}); err != nil {
 		t.Error(err)
 	}
-	list := []string{}
-	if _, err := c.ReadExecutions(ctx, part, "", 1, func(e client.Execution) error {
-		if e.Kind <= client.ExecTriggered && account[e.Order] == "MINE" {
-			list = append(list, e.ID())
+	list, all := []string{}, 0
+	if _, err := x.c.ReadExecutions(ctx, part, "", 1, func(e client.Execution) error {
+		if e.Kind <= client.ExecTriggered {
+			all++
+			if account[e.Order] == of {
+				list = append(list, e.ID())
+			}
 		}
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
-	if len(ids) > 0 && len(list) == 0 {
-		t.Error("no execution is of account MINE")
+	if all > 0 && len(list) == 0 {
+		t.Errorf("no execution is of account %s", of)
 	}
-	if mineOnce.known == nil {
-		mineOnce.known = map[int][]string{}
+	if x.known == nil {
+		x.known = map[string][]string{}
 	}
-	mineOnce.known[p] = list
+	x.known[key] = list
 	return list
 }
 

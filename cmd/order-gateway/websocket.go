@@ -30,6 +30,7 @@ type websocketProtocol struct {
 	origins []string
 	console bool
 	backlog uint64
+	follow  string
 	server  server.Config
 }
 
@@ -55,7 +56,8 @@ func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&w.plain, "websocket-insecure-plain", false, "WebSocket without TLS, for a network that is protected otherwise; tokens are then sent in the clear")
 	fl.StringSliceVar(&w.origins, "websocket-origin", nil, "origins of web pages that may connect beside the listener's own, like https://desk.example.com")
 	fl.BoolVar(&w.console, "websocket-console", true, "serve the console, a web page, at / of the same addresses")
-	fl.Uint64Var(&w.backlog, "websocket-backlog", 50_000, "entries of each partition's log that are read at the start, as far as the grid has them")
+	fl.Uint64Var(&w.backlog, "websocket-backlog", 50_000, "entries of each partition's log that are read at the start, as far as the grid has them; with --websocket-follow wanted only for a subscription that begins with its last messages")
+	fl.StringVar(&w.follow, "websocket-follow", followAll, "what is followed of the grid's logs: all, or wanted, which is what subscriptions of the moment are for")
 	fl.IntVar(&w.server.Hub.RingBytes, "websocket-ring-bytes", 64<<20, "bytes of messages that are kept for clients that resume; older ones are read from the grid")
 	fl.IntVar(&w.server.MaxClients, "websocket-max-connections", 10_000, "connections at the same time")
 	fl.IntVar(&w.server.MaxOfOne, "websocket-client-connections", 1000, "of them of one client")
@@ -67,11 +69,19 @@ func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&w.server.WriteStall, "websocket-write-timeout", server.DefaultWriteStall, "for a connection that takes nothing")
 }
 
+// Values of --websocket-follow.
+const (
+	followAll    = "all"
+	followWanted = "wanted"
+)
+
 // config reads the files, and refuses what would not protect the orders.
 func (w *websocketProtocol) config() (stream.Config, error) {
-	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, Server: w.server}
+	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, OnlyWanted: w.follow == followWanted, Server: w.server}
 	bad := func(err error) (stream.Config, error) { return cfg, command.BadUsage(err) }
 	switch {
+	case w.follow != followAll && w.follow != followWanted:
+		return bad(fmt.Errorf("--websocket-follow: value %q, allowed: %s, %s", w.follow, followAll, followWanted))
 	case w.clients == "" && w.rules == "" && !w.judged:
 		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both, or --websocket-grid-tokens; without, nobody could read, or everybody`))
 	case w.judged && w.plain:

@@ -31,6 +31,9 @@ func streamArgs(g *api.OrderGateway, l *api.GatewayListener, grid *gridEnd) []st
 	if s.Console == api.ConsoleDisabled {
 		list = append(list, "--websocket-console=false")
 	}
+	if s.Follow == api.FollowWanted {
+		list = append(list, "--websocket-follow", "wanted")
+	}
 	if l.TLS == nil {
 		return append(list, "--websocket-insecure-plain")
 	}

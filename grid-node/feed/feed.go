@@ -23,22 +23,28 @@ const Never = math.MaxUint64
 type Log interface {
 	Committed() uint64      // the last entry that is committed
 	Read(seq uint64) []byte // nil unless it is committed and not freed
-	Pin(seq uint64)         // keep entries from seq on, 0: none
+	// PinBy has the log keep entries from the one that lowest returns, 0: none. Its writer calls it before it frees some.
+	PinBy(lowest func() uint64)
 }
 
 // Feed is the set of readers of one log.
 type Feed struct {
-	log     Log
-	next    atomic.Uint64             // no reader waits for an earlier entry
-	mu      sync.Mutex                // for changes
-	readers atomic.Pointer[[]*Reader] // replaced as a whole
+	log  Log
+	next atomic.Uint64 // no reader waits for an earlier entry
+	// The lock is for changes of the set. A reader that holds, reads or waits takes none: the log's writer would
+	// queue behind a thousand of them.
+	mu      sync.Mutex
+	names   map[string]bool
+	closed  int                       // of readers
+	readers atomic.Pointer[[]*Reader] // elements are not changed, behind them some may be added
 }
 
-// New returns the feed of a log, with no reader yet.
+// New returns the feed of a log, with no reader yet. The log's writer calls it.
 func New(log Log) *Feed {
-	f := &Feed{log: log}
+	f := &Feed{log: log, names: map[string]bool{}}
 	f.next.Store(Never)
 	f.readers.Store(&[]*Reader{})
+	log.PinBy(f.lowest)
 	return f
 }
 
@@ -46,15 +52,25 @@ func New(log Log) *Feed {
 func (f *Feed) Reader(name string) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := *f.readers.Load()
-	if slices.ContainsFunc(all, func(r *Reader) bool { return r.name == name }) {
+	if f.names[name] {
 		return nil, fmt.Errorf("reader %q: the name is taken, allowed: a unique name for each reader of a log", name)
 	}
 	r := &Reader{f: f, name: name, wake: make(chan struct{}, 1)}
 	r.awaits.Store(Never)
-	all = append(slices.Clone(all), r)
+	all := append(*f.readers.Load(), r)
 	f.readers.Store(&all)
+	f.names[name] = true
 	return r, nil
+}
+
+// lowest returns the first entry that a reader holds, 0: none.
+func (f *Feed) lowest() (lowest uint64) {
+	for _, r := range *f.readers.Load() {
+		if at := r.held.Load(); at != 0 && (lowest == 0 || at < lowest) {
+			lowest = at
+		}
+	}
+	return lowest
 }
 
 // Wake wakes the readers whose awaited entry is committed. The log's writer calls it after
@@ -96,6 +112,7 @@ type Reader struct {
 	awaits atomic.Uint64 // entry whose commit wakes it
 	held   atomic.Uint64 // entries from here on stay in the log, 0: any may go
 	wake   chan struct{}
+	closed bool // f.mu
 }
 
 // Name is the reader's name.
@@ -114,26 +131,26 @@ func (r *Reader) Held() uint64 { return r.held.Load() }
 // Hold keeps the entries from seq on in the log and releases those before; 0 releases all.
 // seq is guaranteed to be present if the reader holds an earlier one, or if the log's
 // writer calls.
-func (r *Reader) Hold(seq uint64) {
-	r.f.mu.Lock()
-	defer r.f.mu.Unlock()
-	r.held.Store(seq)
-	lowest := uint64(0)
-	for _, o := range *r.f.readers.Load() {
-		if at := o.held.Load(); at != 0 && (lowest == 0 || at < lowest) {
-			lowest = at
-		}
-	}
-	r.f.log.Pin(lowest)
-}
+func (r *Reader) Hold(seq uint64) { r.held.Store(seq) }
 
 // Close removes the reader from its feed: it no longer holds entries back, and its name is free.
 func (r *Reader) Close() {
 	r.Hold(0)
-	r.f.mu.Lock()
-	defer r.f.mu.Unlock()
-	all := slices.DeleteFunc(slices.Clone(*r.f.readers.Load()), func(o *Reader) bool { return o == r })
-	r.f.readers.Store(&all)
+	f := r.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.closed = true
+	delete(f.names, r.name)
+	all := *f.readers.Load()
+	if f.closed++; 2*f.closed < len(all) { // those that are left cost Wake less than a list for each
+		return
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(o *Reader) bool { return o.closed })
+	f.readers.Store(&all)
+	f.closed = 0
 }
 
 // Nudge ends the current Await, or the next one.

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -11,13 +12,14 @@ import (
 
 // counter is a log of meaningless entries.
 type counter struct {
-	committed, pin atomic.Uint64
-	looks          atomic.Uint64 // how often a reader asked how far it is committed
+	committed atomic.Uint64
+	lowest    func() uint64
+	looks     atomic.Uint64 // how often a reader asked how far it is committed
 }
 
-func (l *counter) Committed() uint64  { l.looks.Add(1); return l.committed.Load() }
-func (l *counter) Read(uint64) []byte { return []byte{} }
-func (l *counter) Pin(seq uint64)     { l.pin.Store(seq) }
+func (l *counter) Committed() uint64          { l.looks.Add(1); return l.committed.Load() }
+func (l *counter) Read(uint64) []byte         { return []byte{} }
+func (l *counter) PinBy(lowest func() uint64) { l.lowest = lowest }
 
 func reader(t *testing.T, f *Feed, name string) *Reader {
 	t.Helper()
@@ -132,7 +134,7 @@ func TestTheLogKeepsWhatAnyReaderHolds(t *testing.T) {
 		seq, want uint64
 	}{{a, 5, 5}, {b, 3, 3}, {b, 7, 5}, {a, 9, 7}, {b, 0, 9}, {a, 0, 0}} {
 		step.r.Hold(step.seq)
-		if got := log.pin.Load(); got != step.want || step.r.Held() != step.seq {
+		if got := log.lowest(); got != step.want || step.r.Held() != step.seq {
 			t.Errorf("step %d: the log keeps from %d on, want %d", i, got, step.want)
 		}
 	}
@@ -188,12 +190,40 @@ func TestClosedReadersHoldNothing(t *testing.T) {
 	a.Hold(3)
 	b.Hold(7)
 	a.Close()
-	if pin := log.pin.Load(); pin != 7 {
+	if pin := log.lowest(); pin != 7 {
 		t.Errorf("entries from %d on stay, want from 7 on", pin)
 	}
 	reader(t, f, "a")
 	b.Close()
-	if pin := log.pin.Load(); pin != 0 || b.Held() != 0 {
+	if pin := log.lowest(); pin != 0 || b.Held() != 0 {
 		t.Errorf("entries from %d on stay for no reader", pin)
+	}
+}
+
+// A thousand readers that are closed are gone, but for as many as there are others; one more costs no list of all.
+func TestReadersComeAndGo(t *testing.T) {
+	f := New(&counter{})
+	kept := reader(t, f, "kept")
+	kept.Hold(5)
+	var all []*Reader
+	for i := range 1000 {
+		r := reader(t, f, fmt.Sprint(i))
+		r.Hold(2)
+		all = append(all, r)
+	}
+	lists := 0
+	for _, r := range all {
+		before := f.readers.Load()
+		r.Close()
+		if f.readers.Load() != before {
+			lists++
+		}
+	}
+	all[0].Close()
+	if n := len(*f.readers.Load()); n > 2 || f.lowest() != 5 || lists > 11 {
+		t.Errorf("%d readers are listed, entries from %d on stay, %d lists were made", n, f.lowest(), lists)
+	}
+	if reader(t, f, "7"); len(f.names) != 2 {
+		t.Errorf("%d names are taken", len(f.names))
 	}
 }

@@ -117,6 +117,7 @@ var (
 	httpEnded      = desc("http_connections_ended_total", "Connections to the port of metrics and health that were ended to make room for others.")
 	followStreams  = desc("follow_streams", "Streams of followers.")
 	followWindows  = desc("follow_window_bytes", "Bytes of log that the windows of all streams allow to be on their way; refused beyond a quarter of the memory for clients.")
+	followExamined = desc("follow_examined_entries_total", "Log entries that were looked at for a follower, sent or not.")
 	followEntries  = desc("follow_sent_entries_total", "Log entries sent to followers.")
 	followBytes    = desc("follow_sent_bytes_total", "Bytes of frames sent to followers.")
 	followEnds     = desc("follow_ends_total", "Streams that ended, by reason: those of FollowEnd, or connection_lost.", "reason")
@@ -172,7 +173,7 @@ var allDescs = []*prometheus.Desc{
 	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, fixLapses, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
 	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, toRestore, restoreFailed, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
-	viewLag, viewMemory, viewEnded, questionsOpen, questionEnds, questionsTurn, questionRows, questionsGiven, questionTook, followStreams, followWindows, followEntries, followBytes, followEnds, followRejected,
+	viewLag, viewMemory, viewEnded, questionsOpen, questionEnds, questionsTurn, questionRows, questionsGiven, questionTook, followStreams, followWindows, followExamined, followEntries, followBytes, followEnds, followRejected,
 	badFrames, helloTimeouts, peerDropped, wakeUps, readCalls, writeCalls, bytesIn, bytesOut, proposals, arbiterErrors, restarts,
 	peerRTT, peerRTTVar, peerSilence, peerUnacked, peerRetransmits, peerAcked, peerReceived, arbiterAge,
 }

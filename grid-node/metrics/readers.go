@@ -17,6 +17,7 @@ func (e emitter) questions(q *Questions) {
 func (e emitter) follow(f *Follow) {
 	e.gauge(followStreams, float64(f.Streams))
 	e.gauge(followWindows, float64(f.Windows))
+	e.counter(followExamined, f.Examined)
 	e.counter(followEntries, f.Entries)
 	e.counter(followBytes, f.Bytes)
 	for reason, n := range f.Ends {

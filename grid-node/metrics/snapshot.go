@@ -32,8 +32,9 @@ type NodeCounters struct {
 // Follow is about the streams of followers.
 type Follow struct {
 	Streams  int
-	Windows  int64 // bytes that the windows of all streams allow to be on their way
-	Entries  uint64
+	Windows  int64  // bytes that the windows of all streams allow to be on their way
+	Examined uint64 // entries that were looked at for a stream
+	Entries  uint64 // those of them that were sent
 	Bytes    uint64
 	Ends     [wire.EndReasons]uint64 // by wire.EndReason; 0: the connection ended
 	Rejected uint64                  // by a bound on streams or windows

@@ -57,6 +57,7 @@ var clientFrames = [256]func(*clients, *link, []byte) error{
 	wire.TypeReadSink:     (*clients).askSink,
 	wire.TypeFollow:       (*clients).follow,
 	wire.TypeStream:       (*clients).stream,
+	wire.TypeStreamSelect: (*clients).streamSelect,
 	wire.TypeFollowCredit: (*clients).followCredit,
 	wire.TypeQuery:        (*clients).query,
 	wire.TypeQueryCancel:  (*clients).cancelQuery,

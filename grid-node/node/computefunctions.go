@@ -75,7 +75,7 @@ func newComputeFunctions(p *process) (*computeFunctions, error) {
 	if p.cfg.Functions == nil || len(p.cfg.Functions.Compute) == 0 {
 		return nil, nil
 	}
-	fs, ctx := &computeFunctions{process: p, maps: mapsOpen{ofClient: map[uint64]int{}, slots: make(chan struct{}, mapSlots())}}, context.Background()
+	fs, ctx := &computeFunctions{process: p, maps: mapsOpen{ofClient: map[uint64]int{}, slots: make(chan struct{}, slotsBeside())}}, context.Background()
 	for i := range p.cfg.Functions.Compute {
 		f := &p.cfg.Functions.Compute[i]
 		m, err := function.Load(ctx, f.Module, function.Compute, computeOptions(f))

@@ -20,6 +20,8 @@ type executedTape struct {
 	part    int            // executions of the next entry that were sent
 	out     []byte         // those of the frame
 	text    []byte         // one more
+	symbol  []byte         // its symbol,
+	record  []byte         // and its record
 }
 
 // newExecutedTape returns a tape from an entry on; on the loop.
@@ -38,7 +40,7 @@ func (w *follower) holdWhole() {
 
 // needsWhole reports whether the log has to be held before entries are looked at.
 func (w *follower) needsWhole() bool {
-	return w.executed != nil && !w.executed.whole && w.next <= w.log.Committed()
+	return w.executed != nil && !w.executed.whole && !w.waits && w.sel.executions() && w.next <= w.log.Committed()
 }
 
 // holdFrom lets what is before an entry go.
@@ -70,14 +72,18 @@ func isOrders(k match.Kind) bool { return k >= match.Accepted && k <= match.Trig
 // append makes text of a record of an entry; false: it is not selected.
 func (x *executedTape) append(s *selection, entry []byte, n int) bool {
 	r := &x.records[n]
-	x.text = x.text[:0]
 	instruments := x.tape.Instruments()
 	// A mass cancel is of no order and may be of all books: also one that is refused.
 	if !isOrders(r.Kind) || r.OfSweep() || int(r.Book) >= len(instruments) {
 		return false
 	}
 	in := &instruments[r.Book]
-	e := wire.Executed{Entry: order.Seq(entry), N: uint32(n) + 1, TimeNs: order.Received(entry), PriceDigits: in.PriceDigits, QtyDigits: in.QtyDigits, Symbol: []byte(in.Symbol)}
+	if !s.mayTake(r.Kind, in.Symbol) {
+		return false
+	}
+	e := wire.Executed{Entry: order.Seq(entry), N: uint32(n) + 1, TimeNs: order.Received(entry), PriceDigits: in.PriceDigits, QtyDigits: in.QtyDigits}
+	x.symbol = append(x.symbol[:0], in.Symbol...)
+	e.Symbol = x.symbol
 	of := entry
 	if seq := names(r, e.Entry); seq != e.Entry {
 		of = x.log.Read(seq)
@@ -87,12 +93,12 @@ func (x *executedTape) append(s *selection, entry []byte, n int) bool {
 	} else {
 		e.Flags = wire.ExecutedUnknown
 	}
-	if !s.of(e.Account, e.Symbol) {
+	if !s.of(1<<r.Kind, e.Account, e.Symbol) {
 		return false
 	}
-	var record [match.RecordBytes]byte
-	e.Record = r.AppendTo(record[:0])
-	x.text = wire.AppendExecuted(x.text, &e)
+	x.record = r.AppendTo(x.record[:0])
+	e.Record = x.record
+	x.text = wire.AppendExecuted(x.text[:0], &e)
 	return true
 }
 
@@ -111,6 +117,10 @@ func (x *executedTape) selects(s *selection, entry []byte) bool {
 // over the entry. more: only the beginning fits, for it does so much that no frame has it
 // all. false: none of it fits, and there is something in the frame already.
 func (x *executedTape) add(s *selection, entry []byte, size, room int, first bool) (more, ok bool) {
+	if !s.executions() {
+		x.tape.Skip()
+		return false, true
+	}
 	x.load()
 	mark, from := len(x.out), x.part
 	for n := from; n < len(x.records); n++ {

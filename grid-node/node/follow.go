@@ -17,14 +17,16 @@ import (
 // in costs no more than that.
 
 const (
-	maxStreams     = 1024    // of a node
-	clientStreams  = 256     // of one client
-	connStreams    = 64      // of one connection
-	maxWindow      = 4 << 20 // bytes of one stream
-	minWindow      = 64 << 10
-	windowsPart    = 4 // all windows together are this part of what clients may take
-	windowsOfOne   = 2 // those of one client are this part of all
-	followTurns    = 4 // frames of streams that a wake-up of the loop takes over
+	maxStreams    = 1024    // of a node
+	clientStreams = 256     // of one client
+	connStreams   = 64      // of one connection
+	maxWindow     = 4 << 20 // bytes of one stream
+	minWindow     = 64 << 10
+	windowsPart   = 4 // all windows together are this part of what clients may take
+	windowsOfOne  = 2 // those of one client are this part of all
+	followTurns   = 4 // frames of streams that a wake-up of the loop takes over
+	// selectBytes are set aside for what a stream with StreamBySelect is asked to send.
+	selectBytes    = 64 << 10
 	maxFollowFrame = wire.FollowEntriesFixed + wire.MaxFollowBytes
 )
 
@@ -37,6 +39,9 @@ type follows struct {
 	stats    metrics.Follow            // but Streams and Windows
 	ofClient map[uint64]*clientFollows // by link.client
 	turns    chan []byte               // buffers; who has one may hand the loop a frame
+	// Who has one may pass over many entries that it does not send: streams that begin far behind leave the other
+	// cores to orders, however many they are.
+	passes chan struct{}
 }
 
 type clientFollows struct {
@@ -45,9 +50,13 @@ type clientFollows struct {
 }
 
 func newFollows(plan memoryPlan) follows {
-	f := follows{windows: max(plan.clients/windowsPart, minWindow), ofClient: map[uint64]*clientFollows{}, turns: make(chan []byte, followTurns)}
+	f := follows{windows: max(plan.clients/windowsPart, minWindow), ofClient: map[uint64]*clientFollows{}, turns: make(chan []byte, followTurns),
+		passes: make(chan struct{}, slotsBeside())}
 	for range followTurns {
 		f.turns <- nil
+	}
+	for range cap(f.passes) {
+		f.passes <- struct{}{}
 	}
 	return f
 }
@@ -61,24 +70,38 @@ func (c *clients) follow(l *link, frame []byte) error {
 	if len(m.Name) > 0 && l.may&access.Sink == 0 {
 		return c.lacks(l, wire.TypeFollow, access.Sink, frame)
 	}
-	s := selection{}
-	if m.Filter == wire.FilterAccount {
-		s.accounts = setOf([][]byte{m.Value})
-	}
-	return c.startStream(l, frame, &m, &s)
+	return c.startStream(l, frame, &m, 0)
 }
 
 // stream begins a stream of orders, executions or both.
 func (c *clients) stream(l *link, frame []byte) error {
 	var m wire.Stream
-	if err := wire.DecodeStream(frame, &m); err != nil {
+	if err := wire.CheckStream(frame, &m); err != nil {
 		return c.badFrame(l, wire.GoawayProtocol, err.Error())
 	}
-	return c.startStream(l, frame, &wire.Follow{ReqID: m.ReqID, FromSeq: m.FromSeq, FromHash: m.FromHash, Lineage: m.Lineage, Window: m.Window},
-		&selection{what: m.What, accounts: setOf(m.Accounts), symbols: setOf(m.Symbols)})
+	return c.startStream(l, frame, &wire.Follow{ReqID: m.ReqID, FromSeq: m.FromSeq, FromHash: m.FromHash, Lineage: m.Lineage, Window: m.Window}, m.What)
 }
 
-func (c *clients) startStream(l *link, frame []byte, m *wire.Follow, s *selection) error {
+// streamSelect changes what a stream sends. It may have ended meanwhile.
+func (c *clients) streamSelect(l *link, frame []byte) error {
+	var m wire.StreamSelect
+	if err := wire.CheckStreamSelect(frame, &m); err != nil {
+		return c.badFrame(l, wire.GoawayProtocol, err.Error())
+	}
+	switch w := l.streamOf(m.ReqID); {
+	case w == nil:
+	case w.what != wire.StreamBySelect:
+		return c.badFrame(l, wire.GoawayProtocol, fmt.Sprintf("frame %s: reqID is %d, allowed: that of a Stream whose field what is %d", wire.TypeStreamSelect, m.ReqID, wire.StreamBySelect))
+	default:
+		frame = slices.Clone(frame)
+		w.asked.Store(&frame)
+		w.log.Nudge()
+	}
+	return nil
+}
+
+// startStream begins a stream. What it is to send is read beside the loop; what is the field of a Stream.
+func (c *clients) startStream(l *link, frame []byte, m *wire.Follow, what uint8) error {
 	t := wire.FrameType(frame)
 	p := c.parts.at(wire.FramePartition(frame))
 	switch {
@@ -90,7 +113,7 @@ func (c *clients) startStream(l *link, frame []byte, m *wire.Follow, s *selectio
 		return c.badFrame(l, wire.GoawayProtocol, fmt.Sprintf("frame %s: reqID is %d, allowed: one that no stream of the connection has", t, m.ReqID))
 	case len(m.Name) > 0 && !slices.Contains(c.cfg.ExternalSinks, string(m.Name)):
 		return c.refuseFollow(l, p, t, m, wire.CodeReaderUnknown, 0, 0, replica.UnknownReader(string(m.Name), c.cfg.ExternalSinks))
-	case s.what&wire.StreamExecutions != 0 && c.cfg.Execution == nil:
+	case what&wire.StreamExecutions != 0 && c.cfg.Execution == nil:
 		return c.refuseFollow(l, p, t, m, wire.CodeUnsupported, 0, 0, "the partition stores orders and does not match: it has no executions")
 	}
 	from, end := p.replica.FollowFrom(m)
@@ -98,16 +121,22 @@ func (c *clients) startStream(l *link, frame []byte, m *wire.Follow, s *selectio
 		l.conn.SetOut(wire.AppendFollowEnd(l.conn.Out(), p.id, end))
 		return nil
 	}
-	window, what, have, limit := c.follows.grant(l, int64(m.Window))
+	kept := int64(len(frame))
+	if what == wire.StreamBySelect {
+		kept = selectBytes
+	}
+	window, full, have, limit := c.follows.grant(l, int64(m.Window), kept)
 	if window == 0 {
 		c.follows.stats.Rejected++
-		return c.refuseFollow(l, p, t, m, wire.CodeOverloaded, have, limit, fmt.Sprintf("%s %d, allowed: %d; end some, or follow at another replica", what, have, limit))
+		return c.refuseFollow(l, p, t, m, wire.CodeOverloaded, have, limit, fmt.Sprintf("%s %d, allowed: %d; end some, or follow at another replica", full, have, limit))
 	}
-	return p.startFollower(l, m, s, from, window)
+	w := &follower{p: p, inc: p.inc, l: l, client: l.client, reqID: m.ReqID, name: string(m.Name), what: what, request: slices.Clone(frame), granted: window, kept: kept}
+	return w.start(from)
 }
 
-// grant says how large the window of a new stream may be. 0: there is no room, and what there is too much of.
-func (f *follows) grant(l *link, window int64) (granted int64, what string, have, limit int64) {
+// grant says how large the window of a new stream may be, beside which kept bytes are kept for it. 0: there is no room, and
+// what there is too much of.
+func (f *follows) grant(l *link, window, kept int64) (granted int64, what string, have, limit int64) {
 	mine := f.ofClient[l.client]
 	if mine == nil {
 		mine = &clientFollows{}
@@ -125,14 +154,14 @@ func (f *follows) grant(l *link, window int64) (granted int64, what string, have
 		}
 	}
 	wanted := min(window, maxWindow)
-	least := min(wanted, minWindow)
+	least := min(wanted, minWindow) + kept
 	switch ofOne := f.windows / windowsOfOne; {
 	case mine.used+least > ofOne:
 		return 0, "bytes of windows of this client on the node:", mine.used, ofOne
 	case f.used+least > f.windows:
 		return 0, "bytes of windows of all clients on the node:", f.used, f.windows
 	default:
-		return min(wanted, ofOne-mine.used, f.windows-f.used), "", 0, 0
+		return min(wanted, ofOne-mine.used-kept, f.windows-f.used-kept), "", 0, 0
 	}
 }
 
@@ -149,7 +178,8 @@ func (f *follows) count(w *follower, n int) {
 		f.ofClient[w.client] = mine
 	}
 	mine.streams, f.streams = mine.streams+n, f.streams+n
-	mine.used, f.used = mine.used+int64(n)*w.granted, f.used+int64(n)*w.granted
+	bytes := int64(n) * (w.granted + w.kept)
+	mine.used, f.used = mine.used+bytes, f.used+bytes
 	w.l.windows += int64(n) * w.granted
 	w.l.fitSendBuffer()
 	if mine.streams == 0 {

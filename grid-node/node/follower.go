@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -21,22 +22,31 @@ type follower struct {
 	client  uint64 // l's
 	reqID   uint64
 	name    string // of a reader of the configuration, or ""
-	sel     selection
-	granted int64 // the largest window
+	what    uint8  // of a Stream; 0: it is a Follow
+	request []byte // that began it
+	granted int64  // the largest window
+	kept    int64  // bytes of what it is asked to send
 	cancel  context.CancelFunc
 	ended   bool // of the data loop
 
 	credited atomic.Uint64 // frames through this entry are taken in
 	window   atomic.Int64
 	lineage  atomic.Uint32
+	asked    atomic.Pointer[[]byte] // StreamSelect that was not looked at
 
 	// Of its goroutine.
 	log       *feed.Reader
-	next      uint64 // first entry that was not examined
-	from      uint64 // first entry that no frame covers
-	hash      uint64 // of entry next-1
-	held      bool   // the log holds from on
-	begun     bool   // the first frame is out
+	sel       selection
+	waits     bool              // for a StreamSelect
+	found     bool              // the next entry is sent
+	selected  wire.StreamSelect // to be told; Version and QuietMs
+	tells     bool
+	quiet     time.Duration // how long it says nothing while no entry matches
+	next      uint64        // first entry that was not examined
+	from      uint64        // first entry that no frame covers
+	hash      uint64        // of entry next-1
+	held      bool          // the log holds from on
+	begun     bool          // the first frame is out
 	toldAt    time.Time
 	full      bool // the last frame had no room for what is committed
 	sent      []sentFrame
@@ -44,6 +54,7 @@ type follower struct {
 	frame     []byte
 	executed  *executedTape // nil unless executions are sent
 	matched   int           // entries in frame
+	examined  uint64        // those looked at since the frame before
 	crowded   bool          // the connection has much output that is not written
 	patience  time.Duration
 	taken     chan bool // the loop has looked at frame, or at from
@@ -60,7 +71,7 @@ type sentFrame struct {
 }
 
 const (
-	// quietFrame is how long a stream with a filter says nothing while no entry matches it.
+	// quietFrame is how long a stream with a filter says nothing while no entry matches it, unless it asked for less.
 	quietFrame = 100 * time.Millisecond
 	// crowdedOut bytes of output that the kernel has not taken are enough: a stream waits, longer each time, before it
 	// adds to them. More would be memory that the process takes anew, on the loop, for a client that does not read.
@@ -72,30 +83,34 @@ const (
 	collect = 2 * time.Millisecond
 	// examineStep entries are examined between two looks whether the stream has ended.
 	examineStep = 4096
+	// passEntries, or more, to look at need a turn of follows.passes; so does a request of passBytes.
+	passEntries = 256
+	passBytes   = 4 << 10
+	// frameStep entries that are not sent are looked at to make a frame fuller.
+	frameStep = 1024
 )
 
-// startFollower starts a stream; on the loop, which reads where the log begins.
-func (p *partition) startFollower(l *link, m *wire.Follow, sel *selection, from uint64, window int64) error {
+// start starts a stream from an entry on; on the loop, which reads where the log begins.
+func (w *follower) start(from uint64) error {
+	p, l := w.p, w.l
 	p.clients.follows.begun++
-	log, err := p.inc.feed.Reader(fmt.Sprintf("stream %d", p.clients.follows.begun))
+	log, err := p.inc.feed.Reader("stream " + strconv.FormatUint(p.clients.follows.begun, 10))
 	if err != nil {
 		return l.goaway(wire.GoawayProtocol, err.Error())
 	}
 	ctx, cancel := context.WithCancel(p.inc.ctx)
-	w := &follower{p: p, inc: p.inc, l: l, client: l.client, reqID: m.ReqID, name: string(m.Name), granted: window, cancel: cancel,
-		log: log, next: from, from: from, hash: p.store.HashAt(from - 1), taken: make(chan bool, 1)}
-	if w.sel = *sel; sel.what&wire.StreamExecutions != 0 {
+	w.cancel, w.log, w.next, w.from, w.hash, w.taken = cancel, log, from, from, p.store.HashAt(from-1), make(chan bool, 1)
+	w.waits, w.quiet = w.what == wire.StreamBySelect, quietFrame
+	if w.what&wire.StreamExecutions != 0 || w.waits && p.cfg.Execution != nil {
 		w.executed = p.newExecutedTape(from)
 		w.executed.log = log
 	}
-	w.window.Store(window)
+	w.window.Store(w.granted)
 	w.lineage.Store(uint32(p.replica.Lineage()))
 	w.giveFrame, w.takeHold, w.lookAgain, w.patience = w.onGive, w.onHold, w.onLook, crowdedFirst
 	w.takeWhole = w.holdWhole
-	for _, o := range slices.Clone(p.inc.followers) {
-		if w.name != "" && o.name == w.name {
-			o.end(wire.EndReplaced, fmt.Sprintf("%s follows %s as reader %q from %s now", l.name, p.id, w.name, l.conn.Remote()))
-		}
+	if at := slices.IndexFunc(p.inc.followers, func(o *follower) bool { return w.name != "" && o.name == w.name }); at >= 0 {
+		p.inc.followers[at].end(wire.EndReplaced, fmt.Sprintf("%s follows %s as reader %q from %s now", l.name, p.id, w.name, l.conn.Remote()))
 	}
 	p.inc.followers, l.streams = append(p.inc.followers, w), append(l.streams, w)
 	p.clients.follows.count(w, 1)
@@ -129,12 +144,13 @@ func (w *follower) endAt(m *wire.FollowEnd) {
 
 // run sends until ctx ends: with the stream, or with the incarnation.
 func (w *follower) run(ctx context.Context) {
-	defer w.log.Close()
+	w.sel, w.request = w.selection(ctx, w.request), nil
 	for ctx.Err() == nil {
 		w.takeCredit()
+		w.takeSelection(ctx)
 		collects := w.collects(time.Now())
 		switch {
-		case w.unread >= w.window.Load():
+		case w.waits && w.begun, w.unread >= w.window.Load():
 			w.letGo()
 			w.log.Await(ctx, feed.Never, 0)
 		case w.crowded:
@@ -155,7 +171,47 @@ func (w *follower) run(ctx context.Context) {
 			w.log.Await(ctx, w.next, w.due())
 		}
 	}
-	w.p.loop.Post(func() { w.end(wire.EndLeaving, "the replica stops serving here: go on at another") })
+	w.log.Hold(0)
+	if !w.p.loop.Post(func() { // which takes readers out of the feed without waiting for those that end
+		w.log.Close()
+		w.end(wire.EndLeaving, "the replica stops serving here: go on at another")
+	}) {
+		w.log.Close()
+	}
+}
+
+// takePass waits for a turn of follows.passes; false: ctx has ended.
+func (w *follower) takePass(ctx context.Context) bool {
+	select {
+	case <-w.p.clients.follows.passes:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (w *follower) givePass() { w.p.clients.follows.passes <- struct{}{} }
+
+// selection makes what the stream sends of a request.
+func (w *follower) selection(ctx context.Context, frame []byte) (s selection) {
+	if len(frame) >= passBytes {
+		if !w.takePass(ctx) {
+			return s
+		}
+		defer w.givePass()
+	}
+	return selectionOf(frame)
+}
+
+// takeSelection looks at what the client wants from the next entry on.
+func (w *follower) takeSelection(ctx context.Context) {
+	if w.executed != nil && w.executed.part > 0 { // a part of that entry is on its way
+		return
+	}
+	if frame := w.asked.Swap(nil); frame != nil && wire.CheckStreamSelect(*frame, &w.selected) == nil {
+		w.sel, w.waits, w.tells = w.selection(ctx, *frame), false, true
+		w.quiet = time.Duration(w.selected.QuietMs) * time.Millisecond
+	}
 }
 
 // collects returns how long to wait before the next frame. Followers that are no readers of the configuration, such as
@@ -214,29 +270,42 @@ func (w *follower) onLoop(f func()) {
 // examine looks at entries until one has to be sent, and reports whether a frame is due.
 func (w *follower) examine(ctx context.Context) bool {
 	committed := w.log.Committed()
-	if w.sel.all() {
-		return !w.begun || w.next <= committed
+	w.found = false
+	if w.waits || w.tells || w.sel.all() {
+		return !w.begun || w.tells || w.next <= committed
+	}
+	if w.next+passEntries <= committed {
+		if !w.takePass(ctx) {
+			return false
+		}
+		defer w.givePass()
 	}
 	for step := 0; w.next <= committed && step < examineStep && ctx.Err() == nil; step++ {
-		if w.matches(w.log.Read(w.next)) {
+		if w.found = w.matches(w.log.Read(w.next)); w.found {
 			return true
 		}
-		w.next++
-		if w.executed != nil {
-			w.executed.tape.Skip()
-		}
+		w.pass()
 	}
 	if w.next > w.from { // what was examined need not stay
 		last := w.log.Read(w.next - 1)
 		w.hash = order.Hash(last)
 		w.holdFrom(w.next)
 	}
-	return !w.begun || w.next > w.from && time.Since(w.toldAt) >= quietFrame
+	return !w.begun || w.next > w.from && time.Since(w.toldAt) >= w.quiet
+}
+
+// pass passes over the next entry.
+func (w *follower) pass() {
+	w.next++
+	w.examined++
+	if w.executed != nil {
+		w.executed.tape.Skip()
+	}
 }
 
 // matches reports whether something of the next entry is sent.
 func (w *follower) matches(entry []byte) bool {
-	return w.sel.takes(entry) || w.executed != nil && w.executed.selects(&w.sel, entry)
+	return w.sel.takes(entry) || w.executed != nil && w.sel.executions() && w.executed.selects(&w.sel, entry)
 }
 
 // due is how long the stream waits at most for the next entry.
@@ -244,7 +313,7 @@ func (w *follower) due() time.Duration {
 	if w.next == w.from { // a frame has covered all that was examined
 		return 0
 	}
-	return max(quietFrame-time.Since(w.toldAt), time.Millisecond)
+	return max(w.quiet-time.Since(w.toldAt), time.Millisecond)
 }
 
 // send hands the loop a frame, when it is this stream's turn.
@@ -255,10 +324,15 @@ func (w *follower) send(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	if w.sel.what == 0 {
+	if w.what == 0 {
 		w.frame = w.fill(buf[:0])
 	} else {
-		w.frame = w.fillPart(buf[:0])
+		buf = buf[:0]
+		if w.tells {
+			buf = wire.AppendStreamSelected(buf, w.p.id, &wire.StreamSelected{ReqID: w.reqID, Version: w.selected.Version, From: w.next})
+			w.tells = false
+		}
+		w.frame = w.fillPart(buf)
 	}
 	size := int64(len(w.frame))
 	w.holdFrom(w.next)
@@ -280,7 +354,9 @@ func (w *follower) onGive() {
 		w.l.conn.Spend(requestWork + len(w.frame))
 		stats := &w.p.clients.follows.stats
 		stats.Entries, stats.Bytes = stats.Entries+uint64(w.matched), stats.Bytes+uint64(len(w.frame))
+		stats.Examined += w.examined
 	}
+	w.examined = 0
 	w.crowded = w.l.conn.Buffered() > crowdedOut
 	w.taken <- true
 }
@@ -292,93 +368,3 @@ func (w *follower) onLook() {
 	}
 	w.taken <- w.held
 }
-
-// fill makes a frame of what is committed from next on, as much as there is room for.
-func (w *follower) fill(dst []byte) []byte {
-	committed := w.log.Committed()
-	room := min(maxFollowFrame, int(w.window.Load()-w.unread))
-	m := wire.FollowEntries{ReqID: w.reqID, From: w.from, CommitSeq: committed, Lineage: w.lineage.Load(), Window: uint32(w.window.Load())}
-	dst = wire.AppendFollowEntries(dst, w.p.id, &m)
-	n := 0
-	w.matched = 0
-	var last []byte
-	for ; w.next <= committed; w.next++ {
-		entry := w.log.Read(w.next)
-		if w.matches(entry) {
-			size := order.Padded(len(entry))
-			if n > 0 && len(dst)+size > room {
-				break
-			}
-			dst = append(dst, entry...)
-			dst = append(dst, zeros[:size-len(entry)]...)
-			n += size
-			w.matched++
-		} else if w.next-w.from >= examineStep {
-			break
-		}
-		last = entry
-	}
-	if last != nil {
-		w.hash = order.Hash(last)
-	}
-	w.full = w.next <= committed
-	wire.AddTail(dst, n)
-	wire.SetFollowed(dst, w.next-1, w.hash)
-	return dst
-}
-
-// fillPart is fill of a Stream.
-func (w *follower) fillPart(dst []byte) []byte {
-	committed := w.log.Committed()
-	room := min(maxFollowFrame, int(w.window.Load()-w.unread))
-	m := wire.StreamPart{ReqID: w.reqID, From: w.from, CommitSeq: committed, Lineage: w.lineage.Load(), Window: uint32(w.window.Load())}
-	dst = wire.AppendStreamPart(dst, w.p.id, &m)
-	fixed := len(dst)
-	w.matched = 0
-	x, more := w.executed, false
-	var last []byte
-	executions := func() int {
-		if x == nil {
-			return 0
-		}
-		return len(x.out)
-	}
-	if x != nil {
-		x.out = x.out[:0]
-	}
-	for ; w.next <= committed && w.next-w.from < examineStep; w.next++ {
-		entry := w.log.Read(w.next)
-		size := 0
-		if w.sel.takes(entry) {
-			size = order.Padded(len(entry))
-		}
-		first := len(dst)+executions() == fixed
-		if !first && len(dst)+executions()+size > room {
-			break
-		}
-		if x != nil {
-			var ok bool
-			if more, ok = x.add(&w.sel, entry, len(dst)+size, room, first); more || !ok {
-				break
-			}
-		}
-		if size > 0 {
-			dst = append(append(dst, entry...), zeros[:size-len(entry)]...)
-			w.matched++
-		}
-		last = entry
-	}
-	if last != nil {
-		w.hash = order.Hash(last)
-	}
-	w.full = w.next <= committed
-	entries := len(dst) - fixed
-	if x != nil {
-		dst = append(dst, x.out...)
-	}
-	wire.AddTail(dst, len(dst)-fixed)
-	wire.SetStreamed(dst, w.next-1, w.hash, entries, executions(), more)
-	return dst
-}
-
-var zeros [8]byte

@@ -105,7 +105,7 @@ func (d *dataLoop) frame(l *link, frame []byte, hint replica.Hint) error {
 	}
 	before := l.conn.Buffered()
 	err := d.clients.request(l, t, frame)
-	l.spend(t, before)
+	l.spend(t, frame, before)
 	if t == wire.TypeInvoke {
 		l.conn.Spend(d.parts.computes.spent())
 	}

@@ -38,9 +38,9 @@ type mapsOpen struct {
 	slots    chan struct{}  // of those that compute
 }
 
-// mapSlots is how many Maps compute at once: the other cores are left to orders, and memory is set
-// aside for each.
-func mapSlots() int { return max(1, min(runtime.NumCPU()/2, runtime.GOMAXPROCS(0)/2, 16)) }
+// slotsBeside is how many Maps compute at once, and how many streams pass over what they do not send: the other cores are
+// left to orders, and memory is set aside for each Map.
+func slotsBeside() int { return max(1, min(runtime.NumCPU()/2, runtime.GOMAXPROCS(0)/2, 16)) }
 
 // mapMemory is what those take.
 func mapMemory(list []ComputeFunction) int64 {
@@ -51,7 +51,7 @@ func mapMemory(list []ComputeFunction) int64 {
 	if len(list) == 0 {
 		return 0
 	}
-	return int64(mapSlots()) * (mapKept + 2*pageBytes*int64(pages))
+	return int64(slotsBeside()) * (mapKept + 2*pageBytes*int64(pages))
 }
 
 // mapper has Maps of a partition. It implements replica.Mapper.

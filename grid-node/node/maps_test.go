@@ -59,8 +59,8 @@ func TestMapsThatNeverEnd(t *testing.T) {
 			t.Fatalf("%+v, %v; want %v of Map %d", m, err, want, clientMaps+1+i)
 		}
 	}
-	if open, _, computing := g.openMaps(); open != clientMaps || computing > mapSlots() {
-		t.Errorf("%d Maps are open, want %d; %d compute, allowed: %d", open, clientMaps, computing, mapSlots())
+	if open, _, computing := g.openMaps(); open != clientMaps || computing > slotsBeside() {
+		t.Errorf("%d Maps are open, want %d; %d compute, allowed: %d", open, clientMaps, computing, slotsBeside())
 	}
 	before := acked.Load()
 	g.until(func() bool { return acked.Load() > before+100 }, "orders wait for Maps")

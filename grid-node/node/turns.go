@@ -52,22 +52,26 @@ func (l *link) submitted(stored bool) {
 }
 
 // spend counts a request with its answer, which begins behind before bytes of output.
-func (l *link) spend(t wire.Type, before int) {
+func (l *link) spend(t wire.Type, frame []byte, before int) {
 	if t == wire.TypeSubmit {
 		l.vain++
 	}
-	l.conn.Spend(workOf(t) + max(0, l.conn.Buffered()-before))
+	l.conn.Spend(workOf(t, frame) + max(0, l.conn.Buffered()-before))
 }
 
 // workOf is what a request costs beside its answer.
-func workOf(t wire.Type) int {
+func workOf(t wire.Type, frame []byte) int {
 	switch t {
 	case wire.TypePing:
 		return requestWork
 	case wire.TypeOpenSession:
 		return sessionWork
-	case wire.TypeFollow, wire.TypeStream, wire.TypeQuery, wire.TypeMap:
+	case wire.TypeFollow, wire.TypeQuery, wire.TypeMap:
 		return followWork
+	case wire.TypeStream: // it may be long, is checked, and copied
+		return followWork + len(frame)
+	case wire.TypeStreamSelect:
+		return otherWork + len(frame)
 	}
 	return otherWork
 }

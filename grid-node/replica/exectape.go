@@ -7,7 +7,7 @@ import (
 
 // ExecTape reads what the entries of a partition that matches did, one entry after another,
 // on a goroutine beside the writer's. Its next entry has to be committed and kept from being
-// freed (store.Pin): then nothing of what it reads changes.
+// freed (store.PinBy): then nothing of what it reads changes.
 type ExecTape struct {
 	log  *execLog
 	next uint64

@@ -39,6 +39,7 @@ type process struct {
 	self  replica.Member
 	alive bool
 	st    *store.Store
+	pin   uint64 // entries from here on are kept for the view, 0: none
 	r     *replica.Replica
 	out   replica.Outbox
 
@@ -109,6 +110,7 @@ func (p *pod) start() *process {
 		panic(err) // no memory left on this machine
 	}
 	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d%s", p.name, n, name), self: self, alive: true, st: st}
+	st.PinBy(func() uint64 { return proc.pin })
 	opt := replica.Options{
 		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
 		Retention: w.profile.retention, Readers: append([]string{}, w.profile.readersOf(p.index)...), Replicas: w.profile.replicas, MinInSync: w.profile.minInSync, Preferred: p.index == 0,

@@ -60,7 +60,7 @@ func (p *process) followView() {
 	p.view.Drop(p.r.MayFree(), viewMany)
 	if p.view.Over() && p.view.users == 0 {
 		p.endView()
-		p.st.Pin(0)
+		p.pin = 0
 		return
 	}
 	_, _, err := p.view.Apply(viewFew, viewMany)
@@ -68,7 +68,7 @@ func (p *process) followView() {
 		w.violation("I29", "the view of %s ends: %v", p.name, err)
 		return
 	}
-	p.st.Pin(p.view.Holds())
+	p.pin = p.view.Holds()
 	p.checkView()
 }
 

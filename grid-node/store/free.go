@@ -33,17 +33,19 @@ func (s *Store) SetBase(seq, hash uint64, sessions, fixes int) error {
 	return nil
 }
 
-// Pin keeps entries from seq on for another goroutine and releases those before; 0
-// releases all. The caller must ensure that seq is still held: on the writer's goroutine,
-// or by a lower pin.
-func (s *Store) Pin(seq uint64) { s.pin.Store(seq) }
+// PinBy keeps entries for other goroutines, from the one that lowest returns on; 0: none. It
+// is called on the writer's goroutine before entries are freed. Who has it return a number
+// ensures that the entry is still held: on the writer's goroutine, or by a lower number.
+func (s *Store) PinBy(lowest func() uint64) { s.lowest = lowest }
 
 // Freeable returns the last entry up to seq that may be freed now: committed, not pinned,
 // and followed by another entry.
 func (s *Store) Freeable(seq uint64) uint64 {
 	seq = min(seq, s.committed.Load())
-	if pin := s.pin.Load(); pin != 0 {
-		seq = min(seq, pin-1)
+	if s.lowest != nil {
+		if pin := s.lowest(); pin != 0 {
+			seq = min(seq, pin-1)
+		}
 	}
 	if seq == s.last && seq > 0 {
 		seq--

@@ -191,7 +191,7 @@ func storeWithABase(t *testing.T, base uint64) {
 	if rest := s.Used() - s.keys.bytes() - 5*100; rest < 0 || rest > 64<<10 {
 		t.Errorf("%d bytes are accounted for one entry", rest)
 	}
-	s.Pin(1)
+	s.PinBy(func() uint64 { return 1 })
 	if s.Freeable(last) != last-1 {
 		t.Error("a pin below the base moves it")
 	}

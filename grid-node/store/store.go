@@ -44,7 +44,7 @@ type Store struct {
 
 	base     atomic.Uint64 // entries up to here were freed
 	baseHash uint64
-	pin      atomic.Uint64 // entries from here on are read elsewhere, 0 for none
+	lowest   func() uint64 // entries from here on are read elsewhere, 0 for none
 	block    int
 
 	committed atomic.Uint64

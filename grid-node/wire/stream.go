@@ -21,6 +21,9 @@ func (m *Stream) request() (uint64, uint32) { return m.ReqID, 0 }
 const (
 	StreamOrders     uint8 = 1 // the entry; without accounts and symbols entries of all kinds
 	StreamExecutions uint8 = 2 // what it did, in a partition that matches
+	// StreamBySelect, alone and without accounts and symbols: what StreamSelect says. Until one
+	// comes nothing is examined.
+	StreamBySelect uint8 = 4
 )
 
 // MaxSelected bounds the accounts, and the symbols, of a Stream; MaxSelectedValue the bytes
@@ -37,7 +40,7 @@ type Stream struct {
 	FromHash uint64 // of entry FromSeq-1; 0: not known
 	Lineage  uint32 // of what the follower holds; 0: it does not know
 	Window   uint32 // bytes of frames that may be sent and not credited, 1 or more
-	What     uint8  // StreamOrders, StreamExecutions or both
+	What     uint8  // StreamOrders, StreamExecutions or both; or StreamBySelect
 	// Orders and executions of one of these accounts, and of one of these symbols; none: of all.
 	Accounts, Symbols [][]byte
 }
@@ -71,45 +74,72 @@ func AppendStream(dst []byte, p PartitionID, m *Stream) []byte {
 }
 
 // DecodeStream decodes a Stream frame.
-func DecodeStream(f []byte, m *Stream) (err error) {
+func DecodeStream(f []byte, m *Stream) error {
+	if err := CheckStream(f, m); err != nil {
+		return err
+	}
+	EachSelected(f, func(v []byte) { m.Accounts = append(m.Accounts, v) }, func(v []byte) { m.Symbols = append(m.Symbols, v) })
+	return nil
+}
+
+// CheckStream is DecodeStream without accounts and symbols. It allocates nothing.
+func CheckStream(f []byte, m *Stream) (err error) {
 	if err := open(f, TypeStream, streamFixed, false); err != nil {
 		return err
 	}
 	*m = Stream{ReqID: le.Uint64(f[8:]), FromSeq: le.Uint64(f[16:]), FromHash: le.Uint64(f[24:]), Lineage: le.Uint32(f[32:]), Window: le.Uint32(f[36:]), What: f[40]}
+	accounts, symbols := le.Uint16(f[44:]), le.Uint16(f[46:])
 	switch {
 	case m.Window == 0:
 		return &FrameError{Type: TypeStream, Field: "window", Value: 0, Allowed: "1 or more bytes"}
 	case m.FromSeq <= 1 && m.FromHash != 0:
 		return &FrameError{Type: TypeStream, Field: "fromHash", Value: m.FromHash, Allowed: "0 where no entry is before"}
-	case m.What < StreamOrders || m.What > StreamOrders|StreamExecutions:
-		return &FrameError{Type: TypeStream, Field: "what", Value: uint64(m.What), Allowed: "1 orders, 2 executions, 3 both"}
+	case m.What < StreamOrders || m.What > StreamBySelect:
+		return &FrameError{Type: TypeStream, Field: "what", Value: uint64(m.What), Allowed: "1 orders, 2 executions, 3 both, 4 what StreamSelect says"}
+	case m.What == StreamBySelect && accounts > 0:
+		return &FrameError{Type: TypeStream, Field: "accounts", Value: uint64(accounts), Allowed: "none where what is 4"}
+	case m.What == StreamBySelect && symbols > 0:
+		return &FrameError{Type: TypeStream, Field: "symbols", Value: uint64(symbols), Allowed: "none where what is 4"}
 	}
 	b := f[streamFixed:]
-	if m.Accounts, b, err = cutSelected(b, le.Uint16(f[44:]), TypeStream, "account"); err != nil {
+	if b, err = checkSelected(b, accounts, TypeStream, "account"); err != nil {
 		return err
 	}
-	if m.Symbols, b, err = cutSelected(b, le.Uint16(f[46:]), TypeStream, "symbol"); err != nil {
+	if b, err = checkSelected(b, symbols, TypeStream, "symbol"); err != nil {
 		return err
 	}
 	return done(b, TypeStream)
 }
 
-// cutSelected reads a list of values.
-func cutSelected(b []byte, n uint16, t Type, field string) (list [][]byte, rest []byte, err error) {
+// EachSelected calls account and symbol with those of a Stream frame that CheckStream takes. They refer to the frame.
+func EachSelected(f []byte, account, symbol func([]byte)) {
+	accounts, b := le.Uint16(f[44:]), f[streamFixed:]
+	for i := range accounts + le.Uint16(f[46:]) {
+		v := b[1 : 1+int(b[0]) : 1+int(b[0])]
+		if i < accounts {
+			account(v)
+		} else {
+			symbol(v)
+		}
+		b = b[1+len(v):]
+	}
+}
+
+// checkSelected passes over a list of values.
+func checkSelected(b []byte, n uint16, t Type, field string) (rest []byte, err error) {
 	if n > MaxSelected || int(n) > len(b) {
-		return nil, nil, &FrameError{Type: t, Field: field + "s", Value: uint64(n), Allowed: "at most 256, and no more than the bytes that follow"}
+		return nil, &FrameError{Type: t, Field: field + "s", Value: uint64(n), Allowed: "at most 256, and no more than the bytes that follow"}
 	}
 	for range n {
 		var v []byte
 		if v, b, err = cutString8(b, t, field); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if len(v) == 0 || len(v) > MaxSelectedValue {
-			return nil, nil, &FrameError{Type: t, Field: field + "Len", Value: uint64(len(v)), Allowed: "1..64 bytes"}
+			return nil, &FrameError{Type: t, Field: field + "Len", Value: uint64(len(v)), Allowed: "1..64 bytes"}
 		}
-		list = append(list, v)
 	}
-	return list, b, nil
+	return b, nil
 }
 
 // FlagUnfinished on StreamPart: the frame has executions of entry Through+1, and those that are

@@ -170,13 +170,18 @@ var changes = map[wire.Type][]change{
 		{"entries where none was examined", set(24, 4)},
 	},
 	wire.TypeStream: {
-		{"window 0", set(36, 0, 0, 0, 0)}, {"what 0", set(40, 0)}, {"what 4", set(40, 4)}, {"hash where no entry is before", set(16, 1)},
+		{"window 0", set(36, 0, 0, 0, 0)}, {"what 0", set(40, 0)}, {"what 5", set(40, 5)}, {"what 4, with accounts", set(40, 4)}, {"hash where no entry is before", set(16, 1)},
 		{"more accounts than bytes", set(44, 255)}, {"an account of no byte", set(48, 0)},
 	},
 	wire.TypeStreamPart: {
 		{"from 0", set(16, make([]byte, 8)...)}, {"through beyond commitSeq", set(24, 6)}, {"entries where none was examined", set(24, 4)},
 		{"executionBytes beyond the frame", set(60, 255)},
 	},
+	wire.TypeStreamSelect: {
+		{"quietMs 0", set(20, 0, 0)}, {"quietMs 1001", set(20, 0xe9, 3)}, {"more selectors than bytes", set(22, 255)}, {"what 0", set(24, 0, 0)},
+		{"what bit 9", set(24, 0, 2)}, {"entries that are no orders, of an account", set(24, 1, 0x80)}, {"accountLen beyond the frame", set(26, 64)}, {"fewer selectors than there are", set(22, 1)},
+	},
+	wire.TypeStreamSelected: {{"from 0", set(24, make([]byte, 8)...)}},
 	wire.TypeFollowEnd: {{"textLen more than the bytes", set(34, 17)}, {"textLen less than the bytes", set(34, 15)}},
 	wire.TypeQuery: {
 		{"timeout 0", set(32, 0, 0, 0, 0)}, {"maxBytes 0", set(36, 0, 0, 0, 0)}, {"explain 2", set(40, 2)},

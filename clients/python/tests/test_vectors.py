@@ -18,7 +18,7 @@ VECTORS = pathlib.Path(__file__).parents[3] / "docs" / "protocol" / "vectors"
 NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "LinkEntries", "LinkState"} | {
     "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixReports", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
     "Query", "QueryRows", "QueryEnd", "QueryCancel",
-    "ReadRecords", "RecordsRead", "Stream", "StreamPart",
+    "ReadRecords", "RecordsRead", "Stream", "StreamPart", "StreamSelect", "StreamSelected",
     "ReadBook", "BookLevels", "Market", "MarketDone",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
     "Kill", "KillDone", "ReadKill", "KillIs", "ReadLimits", "LimitsAre",

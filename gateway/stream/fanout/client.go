@@ -174,6 +174,10 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		h.subs = append(h.subs, s)
 	}
 	c.add(s)
+	if h.cfg.Join != nil {
+		h.claims[s.id] = h.cfg.Join(w.Pattern, w.Filter)
+		h.claim(s)
+	}
 	if s.catch != nil && !s.catch.hold {
 		h.makeReady(s)
 	}
@@ -239,6 +243,10 @@ func (h *Hub) remove(s *Sub) {
 	h.index.Remove(s.id)
 	h.subs[s.id] = nil
 	h.free = append(h.free, s.id)
+	if h.cfg.Join != nil {
+		h.claims[s.id].Leave()
+		delete(h.claims, s.id)
+	}
 	s.gone, s.gap, s.catch = true, nil, nil // the wheel and Client.ready pass over it
 }
 

@@ -69,6 +69,18 @@ type Config struct {
 	// error refuses it. Left is called when it has none any more. They must not call the Hub.
 	Asked func(group string) error
 	Left  func(group string)
+	// Join is called with what each other subscription is for, where messages are brought for those that want them only;
+	// nil: all messages are published. It must not call the Hub.
+	Join func(topics.Pattern, topics.Filter) Claim
+}
+
+// Claim is what one subscription is for.
+type Claim interface {
+	// Since returns the position of a partition behind which all messages that the subscription is for are published; false:
+	// that is not known yet, and then they are brought soon.
+	Since(partition int) (Position, bool)
+	// Leave is called when the subscription has ended.
+	Leave()
 }
 
 // Limits bound what one client can cost. Zero fields take the default.
@@ -107,6 +119,7 @@ type Hub struct {
 	fields  []topics.Value
 	scratch []byte
 	groups  map[string]*group // of latest messages
+	claims  map[uint32]Claim  // of subscriptions by number in the index, with Config.Join
 	clients int
 	left    int // messages of the ring that subscriptions may look at before the next tick
 	turn    int // who of the busy begins
@@ -152,7 +165,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("fanout: RingBytes is %d and RingSlots %d, allowed: at least 1024 and 16", cfg.RingBytes, cfg.RingSlots)
 	}
 	h := &Hub{cfg: cfg, ring: newRing(cfg.RingBytes, cfg.RingSlots), index: topics.NewIndex(cfg.MaxTried),
-		last: make([]Position, cfg.Partitions), evicted: make([]Position, cfg.Partitions), random: *rand.NewPCG(cfg.Seed, 22)}
+		last: make([]Position, cfg.Partitions), evicted: make([]Position, cfg.Partitions), random: *rand.NewPCG(cfg.Seed, 22), claims: map[uint32]Claim{}}
 	return h, nil
 }
 

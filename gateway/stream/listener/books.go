@@ -52,6 +52,8 @@ type book struct {
 	queued        bool
 	failing       bool      // it could not be read last time; of the goroutine that reads
 	shown         [2][]byte // what was published last: L1, L2
+	claim         *claim    // nil where everything is followed
+	unseen        bool      // what touches it is not followed yet
 }
 
 func newBooks(p *partition) *books {
@@ -76,6 +78,11 @@ func (g *generation) asked(group string) error {
 		return fmt.Errorf("%w: books of one partition that clients want are more than %d", fanout.ErrLimit, maxBooks)
 	}
 	k := &book{symbol: symbol, group: group}
+	if g.wanted != nil {
+		k.claim = g.wanted.claim([]client.Selector{{Kinds: client.KindExecutions, Symbol: symbol}, {Kinds: client.KindOther}})
+		_, known := k.claim.Since(int(b.p.id))
+		k.unseen = !known
+	}
 	b.all[symbol] = k
 	b.enqueue(k)
 	return nil
@@ -87,7 +94,25 @@ func (g *generation) left(group string) {
 	b := g.parts[g.l.cfg.Client.RouteSymbol(symbol)].books
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if k := b.all[symbol]; k != nil && k.claim != nil {
+		k.claim.Leave()
+	}
 	delete(b.all, symbol)
+}
+
+// begins has books read again that may have changed before that was followed. It is on the loop.
+func (b *books) begins(h *fanout.Hub, through uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.all {
+		if !k.unseen {
+			continue
+		}
+		if _, known := k.claim.Since(int(b.p.id)); known {
+			k.unseen = false
+			b.touched(h, k, through)
+		}
+	}
 }
 
 // symbolOf is the symbol of a group of topics, book.{symbol}.

@@ -53,6 +53,14 @@ var errTurn = errors.New("it is the turn of others")
 // readHistory feeds a subscription what it lacks. What cannot be read is told as a gap.
 func (g *generation) readHistory(ctx context.Context, h *server.Held) {
 	turnEnd := time.Now().Add(historyTurn)
+	g.l.metrics.histories.Add(1)
+	var want interest
+	if !h.Do(func(s *fanout.Sub) { want = g.interest(s) }) {
+		return
+	}
+	if err := g.rewind(ctx, h, &want); err != nil {
+		g.l.log.Debug("the last messages are not read", "error", err)
+	}
 	for {
 		var missing []fanout.Range
 		ok := h.Do(func(s *fanout.Sub) {
@@ -63,7 +71,7 @@ func (g *generation) readHistory(ctx context.Context, h *server.Held) {
 		if !ok || len(missing) == 0 {
 			return
 		}
-		err := g.parts[missing[0].Partition].feed(ctx, h, missing[0], turnEnd)
+		err := g.parts[missing[0].Partition].feed(ctx, h, &want, missing[0], turnEnd)
 		switch {
 		case errors.Is(err, errTurn) && g.history(h):
 			return
@@ -76,13 +84,13 @@ func (g *generation) readHistory(ctx context.Context, h *server.Held) {
 }
 
 // feed reads a part of the partition's log for a subscription.
-func (p *partition) feed(ctx context.Context, h *server.Held, r fanout.Range, turnEnd time.Time) error {
+func (p *partition) feed(ctx context.Context, h *server.Held, want *interest, r fanout.Range, turnEnd time.Time) error {
 	after := client.Position{Seq: r.After.Seq, Lineage: p.end.Lineage}
-	if p.matches() && after.Seq > 0 {
+	if p.g.matches() && after.Seq > 0 {
 		after.Seq-- // of the entry there it may lack some
 	}
 	for {
-		f, err := p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: after, Window: historyWindow, Executions: p.matches()})
+		f, err := p.reread(ctx, want, after)
 		if err != nil {
 			return err
 		}
@@ -94,7 +102,7 @@ func (p *partition) feed(ctx context.Context, h *server.Held, r fanout.Range, tu
 		}
 		after = freed.After
 		lost := fanout.Position{Seq: min(freed.After.Seq, r.Through.Seq)}
-		if p.matches() {
+		if p.g.matches() {
 			lost.Index = math.MaxUint32 // what it lacks of that entry is not known
 		}
 		if err := p.g.give(ctx, h, func(s *fanout.Sub) bool { return s.Lost(int(p.id), lost) }); err != nil {
@@ -104,6 +112,12 @@ func (p *partition) feed(ctx context.Context, h *server.Held, r fanout.Range, tu
 			return nil
 		}
 	}
+}
+
+// reread follows the log from a position on, for one subscription.
+func (p *partition) reread(ctx context.Context, want *interest, after client.Position) (*client.Follower, error) {
+	return p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: after, Window: historyWindow,
+		Selection: &client.Selection{Selectors: want.list, Quiet: time.Millisecond}})
 }
 
 func (p *partition) feedFrom(ctx context.Context, h *server.Held, f *client.Follower, through uint64, turnEnd time.Time) error {
@@ -128,7 +142,7 @@ func (p *partition) feedFrom(ctx context.Context, h *server.Held, f *client.Foll
 				}
 				next++
 			}
-			s.Fed(int(p.id), fanout.Position{Seq: min(b.through.Seq, through)})
+			s.Fed(int(p.id), p.g.end(min(b.through.Seq, through)))
 			return true
 		})
 		if err != nil {

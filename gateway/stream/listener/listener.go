@@ -40,7 +40,9 @@ type Config struct {
 	// Backlog is how many entries of each partition's log are read at the start, as far as they are there, for clients that
 	// resume or ask for the last messages.
 	Backlog uint64
-	Pages   map[string]*server.Page
+	// OnlyWanted follows what clients want, and nothing else; then the backlog is read for those that ask for it.
+	OnlyWanted bool
+	Pages      map[string]*server.Page
 	// Server has the bounds; the rest of it is the listener's.
 	Server server.Config
 	Logger *slog.Logger
@@ -143,6 +145,7 @@ type generation struct {
 	server    *server.Server
 	parts     []*partition
 	histories chan *server.Held
+	wanted    *wanted     // nil: everything is followed
 	ready     atomic.Bool // clients are accepted
 }
 
@@ -152,7 +155,7 @@ func (l *Listener) generation(parent context.Context) error {
 	defer cancel(nil)
 	g := &generation{l: l, histories: make(chan *server.Held, maxHistories)}
 	for _, p := range l.cfg.Client.Table() {
-		part := &partition{g: g, id: p.ID}
+		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
 		part.books = newBooks(part)
 		g.parts = append(g.parts, part)
 	}
@@ -230,8 +233,13 @@ func (g *generation) open() error {
 	c.Hub.Seed = rand.Uint64()
 	c.Hub.Lineage, c.Hub.Partitions = g.lineage(), len(g.parts)
 	c.Hub.Latest, c.Hub.Asked, c.Hub.Left = Books, g.asked, g.left
+	backlog := g.l.cfg.Backlog
+	if c.History = g.history; g.l.cfg.OnlyWanted {
+		backlog, g.wanted = 0, newWanted(g)
+		c.Hub.Join, c.History = g.wanted.join, g.wanted.hold
+	}
 	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields}
-	c.Admit, c.Login, c.Status, c.Pages, c.History = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages, g.history
+	c.Admit, c.Login, c.Status, c.Pages = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages
 	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil {
 		c.Login = g.l.cfg.Access.byToken
 		if f.Judge != nil {
@@ -246,11 +254,11 @@ func (g *generation) open() error {
 		return err
 	}
 	for _, p := range g.parts {
-		p.begin(g.l.cfg.Backlog)
+		p.begin(backlog)
 	}
 	g.server.Post(func(h *fanout.Hub) {
 		for i, p := range g.parts {
-			h.Begin(i, fanout.Position{Seq: p.from.Seq})
+			h.Begin(i, g.examined(p.from.Seq))
 		}
 	})
 	return nil

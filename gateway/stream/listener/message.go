@@ -48,6 +48,9 @@ type batch struct {
 	// Entries that may have changed a book, and the last one that may have changed any.
 	touched    []touch
 	touchedAll uint64
+	// What the node selected from an entry on; nil: everything, or that is not known.
+	by     *selected
+	byFrom uint64
 }
 
 // fill makes messages of the orders of a part of the log.

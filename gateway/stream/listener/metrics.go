@@ -14,7 +14,10 @@ type metrics struct {
 	l           *Listener
 	anew        atomic.Uint64
 	unpublished atomic.Uint64
+	histories   atomic.Uint64
 	fed         atomic.Uint64
+	// Selectors that nodes are asked for, and how often they were told others.
+	selectors, selections atomic.Uint64
 	// Questions about books that were answered, and those that failed.
 	bookReads, bookFailures atomic.Uint64
 
@@ -39,8 +42,10 @@ var (
 	descGaps          = describe("gaps_total", "Gaps told.")
 	descEnded         = describe("disconnected_total", "Clients disconnected because they were slow, by their policy.")
 	descRefused       = describe("refused_total", "Clients and connections refused, by reason: login (token, certificate, or connections of the client), late (no request or login in time), crowd (connections of an address without a login), full (all connections, or the TLS handshake failed).", "reason")
-	descHistories     = describe("histories_total", "Subscriptions whose history was read from the grid, since it had left the ring.")
+	descHistories     = describe("histories_total", "Turns of subscriptions to have their history read from the grid, since it had left the ring, or was wanted by no client.")
 	descFed           = describe("history_messages_total", "Orders read from the grid for them.")
+	descSelectors     = describe("wanted_selectors", "Selectors that the nodes are asked for: accounts, symbols and pairs of them that subscriptions name; 0 where everything is followed.")
+	descSelections    = describe("selections_total", "Times the nodes were told other selectors.")
 	descAnew          = describe("restarts_total", "Times all clients had to connect again, because a partition has another history or freed entries that were not read.")
 	descUnpublished   = describe("unpublished_total", "Orders that could not be published; each is in the log of the gateway.")
 	descBooks         = describe("books", "Books that clients want, of a partition.", "partition")
@@ -67,7 +72,7 @@ func (l *Listener) Collector() prometheus.Collector { return l.metrics }
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descClients, descUnknown, descSubscriptions, descWaiting, descPublished, descUnwanted, descDelivered, descConflated, descDropped,
-		descGaps, descEnded, descRefused, descHistories, descFed, descAnew, descUnpublished, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
+		descGaps, descEnded, descRefused, descHistories, descFed, descSelectors, descSelections, descAnew, descUnpublished, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
 		out <- d
 	}
 }
@@ -79,6 +84,9 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	put(descAnew, prometheus.CounterValue, m.anew.Load())
 	put(descUnpublished, prometheus.CounterValue, m.unpublished.Load())
+	put(descHistories, prometheus.CounterValue, m.histories.Load())
+	put(descSelectors, prometheus.GaugeValue, m.selectors.Load())
+	put(descSelections, prometheus.CounterValue, m.selections.Load())
 	put(descFed, prometheus.CounterValue, m.fed.Load())
 	put(descBookReads, prometheus.CounterValue, m.bookReads.Load())
 	put(descBookFailures, prometheus.CounterValue, m.bookFailures.Load())
@@ -96,7 +104,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		put(descSubscriptions, prometheus.GaugeValue, uint64(s.Hub.Subscriptions))
 		put(descWaiting, prometheus.GaugeValue, uint64(s.Hub.Waiting))
 		for d, v := range map[*prometheus.Desc]uint64{descPublished: s.Hub.Published, descUnwanted: s.Hub.Unwanted, descDelivered: s.Hub.Delivered, descConflated: s.Hub.Conflated,
-			descDropped: s.Hub.Dropped, descGaps: s.Hub.Gaps, descEnded: s.Hub.Disconnected, descHistories: s.Histories, descSent: s.Transport.BytesOut} {
+			descDropped: s.Hub.Dropped, descGaps: s.Hub.Gaps, descEnded: s.Hub.Disconnected, descSent: s.Transport.BytesOut} {
 			put(d, prometheus.CounterValue, v)
 		}
 		for reason, v := range map[string]uint64{"login": s.Refused, "late": s.Late, "crowd": s.Crowded, "full": s.Transport.Refused + s.Transport.NoTLS} {

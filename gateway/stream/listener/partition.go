@@ -1,9 +1,12 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,9 +28,13 @@ type partition struct {
 	begun  bool                   // something was read
 	source atomic.Pointer[string] // replica that it was read from last
 	books  *books
+	eras   []era // the newest last; of the loop, and none without generation.wanted
 
-	mu  sync.Mutex
-	err error // why nothing can be read; nil: it can
+	mu       sync.Mutex
+	err      error            // why nothing can be read; nil: it can
+	follower *client.Follower // which is told what is wanted
+	told     []*selected      // its selections, from number first on
+	first    uint32
 }
 
 const (
@@ -92,7 +99,7 @@ func (p *partition) run(ctx context.Context) error {
 		free <- &batch{}
 	}
 	for from := p.from; ; {
-		f, err := p.g.l.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, After: from, Window: followWindow, Executions: p.matches()})
+		f, err := p.follow(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -119,12 +126,65 @@ func (p *partition) run(ctx context.Context) error {
 	}
 }
 
-// matches reports whether the grid has executions.
-func (p *partition) matches() bool { return p.g.l.cfg.Client.BySymbol() }
+// follow begins to follow what is wanted, or everything.
+func (p *partition) follow(ctx context.Context, from client.Position) (*client.Follower, error) {
+	o := client.FollowOptions{Partition: p.id, After: from, Window: followWindow}
+	if p.g.wanted == nil {
+		o.Executions = p.g.matches()
+		return p.g.l.cfg.Client.Follow(ctx, o)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.told[len(p.told)-1]
+	o.Selection = &client.Selection{Selectors: now.list, Quiet: quiet}
+	f, err := p.g.l.cfg.Client.Follow(ctx, o)
+	p.follower, p.told, p.first = f, []*selected{now}, 1
+	return f, err
+}
+
+// ask has the follower of now, and those after it, get something else. It is on the loop.
+func (p *partition) ask(s *selected) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, s)
+	if p.follower == nil {
+		return
+	}
+	if _, err := p.follower.Select(client.Selection{Selectors: s.list, Quiet: quiet}); err != nil { // it fits
+		p.g.l.log.Error("a node is not told what is wanted", "partition", p.id.String(), "error", err)
+	}
+}
+
+// selectedBy returns by what a part of the log was selected; nil: that is not known.
+func (p *partition) selectedBy(number uint32) *selected {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if number == 0 || number < p.first || number-p.first >= uint32(len(p.told)) {
+		return nil
+	}
+	p.told, p.first = p.told[number-p.first:], number
+	return p.told[0]
+}
+
+// examined is end where what else an entry did may not be wanted, and so not be published.
+func (g *generation) examined(seq uint64) fanout.Position {
+	if g.wanted == nil {
+		return fanout.Position{Seq: seq}
+	}
+	return g.end(seq)
+}
+
+// end is the position of a partition up to which an entry is published, with all that it did.
+func (g *generation) end(seq uint64) fanout.Position {
+	if g.matches() {
+		return fanout.Position{Seq: seq, Index: math.MaxUint32}
+	}
+	return fanout.Position{Seq: seq}
+}
 
 // skip begins behind entries that are freed.
 func (p *partition) skip(after client.Position) bool {
-	ok := p.g.server.Do(func(h *fanout.Hub) { h.Begin(int(p.id), fanout.Position{Seq: after.Seq}) })
+	ok := p.g.server.Do(func(h *fanout.Hub) { h.Begin(int(p.id), p.g.examined(after.Seq)) })
 	p.readTo.Store(after.Seq)
 	return ok
 }
@@ -152,6 +212,7 @@ func (p *partition) read(ctx context.Context, f *client.Follower, free chan *bat
 			return ctx.Err()
 		}
 		b.fill(part, int(p.id))
+		b.by, b.byFrom = p.selectedBy(part.Selection), part.SelectedFrom
 		if !p.g.server.Post(func(h *fanout.Hub) { p.publish(h, b); free <- b }) {
 			return errors.New("the server ended")
 		}
@@ -160,20 +221,42 @@ func (p *partition) read(ctx context.Context, f *client.Follower, free chan *bat
 
 // publish is on the loop.
 func (p *partition) publish(h *fanout.Hub, b *batch) {
-	now := time.Now().UnixNano()
-	for i := range b.messages {
-		if err := h.Publish(&b.messages[i]); err != nil {
-			p.g.l.metrics.unpublished.Add(1)
-			p.g.l.log.Error("an order is not published", "partition", p.id.String(), "seq", b.messages[i].At.Seq, "error", err)
-			continue
-		}
-		if b.messages[i].At.Seq > p.end.Seq { // what was there before says nothing of delays
-			p.g.l.metrics.observe(now - b.received[i])
-		}
+	messages, received := b.messages, b.received
+	if n := len(p.eras); b.by != nil && (n == 0 || p.eras[n-1].by != b.by) {
+		before, _ := slices.BinarySearchFunc(messages, b.byFrom, func(m fanout.Message, seq uint64) int { return cmp.Compare(m.At.Seq, seq) })
+		p.publishAll(h, messages[:before], received[:before])
+		messages, received = messages[before:], received[before:]
+		p.begins(h, b)
 	}
-	h.Examined(int(p.id), fanout.Position{Seq: b.through.Seq})
+	p.publishAll(h, messages, received)
+	h.Examined(int(p.id), p.g.examined(b.through.Seq))
 	p.readTo.Store(b.through.Seq)
 	p.commit.Store(max(b.commit, b.through.Seq))
 	p.orders.Add(uint64(len(b.messages)))
 	p.books.touch(h, b)
+}
+
+// begins begins an era, at the entry from which on the node selects in another way.
+func (p *partition) begins(h *fanout.Hub, b *batch) {
+	h.Examined(int(p.id), p.g.end(b.byFrom-1))
+	if len(p.eras) == eras {
+		p.eras = slices.Delete(p.eras, 0, 1)
+	}
+	p.eras = append(p.eras, era{after: h.Last(int(p.id)), by: b.by})
+	p.books.begins(h, b.byFrom-1)
+	p.g.wanted.began()
+}
+
+func (p *partition) publishAll(h *fanout.Hub, messages []fanout.Message, received []int64) {
+	now := time.Now().UnixNano()
+	for i := range messages {
+		if err := h.Publish(&messages[i]); err != nil {
+			p.g.l.metrics.unpublished.Add(1)
+			p.g.l.log.Error("an order is not published", "partition", p.id.String(), "seq", messages[i].At.Seq, "error", err)
+			continue
+		}
+		if messages[i].At.Seq > p.end.Seq { // what was there before says nothing of delays
+			p.g.l.metrics.observe(now - received[i])
+		}
+	}
 }

@@ -174,7 +174,7 @@ func (c *conn) subscribe(m *command) error {
 		position = s.Token().String()
 	}
 	c.reply(&reply{Op: "subscribed", ID: m.ID, Position: position})
-	if w.Hold {
+	if s.Held() {
 		c.server.history(s)
 	}
 	return nil

@@ -80,7 +80,7 @@ func (c *conn) subscribeEvents(r *http.Request, granted bool) error {
 		c.events.at[i] = token.At[i].At
 	}
 	c.event("subscribed", c.events.id(), reply{Position: token.String()})
-	if w.Hold {
+	if sub.Held() {
 		s.history(sub)
 	}
 	return nil

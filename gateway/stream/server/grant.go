@@ -87,7 +87,6 @@ type Stats struct {
 	Late      uint64 // connections without a request or login in time
 	Crowded   uint64 // connections by MaxUnknown
 	Pages     uint64 // answered
-	Histories uint64 // subscriptions whose history was read elsewhere
 }
 
 // Stats returns counters, false: the server ended.

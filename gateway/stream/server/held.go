@@ -2,14 +2,15 @@ package server
 
 import "github.com/ordergrid/ordergrid/gateway/stream/fanout"
 
-// Held is a subscription that waits for messages which have left the ring, or are from before the server.
+// Held is a subscription that waits for messages which have left the ring, are from before the server, or were not brought
+// while no subscription was for them.
 type Held struct {
 	s   *Server
 	sub *fanout.Sub
 }
 
 // Do runs f with the subscription, on the loop, and waits for it. It returns false when the subscription or the server has
-// ended. f uses Missing, Feed, Lost, Fed and Release; the subscription stays on hold until Release.
+// ended. f uses Waits, Back, Rewind, Missing, Feed, Lost, Fed and Release; the subscription stays on hold until Release.
 func (h *Held) Do(f func(*fanout.Sub)) bool {
 	gone := false
 	ok := h.s.Do(func(*fanout.Hub) {
@@ -20,15 +21,19 @@ func (h *Held) Do(f func(*fanout.Sub)) bool {
 	return ok && !gone
 }
 
+// Here is Do on the loop, such as in Config.History.
+func (h *Held) Here(f func(*fanout.Sub)) bool {
+	if h.sub.Gone() {
+		return false
+	}
+	f(h.sub)
+	return true
+}
+
 // history has what a subscription lacks read elsewhere, or releases it.
 func (s *Server) history(sub *fanout.Sub) {
-	if len(sub.Missing()) == 0 || s.cfg.History == nil {
+	lacks := sub.Waits() || sub.Back() > 0 || len(sub.Missing()) > 0
+	if !lacks || s.cfg.History == nil || !s.cfg.History(&Held{s, sub}) {
 		sub.Release()
-		return
 	}
-	if !s.cfg.History(&Held{s, sub}) {
-		sub.Release()
-		return
-	}
-	s.stats.Histories++
 }

@@ -208,3 +208,18 @@ func (f *Filter) Terms() int { return len(f.terms) }
 // Tried reports whether the filter has terms but no set of values to be found by: an Index tries it for each message of the
 // pattern.
 func (f *Filter) Tried() bool { return len(f.terms) > 0 && f.selective() < 0 }
+
+// Values returns the values that a field, a Text, has in messages that the filter lets through; false: it may have others.
+func (f *Filter) Values(field int) (values [][]byte, bounded bool) {
+	for i := range f.terms {
+		t := &f.terms[i]
+		if t.field != field || t.typ != Text || t.in == nil || bounded && len(t.in) >= len(values) {
+			continue
+		}
+		values, bounded = nil, true
+		for j := range t.in {
+			values = append(values, t.in[j].Bytes)
+		}
+	}
+	return values, bounded
+}

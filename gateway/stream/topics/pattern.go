@@ -208,3 +208,18 @@ func validToken(t string) bool {
 	}
 	return true
 }
+
+// Token returns the token of a place, from 0, raw, and whether the pattern has one value there and no other.
+func (p Pattern) Token(place int) (raw []byte, fixed bool) {
+	for t, tail, more := split(p.text); ; t, tail, more = split(tail) {
+		switch {
+		case t == rest:
+			return nil, false
+		case place == 0:
+			return ReadToken(t) // neither * nor > is one
+		case !more:
+			return nil, false
+		}
+		place--
+	}
+}
