@@ -22,7 +22,7 @@ import (
 func TestFunctionsChangeUnderLoadAndBack(t *testing.T) {
 	g := newGrid(t, 2, 2)
 	g.base.Lease, g.base.Grace = 2*time.Second, 3*time.Second // a busy machine is not to be suspected
-	g.base.MemoryLimit = 2 << 30 // records of all orders are held
+	g.base.MemoryLimit = 2 << 30                              // records of all orders are held
 	count, audit := postOf("count", examples.CountAccounts), postOf("audit", examples.AuditTrail)
 	audit.Fuel = 1_000_000
 	before := &Functions{Stamp: 10002, Pre: []PreFunction{pre("enrich-client", examples.EnrichClient, "ACCT=DESK-7", 10001)}, Post: []PostFunction{count}}
