@@ -260,7 +260,7 @@ func TestExampleManifestsHaveTheDigests(t *testing.T) {
 		"functions.yaml": {"fat-finger.wasm": examples.FatFinger, "enrich-client.wasm": examples.EnrichClient,
 			"limits.txt": []byte("quantity=1000000\nvalue=50000000\n"), "desks.txt": []byte("ACCT-0042=DESK-7\n")},
 		"compute.yaml": {"add.wasm": examples.Add},
-		"audit.yaml": {"audit-trail.wasm": examples.AuditTrail, "count-accounts.wasm": examples.CountAccounts},
+		"audit.yaml":   {"audit-trail.wasm": examples.AuditTrail, "count-accounts.wasm": examples.CountAccounts},
 	} {
 		b, err := os.ReadFile("../../docs/examples/functions/" + manifest)
 		if err != nil {

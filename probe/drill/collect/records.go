@@ -55,6 +55,7 @@ func (r *recordReader) read(ctx context.Context, c *client.Client, p wire.Partit
 	var held *client.RejectError
 	if errors.Is(err, client.ErrSnapshotRequired) && errors.As(err, &held) {
 		from = held.Detail + 1
+		r.x.Records, r.trails = nil, map[string]*trail{}
 		next, err = c.ReadRecords(ctx, p, at, from, r.record)
 	}
 	r.x.From, r.x.Through = from, next-1
@@ -136,18 +137,18 @@ func (t *trail) entry(x *history.Recorded, e *client.LogEntry) {
 
 // link judges a record that is of its entry.
 func (t *trail) link(b, message []byte) history.Link {
-	last := t.last
-	if last == nil {
-		last = make([]byte, sha256.Size) // before the first of all
+	follows := func(last []byte) bool {
+		h := sha256.New()
+		h.Write(last)
+		h.Write(b[:16])
+		h.Write(message)
+		return bytes.Equal(h.Sum(nil), b[16:])
 	}
-	h := sha256.New()
-	h.Write(last)
-	h.Write(b[:16])
-	h.Write(message)
+	first := make([]byte, sha256.Size) // before the first of all
 	switch {
-	case bytes.Equal(h.Sum(nil), b[16:]):
+	case t.last != nil && follows(t.last), t.last == nil && follows(first):
 		return history.Linked
-	case t.last == nil:
+	case t.last == nil, follows(first): // the function begins anew, as with another grant
 		return history.Anchor
 	}
 	return history.Broken

@@ -58,6 +58,14 @@ func TestTrail(t *testing.T) {
 		"another time":        {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[8] ^= 1 }, []history.Link{l, l, b, l, l}},
 		"too short":           {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes = r[2].Bytes[:40] }, []history.Link{l, l, b, a, l}},
 		"a call that failed":  {0, func(_ []client.LogEntry, r []client.Record) { r[2].Fault, r[2].Bytes = "trap", nil }, []history.Link{l, l, none, a, l}},
+		"begun anew": {0, func(e []client.LogEntry, r []client.Record) {
+			again := make([]byte, sha256.Size)
+			for i := 3; i < 5; i++ {
+				sum := sha256.Sum256(append(append(again, r[i].Bytes[:16]...), order.Message(e[i].Bytes)...))
+				again = sum[:]
+				copy(r[i].Bytes[16:], again)
+			}
+		}, []history.Link{l, l, l, a, l}},
 		"an entry of no kind": {0, func(e []client.LogEntry, _ []client.Record) { e[2].Kind = order.KindCursor }, []history.Link{l, l, b, l, l}},
 	} {
 		entries, records := audited(5)

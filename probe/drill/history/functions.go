@@ -69,7 +69,7 @@ type Link uint8
 // Links.
 const (
 	NoLink Link = iota // of another function
-	Anchor             // the first that is held, or the first behind a failed call
+	Anchor             // the first that is held, or since the function began anew, or behind a failed call
 	Linked             // its hash is of the one before, the entry's number, time and message
 	Broken             // it is not
 )
