@@ -50,14 +50,14 @@ func TestTrail(t *testing.T) {
 		change func(entries []client.LogEntry, records []client.Record)
 		want   []history.Link
 	}{
-		"whole":               {0, func([]client.LogEntry, []client.Record) {}, []history.Link{l, l, l, l, l}},
-		"from the third":      {2, func([]client.LogEntry, []client.Record) {}, []history.Link{a, l, l}},
-		"another message":     {0, func(e []client.LogEntry, _ []client.Record) { e[2].Bytes[order.HeaderSize] ^= 1 }, []history.Link{l, l, b, l, l}},
-		"another hash":        {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[20] ^= 1 }, []history.Link{l, l, b, b, l}},
-		"another entry":       {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[0] ^= 1 }, []history.Link{l, l, b, l, l}},
-		"another time":        {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[8] ^= 1 }, []history.Link{l, l, b, l, l}},
-		"too short":           {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes = r[2].Bytes[:40] }, []history.Link{l, l, b, a, l}},
-		"a call that failed":  {0, func(_ []client.LogEntry, r []client.Record) { r[2].Fault, r[2].Bytes = "trap", nil }, []history.Link{l, l, none, a, l}},
+		"whole":              {0, func([]client.LogEntry, []client.Record) {}, []history.Link{l, l, l, l, l}},
+		"from the third":     {2, func([]client.LogEntry, []client.Record) {}, []history.Link{a, l, l}},
+		"another message":    {0, func(e []client.LogEntry, _ []client.Record) { e[2].Bytes[order.HeaderSize] ^= 1 }, []history.Link{l, l, b, l, l}},
+		"another hash":       {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[20] ^= 1 }, []history.Link{l, l, b, b, l}},
+		"another entry":      {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[0] ^= 1 }, []history.Link{l, l, b, l, l}},
+		"another time":       {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[8] ^= 1 }, []history.Link{l, l, b, l, l}},
+		"too short":          {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes = r[2].Bytes[:40] }, []history.Link{l, l, b, a, l}},
+		"a call that failed": {0, func(_ []client.LogEntry, r []client.Record) { r[2].Fault, r[2].Bytes = "trap", nil }, []history.Link{l, l, none, a, l}},
 		"begun anew": {0, func(e []client.LogEntry, r []client.Record) {
 			again := make([]byte, sha256.Size)
 			for i := 3; i < 5; i++ {
