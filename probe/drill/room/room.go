@@ -39,5 +39,14 @@ func Memory(orders int64, replicas int) int64 {
 
 // WithRecords is how many of so many orders fit where copies have records of so many functions.
 func WithRecords(orders int64, replicas, functions int) int64 {
-	return orders * each(replicas) / (each(replicas) + PerRecord*int64(replicas)*int64(functions))
+	return min(orders, most) * each(replicas) / (each(replicas) + records(replicas, functions))
 }
+
+// ForRecords is how many orders take the memory of so many of which copies have records:
+// WithRecords(ForRecords(n, r, f), r, f) >= n.
+func ForRecords(orders int64, replicas, functions int) int64 {
+	return (min(orders, most)*(each(replicas)+records(replicas, functions)) + each(replicas) - 1) / each(replicas)
+}
+
+// records of each order.
+func records(replicas, functions int) int64 { return PerRecord * int64(replicas) * int64(functions) }
