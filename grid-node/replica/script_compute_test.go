@@ -13,6 +13,14 @@ import (
 // that number where it is the one of the arguments or more.
 type scriptComputer struct{}
 
+// scriptComputes gives a process a region and the function.
+func scriptComputes(yes bool, o *replica.Options) {
+	if yes {
+		o.Regions = &replica.Regions{Bytes: 16 << 20, Regions: []replica.RegionSpec{{Name: "positions"}}}
+		o.Compute = scriptComputer{}
+	}
+}
+
 func (scriptComputer) Names() []string { return []string{"count"} }
 
 func (scriptComputer) Compute(c *replica.Call) replica.Computed {

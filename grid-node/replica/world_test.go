@@ -140,10 +140,7 @@ func (n *node) start() {
 	}
 	o.Vitals, o.Rest = replica.NewVitals(self, partition, o.Timing), n.w.opt.rest
 	n.vitals = o.Vitals
-	if n.w.opt.computes {
-		o.Regions = &replica.Regions{Bytes: 16 << 20, Regions: []replica.RegionSpec{{Name: "positions"}}}
-		o.Compute = scriptComputer{}
-	}
+	scriptComputes(n.w.opt.computes, &o)
 	if n.w.opt.functions {
 		o.Pre = &scriptDecider{n: n}
 	}
