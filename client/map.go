@@ -22,6 +22,8 @@ type MapRequest struct {
 	Slices int
 	// Timeout of a slice at one node, which allows a minute at most; 0: Config.RequestTimeout.
 	Timeout time.Duration
+	// OnPart is called with each slice when it is there, with one at a time; nil: with none.
+	OnPart func(MapPart)
 }
 
 // MapPart is what a function made of one slice.
@@ -60,6 +62,7 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 	errs := make([]error, n)
 	turns := make(chan struct{}, mapsAtOnce)
 	var wg sync.WaitGroup
+	var telling sync.Mutex
 	for i := range parts {
 		parts[i].Slice = i % slices
 		parts[i].Partition = wire.PartitionID(i / slices)
@@ -76,6 +79,10 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 			}
 			if errs[i] = c.mapSlice(ctx, function, &q, slices, &parts[i]); errs[i] != nil {
 				cancel(errs[i])
+			} else if q.OnPart != nil {
+				telling.Lock()
+				defer telling.Unlock()
+				q.OnPart(parts[i])
 			}
 		})
 	}

@@ -69,12 +69,18 @@ func TestGridMap(t *testing.T) {
 		last[uint32(r.Partition)] = r
 	}
 	for _, slices := range []int{1, 4} {
-		parts, err := c.Map(ctx, "primes", client.MapRequest{Region: "positions", Args: u32s(0, 0), Slices: slices})
+		told := map[string]uint64{}
+		parts, err := c.Map(ctx, "primes", client.MapRequest{Region: "positions", Args: u32s(0, 0), Slices: slices, OnPart: func(p client.MapPart) {
+			told[fmt.Sprint(p.Partition, " ", p.Slice)] += p.Rows
+		}})
 		found, rows := primesIn(parts)
 		if err != nil || found != 168 || rows != n || len(parts) != slices*len(c.Table()) {
 			t.Fatalf("%d slices: %d primes in %d parts of %d rows (%v), want 168 of %d", slices, found, len(parts), rows, err, n)
 		}
 		for _, p := range parts {
+			if rows := told[fmt.Sprint(p.Partition, " ", p.Slice)]; rows != p.Rows || len(told) != len(parts) {
+				t.Errorf("OnPart had %d rows of part %+v, and %d parts of %d", rows, p, len(told), len(parts))
+			}
 			if r := last[uint32(p.Partition)]; p.Seq < r.Seq || p.Fuel == 0 || p.Address == "" {
 				t.Errorf("part %+v, want one of entry %d or later", p, r.Seq)
 			}

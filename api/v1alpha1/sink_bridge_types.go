@@ -47,7 +47,7 @@ type BridgeSinkSpec struct {
 // BridgeTLSSpec names the certificates.
 type BridgeTLSSpec struct {
 	// secretName names a Secret of this grid's namespace: ca.crt is the authority of the other grid, tls.crt and tls.key are
-	// a certificate that it knows, with the permissions Read and Write.
+	// a certificate that it knows, with the permissions Read, Write and Submit.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

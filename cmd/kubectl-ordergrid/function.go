@@ -24,9 +24,9 @@ func functionCommand(k *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "function",
 		Short: "Try and call functions: code of yours in the grid, as WebAssembly",
-		Long:  "Functions are WebAssembly modules that decide on orders, derive records from them, or change values of\nregions when a client calls them. A grid has the GridFunctions that spec.callbacks of its OrderGrid names.",
+		Long:  "Functions are WebAssembly modules that decide on orders, derive records from them, or change values of\nregions or compute over all of them when a client calls them. A grid has the GridFunctions that spec.callbacks of its OrderGrid names.",
 	}
-	cmd.AddCommand(functionTestCommand(), functionRecordsCommand(k), functionInvokeCommand(k))
+	cmd.AddCommand(functionTestCommand(), functionRecordsCommand(k), functionInvokeCommand(k), functionMapCommand(k))
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,8 @@ const exitFailedCall = 1
 
 type invokeFlags struct {
 	regionFlags
-	args, argsHex, argsFile, output string
+	argumentFlags
+	output string
 }
 
 func functionInvokeCommand(k *kubeFlags) *cobra.Command {
@@ -30,8 +30,7 @@ func functionInvokeCommand(k *kubeFlags) *cobra.Command {
 a region. On the primary of the key it gets the present value and the arguments, and makes the new value and
 a reply: one change, made once, also if a failover lies between. Prints the entry that it became, and the reply.
 
-Arguments are bytes, in the form that the function expects: text (--args), hexadecimal digits (--args-hex) or
-a file (--args-file, - for standard input); none by default. The reply is printed as text and in hexadecimal
+` + argumentsHelp + ` The reply is printed as text and in hexadecimal
 digits (text), as JSON, where replyBase64 replaces reply if that is no UTF-8, in hexadecimal digits alone
 (hex), or byte for byte (raw).
 
@@ -48,37 +47,11 @@ Exit codes: 0 called, 1 the function returned an error or failed, nothing was ch
 		Args: countOf(4, 4, "an OrderGrid, a region, a function and a key"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args) },
 	}
-	f.register(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&f.args, "args", "", "arguments, as text")
-	fl.StringVar(&f.argsHex, "args-hex", "", "arguments, in hexadecimal digits")
-	fl.StringVar(&f.argsFile, "args-file", "", "file with the arguments, - for standard input")
-	fl.StringVarP(&f.output, "output", "o", "text", "text, json, hex, raw (the reply byte for byte)")
+	f.regionFlags.register(cmd)
+	f.argumentFlags.register(cmd)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json, hex, raw (the reply byte for byte)")
 	completeFlag(cmd, "output", fixedNames("text", "json", "hex", "raw"))
 	return cmd
-}
-
-// arguments are those of the call.
-func (f *invokeFlags) arguments(cmd *cobra.Command) ([]byte, error) {
-	given := 0
-	for _, flag := range []string{"args", "args-hex", "args-file"} {
-		if cmd.Flags().Changed(flag) {
-			given++
-		}
-	}
-	switch {
-	case given > 1:
-		return nil, usageError{fmt.Errorf("%d of --args, --args-hex and --args-file, allowed: at most one of them", given)}
-	case f.argsFile != "":
-		return readValue(cmd, "args-file", f.argsFile)
-	case f.argsHex != "":
-		b, err := hex.DecodeString(f.argsHex)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("--args-hex: value %.80q: %w, allowed: two hexadecimal digits for each byte", f.argsHex, err)}
-		}
-		return b, nil
-	}
-	return []byte(f.args), nil
 }
 
 func (f *invokeFlags) run(cmd *cobra.Command, k *kubeFlags, args []string) error {

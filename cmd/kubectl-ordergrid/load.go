@@ -152,6 +152,11 @@ func (l *progressLine) show(p load.Progress) {
 	if p.Trouble != "" {
 		text += ", waiting: " + p.Trouble
 	}
+	l.print(text)
+}
+
+// print shows a text in place of the one before.
+func (l *progressLine) print(text string) {
 	if !l.terminal {
 		fmt.Fprintln(l.out, text)
 		return

@@ -25,6 +25,9 @@ func recorderMemory(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step
 	if grid.Spec.Matches() {
 		orders *= room.OrdersOfMatching
 	}
+	if f := len(grid.Spec.Callbacks.Names(api.FunctionPost)); f > 0 {
+		orders = room.ForRecords(orders, int(grid.Spec.Replicas), f)
+	}
 	return max(leastMemory, room.Memory(orders, int(grid.Spec.Replicas)))
 }
 

@@ -47,6 +47,10 @@ func TestRecorderMemory(t *testing.T) {
 			if limit.Cmp(request) != 0 {
 				t.Errorf("limit %s, request %s: want the ledger's memory reserved", limit.String(), request.String())
 			}
+			grid.Spec.Callbacks = &api.CallbacksSpec{Post: []api.CallbackReference{{Name: "audit-trail"}}}
+			if with := recorderMemory(&api.FailoverDrill{Spec: *spec}, grid, steps); test.orders > 1000 && with <= limit.Value() {
+				t.Errorf("with records of a function %d bytes, without %s", with, limit.String())
+			}
 			if n := room.Orders(limit.Value(), 2); n < test.orders {
 				t.Errorf("limit %s has room for %d orders, and a run of it created %d", limit.String(), n, test.orders)
 			}

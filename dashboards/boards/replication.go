@@ -136,19 +136,20 @@ func functions() []*panel {
 	return []*panel{
 		lines(8, 7, "Functions, calls by result", "Calls of functions of spec.callbacks, by result. Failed ones are out_of_fuel, calls_too_deep, trap and bad_result.").
 			ask("{{function}} {{result}}", sumBy("function, result", rate(node("function_calls_total")))+" > 0").
-			unit("ops").fromZero().empty(none).docs("Runbook: function failing", "runbooks/FunctionFailing.md"),
+			unit("ops").fromZero().empty(none).docs("Runbook: function failing", "runbooks/FunctionFailing.md").docs("Runbook: functions refuse many orders", "runbooks/FunctionRefusalsHigh.md"),
 		lines(8, 7, "Functions, fuel of a call", "Mean fuel that a call takes, and the most that it may take.").
 			ask("{{function}}", sumBy("function", rate(node("function_fuel_total")))+" / "+sumBy("function", rate(node("function_calls_total")))).
 			ask("{{function}} limit", maxBy("function", node("function_fuel_limit"))).
-			decimals(0).fromZero().empty(none).docs("What a grid does with functions", page),
+			decimals(0).fromZero().empty(none).docs("Runbook: calls take most of their fuel", "runbooks/FunctionFuelHigh.md").docs("What a grid does with functions", page),
 		rowsOf(8, 7, "Functions, modules", "Modules that the nodes have loaded. During a roll there are two of a function.").
 			ask("loaded", "max by (namespace, grid, pod, function, sha256, on_error) ("+node("function_info")+")").
 			join().hide("loaded").empty(none).docs("Runbook: functions differ", "runbooks/FunctionsDiffer.md"),
 		lines(8, 7, "Post functions, calls by result", "Calls of functions of kind Post by all copies: each order is called for when it is stored and when it is freed. Failed ones are out_of_fuel, calls_too_deep, trap and bad_result.").
 			ask("{{function}} {{result}}", sumBy("function, result", rate(node("post_function_calls_total")))+" > 0").
 			unit("ops").fromZero().empty(noPost).docs("Runbook: function failing", "runbooks/FunctionFailing.md"),
-		lines(8, 7, "Post functions, fuel of a call", "Mean fuel that a call of a function of kind Post takes.").
+		lines(8, 7, "Post functions, fuel of a call", "Mean fuel that a call of a function of kind Post takes, and the most that it may take.").
 			ask("{{function}}", sumBy("function", rate(node("post_function_fuel_total")))+" / "+sumBy("function", rate(node("post_function_calls_total")))).
+			ask("{{function}} limit", maxBy("function", node("post_function_fuel_limit"))).
 			decimals(0).fromZero().empty(noPost).docs("Functions that every copy calls", post),
 		lines(8, 7, "Post functions, copies", "Copies of partitions whose log has a function of kind Post in force, by the digest of its module. A change moves them one partition at a time.").
 			ask("{{function}} {{sha256}}", sumBy("function, sha256", node("post_function_partitions"))).

@@ -95,13 +95,17 @@ func cases() []oneCase {
 				return errors.Join(err, w.grid.signal(1, syscall.SIGKILL))
 			},
 			undo: func(_ context.Context, w *world) error { return writeRules(w.dir, devRules) }},
-		{alerts: []alert{named("FunctionFailing", "result", "out_of_fuel")}, how: "a function has too little fuel for any order",
+		{alerts: []alert{named("FunctionFailing", "result", "out_of_fuel"), named("FunctionFuelHigh", "function", "restricted-list")}, how: "a function has too little fuel for any order",
 			grid:  starvedFunction,
 			cause: func(context.Context, *world) error { return nil }, // it fails from the first order on
 			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
-		{alerts: []alert{named("FunctionFailing", "function", "audit-trail")}, how: "a function of kind Post has too little fuel for any order",
+		{alerts: []alert{named("FunctionFailing", "function", "audit-trail"), named("FunctionFuelHigh", "function", "audit-trail")}, how: "a function of kind Post has too little fuel for any order",
 			grid:  starvedPost,
 			cause: func(context.Context, *world) error { return nil }, // it fails from the first order on
+			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
+		{alerts: []alert{named("FunctionRefusalsHigh", "function", "fat-finger")}, how: "a function refuses every order of the flow",
+			grid:  refusing,
+			cause: func(context.Context, *world) error { return nil }, // from the first order on
 			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
 		{alerts: []alert{named("KillActive")}, how: "a trader is killed, and taken again",
 			grid: func(dir string) (gridOptions, error) { return limited(dir, `{"traderTag":50}`) },
@@ -160,6 +164,15 @@ func starvedFunction(dir string) (gridOptions, error) {
 		return gridOptions{}, err
 	}
 	return gridOptions{args: []string{"--", "--function-pre", fmt.Sprintf("restricted-list=%s:sha256=%x,fuel=50,onError=Pass", path, sha256.Sum256(examples.RestrictedList))}}, nil
+}
+
+// refusing gives a grid a function that refuses orders of more than one.
+func refusing(dir string) (gridOptions, error) {
+	path, config := filepath.Join(dir, "fat-finger.wasm"), filepath.Join(dir, "limits.txt")
+	if err := errors.Join(os.WriteFile(path, examples.FatFinger, 0o600), os.WriteFile(config, []byte("quantity=1"), 0o600)); err != nil {
+		return gridOptions{}, err
+	}
+	return gridOptions{args: []string{"--", "--function-pre", fmt.Sprintf("fat-finger=%s:sha256=%x,config=%s", path, sha256.Sum256(examples.FatFinger), config)}}, nil
 }
 
 // starvedPost gives a grid a function of kind Post that runs out of fuel in each call.

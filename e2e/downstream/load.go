@@ -16,7 +16,11 @@ import (
 // Dial connects to a grid of Grid, for the time of the test.
 func Dial(t testing.TB, g *testgrid.Grid) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute})
+	cfg := client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute}
+	if g.TLS != nil {
+		cfg.TLS = client.TLSFiles(client.PEMFiles{Cert: g.TLS.Cert, Key: g.TLS.Key, CA: g.TLS.CA})
+	}
+	c, err := client.Dial(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ func TestDrills(t *testing.T) {
 		{"rolling-upgrade-under-load", suite(api.SuiteRollingUpgrade)},
 		{"api-outage", suite(api.SuiteAPIOutage)},
 		{"cascade", suite(api.SuiteCascade)},
+		{"callbacks", callbacks},
 		{"overnight", overnight},
 		{"negative-control", negativeControl},
 		{"one-copy", oneCopy},

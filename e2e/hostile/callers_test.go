@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/function"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
 // calls connects clients, which call until stop is closed.
@@ -76,4 +80,53 @@ func TestInvokersDenyNothing(t *testing.T) {
 			n.beside(t, start(t, exe, args...), start(t, exe, args...))
 		})
 	}
+}
+
+// harm16 has 16 orders on their way without pause, each of which one of the functions fails on. Each has to be refused for that.
+func harm16(t *testing.T, c *client.Client, stop <-chan struct{}) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { <-stop; cancel() }()
+	run := fixorder.NewRun()
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				order, err := function.Amend(nil, testgrid.Order(fmt.Sprintf("HARM-%x-%d-%d", run, i, n), 305), []function.Set{{Tag: 38, Value: fmt.Append(nil, 1+i%function.MaxChain)}})
+				if err == nil {
+					_, err = c.Submit(ctx, order)
+				}
+				if ctx.Err() == nil && !errors.Is(err, client.ErrFunctionRefused) {
+					t.Errorf("an order that a function fails on: %v, want it refused", err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Whatever functions of kind Pre do with the orders of two clients that send nothing else, 32 at a time, every order of another
+// client passes the same functions, is acknowledged and stays. What it does to latency is reported beside the same at another
+// grid.
+func TestFailingFunctionsDenyNothing(t *testing.T) {
+	files, err := filepath.Glob("../../grid-node/function/testdata/hostile/*.wasm")
+	if err != nil || len(files) != function.MaxChain {
+		t.Fatalf("%d modules, want %d: %v", len(files), function.MaxChain, err)
+	}
+	args := []string{"--"}
+	for _, name := range files {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bin, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--function-pre", fmt.Sprintf("h%s=%s:sha256=%x,fuel=1000000", strings.TrimSuffix(filepath.Base(path), ".wasm"), path, sha256.Sum256(bin)))
+	}
+	exe := program(t)
+	n := neighbour{name: "2 send orders that functions fail on, 16 at a time", conns: 2, call: harm16, busy: true, seen: "ordergrid_node_rejects_total"}
+	n.beside(t, start(t, exe, args...), start(t, exe, args...))
 }

@@ -197,6 +197,36 @@ func TestExamplesAreBuiltFromTheirSource(t *testing.T) {
 	}
 }
 
+// TestFunctionOfThePage: the function that docs/functions.md begins with is built as the page says, from another folder, and
+// does what it says.
+func TestFunctionOfThePage(t *testing.T) {
+	for _, program := range []string{"clang-14", "wasm-ld-14"} {
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("ORDERGRID_REQUIRE_CLANG") == "" {
+			t.Skipf("%s is not here (Debian: clang-14, lld-14)", program)
+		}
+	}
+	_, rest, begun := strings.Cut(string(file(t, "../../docs/functions.md")), "```c\n")
+	source, _, ended := strings.Cut(rest, "```")
+	if !begun || !ended {
+		t.Fatal("docs/functions.md has no C")
+	}
+	dir := t.TempDir()
+	c, wasm := filepath.Join(dir, "limit.c"), filepath.Join(dir, "limit.wasm")
+	if err := os.WriteFile(c, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.CommandContext(t.Context(), "examples/c/build.sh", c, wasm).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	i := load(t, file(t, wasm), Pre, Options{})
+	for quantity, refused := range map[string]bool{"1000000": false, "1000001": true} {
+		d := i.Decide(t.Context(), with(t, set(38, quantity)))
+		if d.Fault != None || (d.Verdict == Refuse) != refused || refused && (d.Reason != 3 || string(d.Text) != "more than a million") {
+			t.Errorf("an order of %s: %+v, want it refused: %v", quantity, d, refused)
+		}
+	}
+}
+
 func TestDecimal(t *testing.T) {
 	for text, want := range map[string]int64{"1": 1e8, "0.00000001": 1, "-2.5": -25e7, "12.340000000000": 1234e6, "007": 7e8, ".5": 5e7,
 		"92233720368": 92233720368e8} {
@@ -229,7 +259,8 @@ func TestExampleManifestsHaveTheDigests(t *testing.T) {
 	for manifest, files := range map[string]map[string][]byte{
 		"functions.yaml": {"fat-finger.wasm": examples.FatFinger, "enrich-client.wasm": examples.EnrichClient,
 			"limits.txt": []byte("quantity=1000000\nvalue=50000000\n"), "desks.txt": []byte("ACCT-0042=DESK-7\n")},
-		"audit.yaml": {"audit-trail.wasm": examples.AuditTrail, "count-accounts.wasm": examples.CountAccounts},
+		"compute.yaml": {"add.wasm": examples.Add},
+		"audit.yaml":   {"audit-trail.wasm": examples.AuditTrail, "count-accounts.wasm": examples.CountAccounts},
 	} {
 		b, err := os.ReadFile("../../docs/examples/functions/" + manifest)
 		if err != nil {

@@ -130,7 +130,7 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 		}
 		m.Fix.report(m.Books.reports)
 	}
-	if m.Functions != nil && !m.skip {
+	if order.FunctionsBuilt && m.Functions != nil && !m.skip {
 		m.Functions.call(e, payload)
 	}
 	if e.Kind == order.KindFunctions {

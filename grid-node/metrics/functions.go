@@ -24,11 +24,13 @@ var (
 	postCalls      = desc("post_function_calls_total", "Calls of a function of kind Post by the copies here, by result: record, none, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. Begins anew when a copy does; absent without such functions.", "function", "result")
 	postFuel       = desc("post_function_fuel_total", "Fuel that calls of a function of kind Post took, about an instruction each; absent without such functions.", "function")
 
+	postLimit = desc("post_function_fuel_limit", "Fuel that one call of a function of kind Post may take; absent without such functions.", "function")
+
 	computeInfo  = desc("compute_function_info", "1 for each function of kind Compute that the node has loaded, with the digest of its module; absent without such functions.", "function", "sha256")
 	computeCalls = desc("compute_function_calls_total", "Calls of a function of kind Compute, by result: decided, error (the function's own), too_large, and failed ones: out_of_fuel, calls_too_deep, trap, bad_result. A call that was decided may still be refused for lack of memory. Absent without such functions.", "function", "result")
 	computeFuel  = desc("compute_function_fuel_total", "Fuel that calls of a function of kind Compute took, about an instruction each; absent without such functions.", "function")
 
-	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit, postPartitions, postCalls, postFuel, computeInfo, computeCalls, computeFuel}
+	functionDescs = []*prometheus.Desc{functionInfo, functionCalls, functionFuel, functionLimit, postPartitions, postCalls, postFuel, postLimit, computeInfo, computeCalls, computeFuel}
 )
 
 func (e emitter) functions(list []Function) {
@@ -75,15 +77,17 @@ func (e emitter) computeFunctions(list []ComputeFunction) {
 type PostFunction struct {
 	Name, SHA256 string
 	Partitions   int
+	FuelLimit    int64 // of a call
 	Counts       machine.FunctionCounts
 }
 
 func (e emitter) postFunctions(list []PostFunction) {
-	counts := map[string]*machine.FunctionCounts{} // during a change there are two of a name
+	counts, limits := map[string]*machine.FunctionCounts{}, map[string]int64{} // during a change there are two of a name
 	var names []string
 	for i := range list {
 		f := &list[i]
 		e.gauge(postPartitions, float64(f.Partitions), f.Name, f.SHA256)
+		limits[f.Name] = max(limits[f.Name], f.FuelLimit)
 		if c := counts[f.Name]; c != nil {
 			c.Add(&f.Counts)
 			continue
@@ -95,6 +99,7 @@ func (e emitter) postFunctions(list []PostFunction) {
 	for _, name := range names {
 		c := counts[name]
 		e.counter(postFuel, c.Fuel, name)
+		e.gauge(postLimit, float64(limits[name]), name)
 		e.counter(postCalls, c.Records, name, "record")
 		e.counter(postCalls, c.None, name, "none")
 		for fault := function.OutOfFuel; fault < function.Faults; fault++ {

@@ -98,7 +98,7 @@ func (f *functions) status() *nodestatus.Functions {
 	for k := range f.chain.Len() {
 		cb, n := f.chain.Callback(k), f.chain.Counts(k)
 		o := f.config.Pre[k].options()
-		row := nodestatus.Function{Name: cb.Name, SHA256: fmt.Sprintf("%x", cb.Module.Digest()), OnError: cb.OnError.String(), Fuel: o.Fuel, Pages: o.Pages,
+		row := nodestatus.Function{Name: cb.Name, SHA256: fmt.Sprintf("%x", cb.Module.Digest()), OnError: cb.OnError.String(), Fuel: o.Fuel, Pages: o.Pages, Tags: o.Tags,
 			Accepted: n.Accepted, Refused: n.Refused, Changed: n.Changed}
 		for _, v := range n.Failed {
 			row.Failed += v

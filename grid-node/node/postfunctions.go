@@ -110,7 +110,7 @@ func (ps *partitions) postCounts() (list []metrics.PostFunction) {
 			})
 			if at < 0 {
 				at = len(list)
-				list = append(list, metrics.PostFunction{Name: f.Name, SHA256: fmt.Sprintf("%x", f.SHA256)})
+				list = append(list, metrics.PostFunction{Name: f.Name, SHA256: fmt.Sprintf("%x", f.SHA256), FuelLimit: int64(f.Fuel)})
 			}
 			list[at].Partitions++
 			list[at].Counts.Add(c)

@@ -75,15 +75,17 @@ type Functions struct {
 
 // Function is a module that the process has loaded. Its counts are of the process.
 type Function struct {
-	Name     string `json:"name"`
-	SHA256   string `json:"sha256"`
-	OnError  string `json:"onError"`
-	Fuel     int64  `json:"fuel"`  // of a call
-	Pages    uint32 `json:"pages"` // of 64 KiB
-	Accepted uint64 `json:"accepted"`
-	Refused  uint64 `json:"refused"`
-	Changed  uint64 `json:"changed"`
-	Failed   uint64 `json:"failed"`
+	Name    string `json:"name"`
+	SHA256  string `json:"sha256"`
+	OnError string `json:"onError"`
+	Fuel    int64  `json:"fuel"`  // of a call
+	Pages   uint32 `json:"pages"` // of 64 KiB
+	// Tags that it may set.
+	Tags     []uint32 `json:"tags,omitempty"`
+	Accepted uint64   `json:"accepted"`
+	Refused  uint64   `json:"refused"`
+	Changed  uint64   `json:"changed"`
+	Failed   uint64   `json:"failed"`
 }
 
 // Faulty is the misbehaviour of a node built with the tag faulty. No release is built so.

@@ -28,6 +28,9 @@ type Decision struct {
 	Text    []byte       // of a refusal, printable
 }
 
+// decides reports whether functions of kind Pre decide on orders here.
+func (r *Replica) decides() bool { return order.FunctionsBuilt && r.opt.Pre != nil }
+
 // decide asks the Decider. An order stays what its client knows it by.
 func (r *Replica) decide(msg []byte, o *order.Order) Decision {
 	d := r.opt.Pre.Decide(r.now.Wall, msg, o)

@@ -101,7 +101,7 @@ func (r *Replica) match(m *machine.Machine) {
 
 // run gives a machine, after Begin, what runs functions.
 func (r *Replica) run(m *machine.Machine) {
-	if r.opt.Functions != nil {
+	if order.FunctionsBuilt && r.opt.Functions != nil {
 		m.Run(r.opt.Functions.Code)
 	}
 }
@@ -135,7 +135,7 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 		return
 	}
 	msg := m.Payload
-	if r.opt.Pre != nil && !mutant(mutExecuteUndecided) {
+	if r.decides() && !mutant(mutExecuteUndecided) {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
 			r.rejectDecided(conn, m, &d)

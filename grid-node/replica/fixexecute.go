@@ -26,7 +26,7 @@ func (r *Replica) executeFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, flag
 	}
 	b, f := r.live.Books, &r.order.Fields
 	msg := m.Payload
-	if r.opt.Pre != nil {
+	if r.decides() {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
 			r.refuseFix(conn, m, seat, wire.CodeFunctionRefused, 0, uint64(d.Reason), string(d.Text))

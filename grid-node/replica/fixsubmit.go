@@ -76,7 +76,7 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 	}
 	kind := pendingFixSubmit
 	e, msg := order.Entry{Kind: order.KindOrder, Flags: flags, Session: m.Slot, ClientSeq: m.Seq, Fields: *f}, m.Payload
-	if r.opt.Pre != nil {
+	if r.decides() {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
 			r.refuseFix(conn, m, seat, wire.CodeFunctionRefused, 0, uint64(d.Reason), string(d.Text))

@@ -1,5 +1,7 @@
 package replica
 
+import "github.com/ordergrid/ordergrid/grid-node/order"
+
 // What a replica does between events: after a batch of them, as time passes, and after it slept.
 
 // flush sends the results of the events since the last flush.
@@ -15,7 +17,7 @@ func (r *Replica) flush() {
 		if r.execs != nil {
 			r.logExecution()
 		}
-		if r.opt.Functions != nil {
+		if order.FunctionsBuilt && r.opt.Functions != nil {
 			r.logFunctions()
 		}
 		if r.opt.Regions != nil || r.live.Regions != nil {

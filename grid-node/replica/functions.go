@@ -169,7 +169,7 @@ func (r *Replica) applyCalled(e *order.Entry, payload []byte) {
 		r.functions.delayed = nil
 		r.live.Apply(&order.Entry{Kind: order.KindFunctions, Seq: e.Seq, Epoch: e.Epoch}, p)
 	}
-	if f := r.live.Functions; f != nil && e.Kind.IsOrder() {
+	if f := r.live.Functions; order.FunctionsBuilt && f != nil && e.Kind.IsOrder() {
 		for _, rec := range f.Records() {
 			r.functions.records.add(e.Seq, &rec, r.opt.Functions.RecordBytes)
 		}

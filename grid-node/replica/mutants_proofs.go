@@ -21,6 +21,7 @@ var proofs = [mutants]string{
 	mutAdvanceUnchecked:      "^TestScripts$/^advance$",
 	mutToldChain:             "^TestScripts$/^told_chain$",
 	mutUntrueKept:            "^TestScripts$/^told_regressed$",
+	mutInvokeFailedEarly:     "^TestScripts$/^invoke_failed$",
 	mutReadOneEcho:           "^TestScripts$/^read_two_backups$",
 	mutStaleNack:             "^TestFramesOfAnotherEpoch$/^Nack$",
 	mutStaleAck:              "^TestFramesOfAnotherEpoch$/^PrepareAck$",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -208,6 +209,9 @@ func (o *Options) fill() error {
 			return fmt.Errorf("replica %s: %w", o.Partition, err)
 		}
 		o.Execution = &x
+	}
+	if called := o.Pre != nil || o.Compute != nil || o.Functions != nil && len(o.Functions.Want) > 0; called && !order.FunctionsBuilt {
+		return fmt.Errorf("replica %s: it is to call functions, allowed: none in a program built with the tag nofunctions", o.Partition)
 	}
 	if o.Functions != nil {
 		f := *o.Functions

@@ -84,7 +84,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	opt.leases = d.HasArg("leases")
 	opt.proved = !d.HasArg("asks")
 	opt.standby = d.HasArg("standby")
-	opt.functions, opt.matches = d.HasArg("functions"), d.HasArg("matches")
+	opt.functions, opt.computes, opt.matches = d.HasArg("functions"), d.HasArg("computes"), d.HasArg("matches")
 	arg(d, "posts", &opt.posts)
 	s.addSource(d)
 	outside := ""
@@ -135,7 +135,7 @@ func podsArg(d *datadriven.TestData, pods *[]string) {
 func (s *script) traffic(d *datadriven.TestData) bool {
 	client, on := uint64(1), "a"
 	switch d.Cmd {
-	case "open", "submit", "get", "readlog", "follow", "advance":
+	case "open", "submit", "invoke", "get", "readlog", "follow", "advance":
 		arg(d, "client", &client)
 		arg(d, "on", &on)
 	}
@@ -160,6 +160,8 @@ func (s *script) traffic(d *datadriven.TestData) bool {
 	case "submit":
 		s.w.quiet = d.HasArg("quiet")
 		s.submit(d, n, client)
+	case "invoke":
+		s.invoke(d, n, client)
 	case "get":
 		s.get(d, n, client)
 	case "readlog":

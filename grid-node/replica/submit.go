@@ -186,7 +186,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 		return
 	}
 	e, msg := order.Entry{Kind: order.KindOrder, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: *f}, m.Payload
-	if r.opt.Pre != nil {
+	if r.decides() {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
 			r.rejectDecided(conn, m, &d)

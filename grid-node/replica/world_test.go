@@ -58,6 +58,7 @@ type worldOptions struct {
 	standby   bool     // the partition is claimed as a standby
 	posts     string   // functions that every copy calls, see scriptPosts
 	functions bool     // pods have functions, see scriptDecider
+	computes  bool     // pods have a region and functions that clients call, see scriptComputer
 	matches   bool     // the partition matches one instrument, X
 }
 
@@ -139,6 +140,7 @@ func (n *node) start() {
 	}
 	o.Vitals, o.Rest = replica.NewVitals(self, partition, o.Timing), n.w.opt.rest
 	n.vitals = o.Vitals
+	scriptComputes(n.w.opt.computes, &o)
 	if n.w.opt.functions {
 		o.Pre = &scriptDecider{n: n}
 	}

@@ -114,11 +114,10 @@ func (w *world) addInvokers() {
 	}
 }
 
-// call sends a new call.
+// call sends a new call, or two.
 func (c *regionClient) call() {
-	r := &regionRequest{from: c.known(), function: "count"}
-	r.ClientSeq, r.Key = c.next, []byte(c.key())
-	switch n := c.rng.IntN(30); {
+	r := c.newCall("count", c.key())
+	switch n := c.rng.IntN(36); {
 	case n < 8:
 		r.Value = strconv.AppendInt(nil, 1+c.rng.Int64N(countMost), 10)
 	case n < 10:
@@ -129,10 +128,24 @@ func (c *regionClient) call() {
 		r.function = "none"
 	case n < 20:
 		r.function = "late"
+	case n < 26 && len(c.open) < regionOpen:
+		// Right behind it one that fails, on the value that the first one makes and that no
+		// other copy has yet.
+		again := c.newCall("count", string(r.Key))
+		again.Value = []byte("1")
+		c.send(r)
+		r = again
 	}
+	c.send(r)
+}
+
+// newCall is open from here on.
+func (c *regionClient) newCall(function, key string) *regionRequest {
+	r := &regionRequest{from: c.known(), function: function}
+	r.ClientSeq, r.Key = c.next, []byte(key)
 	c.next++
 	c.open = append(c.open, r)
-	c.send(r)
+	return r
 }
 
 func (c *regionClient) sendCall(r *regionRequest, received uint64) {

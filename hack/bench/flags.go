@@ -39,7 +39,8 @@ network namespace per process behind one bridge (root); repl is acknowledged whe
 second process has the order, single is without replication. growth/... are the cases
 that vary one thing, tls/... those that show what TLS costs, views/... what views of the
 orders cost, journal/... and sinks/... what a journal and sinks cost, functions/... what
-functions that each order passes cost (systems grid-pre, grid-post and grid-audit); they
+functions that each order passes cost, and what those that are not there do (systems
+grid-bare, grid-pre, grid-post and grid-audit); they
 run only when CASES names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better

@@ -128,7 +128,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	program := ""
 	for _, s := range use {
-		if g, ok := s.(*grid.Grid); ok {
+		if g, ok := s.(*grid.Grid); ok && len(g.Tags) == 0 {
 			if program == "" {
 				b.say("building grid-node as a release is built")
 				if program, err = grid.Build(ctx, b.dir, "grid-node"); err != nil {
@@ -139,6 +139,21 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		}
 	}
 	b.runner = rounds.Runner{Options: b.options, Self: self, Systems: use, Say: b.say}
+	return nil
+}
+
+// tagged builds the programs with build tags that a case uses.
+func (b *bench) tagged(ctx context.Context, chosen []cases.Case) (err error) {
+	for _, s := range b.runner.Systems {
+		g, ok := s.(*grid.Grid)
+		if !ok || len(g.Tags) == 0 || !slices.ContainsFunc(chosen, func(c cases.Case) bool { return c.Uses(s.Name()) }) {
+			continue
+		}
+		b.say("building grid-node with the tags %s", strings.Join(g.Tags, ", "))
+		if g.Program, err = grid.Build(ctx, b.dir, "grid-node", g.Tags...); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -158,7 +173,7 @@ func (b *bench) farSide(ctx context.Context, chosen []cases.Case) (err error) {
 }
 
 func (b *bench) measure(ctx context.Context, chosen []cases.Case) error {
-	if err := b.farSide(ctx, chosen); err != nil {
+	if err := errors.Join(b.tagged(ctx, chosen), b.farSide(ctx, chosen)); err != nil {
 		return err
 	}
 	usual := b.estimate(chosen)

@@ -203,7 +203,7 @@ func (w *writer) explain(err error) error {
 		return fmt.Errorf("%w: %w", sink.ErrFenced, err)
 	case errors.Is(err, client.ErrRegionUnknown), errors.Is(err, client.ErrNotPermitted):
 		return &sink.PermanentError{What: fmt.Sprintf("region %s of the other grid", w.Region), Err: err,
-			Remedy: "allowed: a region of spec.regions there, and the permissions Read and Write for this client"}
+			Remedy: "allowed: a region of spec.regions there, and the permissions Read, Write and Submit for this client"}
 	}
 	return err
 }

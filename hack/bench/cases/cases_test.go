@@ -29,10 +29,10 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%q: %d cases, %v, want %d", expr, len(got), err, want)
 		}
 	}
-	if got, err := Select("functions"); err != nil || len(got) != 4 || !got[0].Uses(GridPost) || !got[0].Uses(Grid) || got[0].Uses(GridTLS) {
+	if got, err := Select("functions"); err != nil || len(got) != 4 || !got[0].Uses(GridPost) || !got[0].Uses(GridBare) || !got[0].Uses(Grid) || got[0].Uses(GridTLS) {
 		t.Errorf("functions: %+v, %v", got, err)
 	}
-	if standard, _ := Select("^lo/repl/pingpong$"); standard[0].Uses(GridPost) || standard[0].Uses(GridPre) || standard[0].Uses(GridAudit) {
+	if standard, _ := Select("^lo/repl/pingpong$"); standard[0].Uses(GridPost) || standard[0].Uses(GridBare) || standard[0].Uses(GridPre) || standard[0].Uses(GridAudit) {
 		t.Error("a standard case measures grids with functions")
 	}
 	for _, bad := range []string{"(", "nosuch"} {

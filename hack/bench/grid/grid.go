@@ -53,6 +53,8 @@ type Grid struct {
 	Dir string
 	// Function is called for each order; nil: none.
 	Function *Function
+	// Tags are build tags of Program.
+	Tags []string
 	// Scrape reads the metrics of all nodes every second.
 	Scrape bool
 	// Journal has every node keep a journal below Dir.
@@ -61,14 +63,14 @@ type Grid struct {
 	Sinks *sinks.Sinks
 }
 
-// Build compiles a program of this checkout into dir with the flags of `make build`.
-func Build(ctx context.Context, dir, name string) (string, error) {
+// Build compiles a program of this checkout into dir with the flags of `make build`, and these build tags.
+func Build(ctx context.Context, dir, name string, tags ...string) (string, error) {
 	root, err := checkout.Root()
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(dir, name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/"+name)
+	program := filepath.Join(dir, strings.Join(append([]string{name}, tags...), "-"))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", strings.Join(tags, ","), "-ldflags", "-s -w", "-o", program, "./cmd/"+name)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/%s: %w\n%s", name, err, out)

@@ -81,6 +81,9 @@ func (j judge) losses() {
 	if x := j.c.Executions; x != nil {
 		j.executions(x)
 	}
+	if x := j.c.Functions; x != nil {
+		j.functions(x)
+	}
 	if n := j.c.Linear.Violations; n > 0 {
 		j.say(Violated, "%d answers to clients cannot be explained by one log, see VIOLATIONS", n)
 	}
@@ -121,6 +124,26 @@ func (j judge) executions(x *Executions) {
 		j.say(Invalid, "there is no negative control of executions: no order trades with two others, so none could be forged")
 	default:
 		j.say(Invalid, "the negative control of executions failed: %d trades were forged, and %d found", k.Done, k.Found)
+	}
+}
+
+// functions checks what functions decided, and what is there of their records.
+func (j judge) functions(x *Functions) {
+	for _, y := range []struct {
+		n    int64
+		what string
+	}{
+		{x.Unstamped, "orders do not have the stamp of the functions that nodes decide by"},
+		{x.Different, "entries have other records of functions in another copy in sync"},
+		{x.Missing, "orders have no record of an audit trail"},
+		{x.Broken, "records of an audit trail are not linked to the one before"},
+	} {
+		if y.n > 0 {
+			j.say(Violated, "%d %s, see FUNCTIONS", y.n, y.what)
+		}
+	}
+	if k := x.Control; k.Result == ControlFailed {
+		j.say(Invalid, "the negative control of records failed: %d were forged, and %d found", k.Done, k.Found)
 	}
 }
 

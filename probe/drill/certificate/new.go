@@ -48,6 +48,9 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 	if x := validate.TakeExecutions(h, seed); x != nil {
 		c.executions(x)
 	}
+	if x := validate.TakeFunctions(h, seed); x != nil {
+		c.functions(x)
+	}
 	c.Linear = Linear{Windows: len(model.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
 	if len(result.Model.Violations) > 0 {
 		c.Linear.Result = NotExplicable
@@ -106,6 +109,22 @@ func (c *Certificate) executions(x *validate.Executions) {
 		e.Control.Result = ControlImpossible
 	}
 	c.Executions, c.Unread = e, append(c.Unread, x.Unread...)
+}
+
+func (c *Certificate) functions(x *validate.Functions) {
+	f := &Functions{Pre: orEmpty(x.Pre), Chains: orEmpty(x.Chains), Stamp: x.Stamp, Decided: x.Decided, Unstamped: x.Unstamped, Post: orEmpty(x.Post), Copies: x.Copies, Records: x.Records,
+		Failed: x.Failed, Linked: x.Linked, Different: x.Different, Missing: x.Missing, Broken: x.Broken, Findings: x.Words}
+	for _, v := range x.Values {
+		f.Values = append(f.Values, SetValue(v))
+	}
+	f.Control = FunctionControl{Result: ControlFailed, Done: x.Control.Done, Found: x.Control.Found}
+	switch {
+	case x.Control.OK():
+		f.Control.Result = ControlPassed
+	case x.Control.Done == 0:
+		f.Control.Result = ControlImpossible
+	}
+	c.Functions, c.Unread = f, append(c.Unread, x.Unread...)
 }
 
 // steps evaluates every fault of the history.

@@ -43,6 +43,11 @@ func (c *Certificate) WriteText(w io.Writer) error {
 		row("wrong of them", "%d entries not by price and time, %d sums that do not add up", x.Different, x.Unsummed)
 		row("their control", "%s: %d trades forged, %d found", x.Control.Result, x.Control.Done, x.Control.Found)
 	}
+	if x := c.Functions; x != nil {
+		for _, r := range x.Rows() {
+			row(r[0], "%s", r[1])
+		}
+	}
 	row("clients saw", "%s: %d orders and %d confirmed reads in %d times of faults; %d reads refused by nodes that are not primary", c.Linear.Result, c.Linear.Orders, c.Linear.Reads, c.Linear.Windows, c.Linear.Refused)
 	h := c.Host
 	row("recorder", "%d cores, busy %.0f %%, itself %.0f %%; own stalls over 2 ms: %d, longest %s ms; longest gap without a fault %s ms", h.Cores, h.Busy, h.Own, c.Stalls.N, ms(c.Stalls.Max), ms(c.Noise.Max))
@@ -61,6 +66,9 @@ func (c *Certificate) WriteText(w io.Writer) error {
 	if x := c.Executions; x != nil {
 		p.list("LOST EXECUTIONS", x.LostExamples)
 		p.list("EXECUTIONS", x.Findings)
+	}
+	if x := c.Functions; x != nil {
+		p.list("FUNCTIONS", x.Findings)
 	}
 	p.list("VIOLATIONS", c.Violations)
 	p.list("NOT READ", c.Unread)

@@ -44,9 +44,11 @@ type Certificate struct {
 	Ledger Ledger `json:"ledger"`
 	// Executions is there for a grid that matches.
 	Executions *Executions `json:"executions,omitempty"`
-	Control    Control     `json:"negativeControl"`
-	Linear     Linear      `json:"linearizability"`
-	Steps      []Step      `json:"steps"`
+	// Functions is there for a grid that calls functions for orders.
+	Functions *Functions `json:"functions,omitempty"`
+	Control   Control    `json:"negativeControl"`
+	Linear    Linear     `json:"linearizability"`
+	Steps     []Step     `json:"steps"`
 
 	Outage      validate.Spread `json:"outage"`      // worst session, per step
 	FirstServed validate.Spread `json:"firstServed"` // the partition as a whole, per step
@@ -145,6 +147,42 @@ type Executions struct {
 	Findings     []string         `json:"findings,omitempty"`
 }
 
+// Functions is the account of a grid that calls functions for orders: what those of kind Pre set in
+// the orders of the drill, and the records that copies have of those of kind Post.
+type Functions struct {
+	Pre       []string        `json:"pre"`              // in the order in which they decide
+	Chains    []string        `json:"chains"`           // SHA-256 of all that decides; several: it was changed
+	Stamp     uint32          `json:"stamp,omitempty"`  // the tag with the beginning of a chain; 0: none
+	Values    []SetValue      `json:"values,omitempty"` // set in the orders of the drill
+	Decided   int64           `json:"decided"`          // orders of the drill in the log
+	Unstamped int64           `json:"unstamped"`        // orders without the stamp of a chain
+	Post      []string        `json:"post"`
+	Copies    int             `json:"copies"` // whose records were compared
+	Records   int64           `json:"records"`
+	Failed    int64           `json:"failed"`    // calls without a result
+	Linked    int64           `json:"linked"`    // records of an audit trail that are linked to the one before
+	Different int64           `json:"different"` // entries of which a copy in sync has other records
+	Missing   int64           `json:"missing"`   // orders without a record of an audit trail
+	Broken    int64           `json:"broken"`    // records of an audit trail that are not linked
+	Control   FunctionControl `json:"negativeControl"`
+	Findings  []string        `json:"findings,omitempty"`
+}
+
+// SetValue is a value of a tag that functions may set, and how many orders have it; "" is none.
+type SetValue struct {
+	Tag    uint32 `json:"tag"`
+	Value  string `json:"value"`
+	Orders int64  `json:"orders"`
+}
+
+// FunctionControl is the negative control of Functions: records of one copy that were taken out,
+// changed, or put at each other's place.
+type FunctionControl struct {
+	Result string `json:"result"` // Passed, Failed, Impossible
+	Done   int64  `json:"done"`
+	Found  int64  `json:"found"` // must be Done
+}
+
 // ExecutionControl is the negative control of Executions: trades of one copy that were taken out,
 // put in twice, done out of the order of price and time, or given to another owner.
 type ExecutionControl struct {
@@ -157,7 +195,8 @@ type ExecutionControl struct {
 const (
 	ControlPassed = "Passed"
 	ControlFailed = "Failed"
-	// ControlImpossible: no acknowledged order is in all places; no order trades with two.
+	// ControlImpossible: no acknowledged order is in all places; no order trades with two; there
+	// are no records.
 	ControlImpossible = "Impossible"
 )
 

@@ -60,17 +60,31 @@ func Read(ctx context.Context, c *client.Client, sinks Sinks, h *history.History
 			return err
 		}
 	}
-	var logs []func() history.Log
+	type copied struct {
+		log     history.Log
+		decided history.Decided
+	}
+	var copies []func() copied
 	for _, row := range c.Table() {
 		for _, m := range row.Members {
-			logs = append(logs, func() history.Log {
-				return readLog(ctx, c, row, m, streams, checks(h), h.Base(row.ID), acked[row.ID], patience)
+			copies = append(copies, func() copied {
+				k := newChecker(h)
+				l := readLog(ctx, c, row, m, streams, k.check, h.Base(row.ID), acked[row.ID], patience)
+				return copied{l, k.decided(&l)}
 			})
 		}
 	}
-	h.Logs = append(h.Logs, atOnce(logs)...)
+	for _, x := range atOnce(copies) {
+		h.Logs = append(h.Logs, x.log)
+		if h.Functions != nil {
+			h.Functions.Decided = append(h.Functions.Decided, x.decided)
+		}
+	}
 	if c.BySymbol() {
 		readExecutions(ctx, c, h)
+	}
+	if h.Functions != nil && len(h.Functions.Post) > 0 {
+		readRecords(ctx, c, h)
 	}
 	return nil
 }

@@ -34,25 +34,6 @@ func BooksOf(ctx context.Context, c *client.Client, p wire.PartitionID) (books [
 	return books, nil
 }
 
-// checks compares the message of an order with the one that was sent.
-func checks(h *history.History) func(stream int, index int64, fix []byte) error {
-	makers := map[int]*fixorder.Trading{}
-	return func(stream int, index int64, fix []byte) error {
-		if h.Trading == nil {
-			return fixorder.Check(fix)
-		}
-		m := makers[stream]
-		if m == nil {
-			var err error
-			if m, err = fixorder.NewTrading(h.FIX, h.Streams[stream].ID, h.Trading[h.Streams[stream].Partition]); err != nil {
-				return err
-			}
-			makers[stream] = m
-		}
-		return m.Check(index, fix)
-	}
-}
-
 // readExecutions reads the logs of books, from their beginning, and what every copy that could be
 // read says it did.
 func readExecutions(ctx context.Context, c *client.Client, h *history.History) {

@@ -40,7 +40,7 @@ func readSink(ctx context.Context, where string, open Open, streams map[fixorder
 	}
 	defer func() { _ = f.Close() }()
 	r := bufio.NewReaderSize(f, 1<<20)
-	base := uint64(0)
+	base, k := uint64(0), newChecker(h)
 	for n := 1; ; n++ {
 		line, err := r.ReadSlice('\n')
 		switch {
@@ -55,7 +55,7 @@ func readSink(ctx context.Context, where string, open Open, streams map[fixorder
 			base = h.Base(l.Partition).Seq
 			continue
 		}
-		e, err := sinkLine(line[:len(line)-1], streams)
+		e, err := sinkLine(line[:len(line)-1], streams, k)
 		if err != nil {
 			return l, fmt.Errorf("line %d: %w", n, err)
 		}
@@ -76,7 +76,7 @@ func sinkPartition(header []byte) (wire.PartitionID, error) {
 
 const sinkColumns = 10
 
-func sinkLine(line []byte, streams map[fixorder.ID]int) (e history.Entry, err error) {
+func sinkLine(line []byte, streams map[fixorder.ID]int, k *checker) (e history.Entry, err error) {
 	f := bytes.SplitN(line, []byte{'\t'}, sinkColumns+1)
 	if len(f) != sinkColumns {
 		return e, fmt.Errorf("%d columns, allowed: %d", len(f), sinkColumns)
@@ -93,7 +93,7 @@ func sinkLine(line []byte, streams map[fixorder.ID]int) (e history.Entry, err er
 	if string(f[3]) == order.KindOrder.String() {
 		identify(&e, f[8], streams)
 		fix := bytes.ReplaceAll(f[9], []byte{'|'}, []byte{1}) // our messages need no escaping
-		e.Corrupt = e.Stream >= 0 && fixorder.Check(fix) != nil
+		e.Corrupt = e.Stream >= 0 && k.check(e.Stream, e.Index, fix) != nil
 	}
 	return e, nil
 }

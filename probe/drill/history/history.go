@@ -53,6 +53,7 @@ type History struct {
 	Books      []Books                              // of a grid that matches: what each partition has to have done
 	Executions []Copied                             // what each copy says it did
 	Told       []Told                               // executions that the grid pushed to the sessions of the run
+	Functions  *Functions                           // that the grid calls; nil: none
 	Drill      *Drill                               // nil: not of a FailoverDrill
 }
 
@@ -337,6 +338,9 @@ func (h *History) check() error {
 		if len(x.Records)%ExecutionSize != 0 {
 			return fmt.Errorf("history: %s: %d bytes of executions that were told: out of range", x.Partition, len(x.Records))
 		}
+	}
+	if err := h.Functions.check(); err != nil {
+		return err
 	}
 	if d := h.Drill; d != nil && len(d.Faults) != len(h.Reps) {
 		return fmt.Errorf("history: %d faults and %d repetitions: each has one", len(d.Faults), len(h.Reps))

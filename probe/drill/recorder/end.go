@@ -146,6 +146,10 @@ func (r *Recorder) read(ctx context.Context, asked api.Finish, patience time.Dur
 	if !answered {
 		r.h.Notes = append(r.h.Notes, "at the end no node reports roles; the copies are looked for at their last addresses: "+err.Error())
 	}
+	ask, cancel = context.WithTimeout(ctx, patience)
+	r.h.Functions = r.askFunctions(ask, r.h.Functions)
+	cancel()
+	noteFunctions(r.h)
 	sinks := r.sinks(ctx, asked.Nodes)
 	if err := collect.Read(ctx, r.watch, sinks, r.h, patience); err != nil {
 		r.h.Notes = append(r.h.Notes, "reading ended early: "+err.Error())
@@ -247,7 +251,7 @@ func (r *Recorder) keep() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out, r.phase, r.progress = out, api.Done, ""
-	r.h.Streams, r.h.Logs, r.h.Sinks, r.h.Reads, r.h.Books, r.h.Executions, r.h.Told = nil, nil, nil, nil, nil, nil, nil // they may be gigabytes
+	r.h.Streams, r.h.Logs, r.h.Sinks, r.h.Reads, r.h.Books, r.h.Executions, r.h.Told, r.h.Functions = nil, nil, nil, nil, nil, nil, nil, nil // they may be gigabytes
 	return nil
 }
 

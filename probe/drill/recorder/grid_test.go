@@ -35,6 +35,7 @@ type setup struct {
 	args     []string // of the nodes
 	noSink   bool
 	before   int64 // orders in the grid before the recorder starts
+	ready    func(*drill)
 	change   func(*Config)
 }
 
@@ -51,6 +52,9 @@ func start(t *testing.T, s setup) *drill {
 	}
 	d.grid = testgrid.Start(t, testgrid.Options{Tags: s.tags, Replicas: s.replicas, MemoryMiB: 256, Args: append(append(args, "--"), s.args...)})
 	d.fill(s.before)
+	if s.ready != nil {
+		s.ready(d)
+	}
 	c := Config{Endpoints: d.grid.Endpoints, Replicas: s.replicas, Probes: 2, Rate: 300, Sessions: 2, Reads: 50, Orders: 10, FIX: fixorder.FIX42, Timeout: 10 * time.Second, Seed: 7,
 		Patience: 20 * time.Second, GapLimit: 5 * time.Second, MaxOrders: 1 << 20, Token: "secret", Dir: d.dir, Say: t.Logf}
 	for _, u := range d.grid.HTTP {

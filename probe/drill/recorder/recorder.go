@@ -152,6 +152,8 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	h := &history.History{FIX: r.cfg.FIX, Trading: trading, Scenario: "drill", Target: "drill", Seed: r.cfg.Seed, Rate: r.cfg.Probes * r.cfg.Rate, Replicas: r.cfg.Replicas, Partitions: parts}
+	h.Functions = r.askFunctions(connect, nil)
+	r.roomForRecords(h.Functions)
 	if h.Bases, err = r.bases(connect, parts); err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ const (
 	// OrdersOfMatching is how many orders take the memory of one of a grid that matches: the log is
 	// there once more, and executions by copy and session.
 	OrdersOfMatching = 4
+	// PerRecord is a record of a function in a copy, in bytes, while it is read and judged.
+	PerRecord = 160
 	// fixed is the memory of the process without orders, in bytes.
 	fixed = 192 << 20
 	// most orders whose memory fits an int64, far beyond any machine.
@@ -34,3 +36,17 @@ func Memory(orders int64, replicas int) int64 {
 	const mib = 1 << 20
 	return (need/9*10 + 10 + mib - 1) / mib * mib
 }
+
+// WithRecords is how many of so many orders fit where copies have records of so many functions.
+func WithRecords(orders int64, replicas, functions int) int64 {
+	return min(orders, most) * each(replicas) / (each(replicas) + records(replicas, functions))
+}
+
+// ForRecords is how many orders take the memory of so many of which copies have records:
+// WithRecords(ForRecords(n, r, f), r, f) >= n.
+func ForRecords(orders int64, replicas, functions int) int64 {
+	return (min(orders, most)*(each(replicas)+records(replicas, functions)) + each(replicas) - 1) / each(replicas)
+}
+
+// records of each order.
+func records(replicas, functions int) int64 { return PerRecord * int64(replicas) * int64(functions) }

@@ -35,3 +35,17 @@ func TestMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestWithRecords: records make room for fewer orders, and as many as were without functions.
+func TestWithRecords(t *testing.T) {
+	for functions, want := range map[int]int64{0: 1000, 1: 688, 2: 525} {
+		if n := WithRecords(1000, 2, functions); n != want {
+			t.Errorf("%d functions: room for %d orders of 1000, want %d", functions, n, want)
+		}
+		for _, orders := range []int64{0, 1, 999_999, most} {
+			if n := WithRecords(ForRecords(orders, 2, functions), 2, functions); n < orders && orders < most/2 || n > orders+1 {
+				t.Errorf("%d functions, %d orders: room for %d", functions, orders, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package collect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"testing"
+
+	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/probe/drill/history"
+)
+
+// audited are entries of orders and the records that an audit trail has of them.
+func audited(n int) (entries []client.LogEntry, records []client.Record) {
+	hash := make([]byte, sha256.Size)
+	for seq := uint64(1); seq <= uint64(n); seq++ {
+		message := bytes.Repeat([]byte{'x'}, int(10+seq))
+		e := order.Entry{Kind: order.KindOrder, Seq: seq, TimeNs: int64(1000 * seq), Size: uint32(order.HeaderSize + len(message))}
+		b := make([]byte, order.HeaderSize, e.Size)
+		e.Put(b)
+		entries = append(entries, client.LogEntry{Entry: e, Bytes: append(b, message...)})
+		r := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, seq), 1000*seq)
+		sum := sha256.Sum256(append(append(append([]byte{}, hash...), r...), message...))
+		hash = sum[:]
+		records = append(records, client.Record{Entry: seq, Function: "audit", Bytes: append(r, hash...)})
+	}
+	return entries, records
+}
+
+// links are how the records hang together that a copy holds from the entry on.
+func links(entries []client.LogEntry, records []client.Record, from int) (list []history.Link) {
+	r := recordReader{audits: map[string]bool{"audit": true}, trails: map[string]*trail{}, names: map[string]string{}}
+	for _, rec := range records[from:] {
+		_ = r.record(rec)
+	}
+	for i := range entries[from:] {
+		r.trails["audit"].entry(&r.x, &entries[from+i])
+	}
+	for _, rec := range r.x.Records {
+		list = append(list, rec.Link)
+	}
+	return list
+}
+
+func TestTrail(t *testing.T) {
+	const l, a, b, none = history.Linked, history.Anchor, history.Broken, history.NoLink
+	for name, c := range map[string]struct {
+		from   int
+		change func(entries []client.LogEntry, records []client.Record)
+		want   []history.Link
+	}{
+		"whole":              {0, func([]client.LogEntry, []client.Record) {}, []history.Link{l, l, l, l, l}},
+		"from the third":     {2, func([]client.LogEntry, []client.Record) {}, []history.Link{a, l, l}},
+		"another message":    {0, func(e []client.LogEntry, _ []client.Record) { e[2].Bytes[order.HeaderSize] ^= 1 }, []history.Link{l, l, b, l, l}},
+		"another hash":       {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[20] ^= 1 }, []history.Link{l, l, b, b, l}},
+		"another entry":      {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[0] ^= 1 }, []history.Link{l, l, b, l, l}},
+		"another time":       {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes[8] ^= 1 }, []history.Link{l, l, b, l, l}},
+		"too short":          {0, func(_ []client.LogEntry, r []client.Record) { r[2].Bytes = r[2].Bytes[:40] }, []history.Link{l, l, b, a, l}},
+		"a call that failed": {0, func(_ []client.LogEntry, r []client.Record) { r[2].Fault, r[2].Bytes = "trap", nil }, []history.Link{l, l, none, a, l}},
+		"begun anew": {0, func(e []client.LogEntry, r []client.Record) {
+			again := make([]byte, sha256.Size)
+			for i := 3; i < 5; i++ {
+				sum := sha256.Sum256(append(append(again, r[i].Bytes[:16]...), order.Message(e[i].Bytes)...))
+				again = sum[:]
+				copy(r[i].Bytes[16:], again)
+			}
+		}, []history.Link{l, l, l, a, l}},
+		"an entry of no kind": {0, func(e []client.LogEntry, _ []client.Record) { e[2].Kind = order.KindCursor }, []history.Link{l, l, b, l, l}},
+	} {
+		entries, records := audited(5)
+		c.change(entries, records)
+		if got := links(entries, records, c.from); string(asBytes(got)) != string(asBytes(c.want)) {
+			t.Errorf("%s: links %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func asBytes(list []history.Link) (b []byte) {
+	for _, l := range list {
+		b = append(b, byte(l))
+	}
+	return b
+}
