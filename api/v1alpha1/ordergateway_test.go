@@ -120,3 +120,34 @@ func TestGatewayCancel(t *testing.T) {
 		}
 	}
 }
+
+// TestGatewayDropCopies: what a drop copy may be, and what is said of what it may not.
+func TestGatewayDropCopies(t *testing.T) {
+	cl := newClient(t)
+	fixed := api.GatewayListener{Name: "fix", Protocol: api.GatewayFIX}
+	at := func(n int32) *int32 { return &n }
+	risk := api.GatewayDropCopy{Name: "risk", Session: "FIX.4.4:RISK->GRID"}
+	for _, c := range []struct {
+		listener api.GatewayListener
+		list     []api.GatewayDropCopy
+		want     string
+	}{
+		{fixed, []api.GatewayDropCopy{risk}, ""},
+		{fixed, []api.GatewayDropCopy{{Name: "p0", Session: "FIX.4.4:RISK0->GRID", Partition: at(0)}, {Name: "p1", Session: "FIX.4.4:RISK1->GRID", Partition: at(1), Sessions: []string{"FIX.4.2:BANK->GRID"}}}, ""},
+		{fixed, []api.GatewayDropCopy{{Name: "Risk", Session: risk.Session}}, "Risk is no name of a drop copy; use lowercase letters, digits and hyphens"},
+		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: "RISK"}}, "RISK is no session that can get copies; write it as FIX.4.4:RISK->GRID"},
+		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: "FIX.4.2:RISK->GRID"}}, "FIX.4.2:RISK->GRID is no session that can get copies"},
+		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: risk.Session, Partition: at(-1)}}, "-1 is no partition"},
+		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: risk.Session, Sessions: []string{"FIX.4.4:BANK->GRID", "BANK"}}}, "BANK is no session; write it as FIX.4.4:BANK->GRID"},
+		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: risk.Session, Sessions: []string{risk.Session}}}, "FIX.4.4:RISK->GRID gets the copies, and has no reports that could be copied to it"},
+		{fixed, []api.GatewayDropCopy{risk, {Name: "other", Session: risk.Session}}, "two drop copies are for the same session"},
+		{api.GatewayListener{Name: "sql", Protocol: api.GatewayPostgreSQL}, []api.GatewayDropCopy{risk}, "dropCopies has no effect without a listener of protocol FIX; add one, or remove dropCopies"},
+	} {
+		g := gatewayWith("default", c.listener)
+		g.Spec.DropCopies = c.list
+		err := cl.Create(t.Context(), g, client.DryRunAll)
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.list, err, c.want)
+		}
+	}
+}

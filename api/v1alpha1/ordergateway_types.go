@@ -14,6 +14,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".sql",rule="!has(self.sql) || self.listeners.exists(l, l.protocol == 'PostgreSQL')",message="sql has no effect without a listener of protocol PostgreSQL; add one, or remove sql"
 // +kubebuilder:validation:XValidation:fieldPath=".sql.usersFrom",rule="!has(self.sql) || !has(self.sql.usersFrom) || !self.listeners.exists(l, l.protocol == 'PostgreSQL' && !has(l.tls))",message="passwords are asked for over TLS only, and the listener of protocol PostgreSQL has none; set its tls.secretName, or remove sql.usersFrom"
 // +kubebuilder:validation:XValidation:fieldPath=".cancelOnDisconnect",rule="!has(self.cancelOnDisconnect) || self.listeners.exists(l, l.protocol == 'FIX')",message="cancelOnDisconnect has no effect without a listener of protocol FIX; add one, or remove cancelOnDisconnect"
+// +kubebuilder:validation:XValidation:fieldPath=".dropCopies",rule="!has(self.dropCopies) || self.listeners.exists(l, l.protocol == 'FIX')",message="dropCopies has no effect without a listener of protocol FIX; add one, or remove dropCopies"
 type OrderGatewaySpec struct {
 	// gridRef names the OrderGrid in the same namespace that the orders are for. A gateway of its own for each grid.
 	// +required
@@ -62,6 +63,17 @@ type OrderGatewaySpec struct {
 	// stores orders refuses the logons. Default: none are cancelled.
 	// +optional
 	CancelOnDisconnect *GatewayCancel `json:"cancelOnDisconnect,omitempty"`
+
+	// dropCopies are FIX sessions that get a copy of each ExecutionReport of others: for risk, compliance or a clearing
+	// member. Which reports they get is in the log of the grid, so a copy is neither lost nor sent twice when a pod, a node or
+	// a primary dies. A change counts from the next logon of the session, and restarts the pods. At most 16; the partitions of
+	// the grid have room for 16 each.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(d, self.exists_one(o, o.session == d.session))",message="two drop copies are for the same session; give each a session of its own, or name all sessions in one"
+	DropCopies []GatewayDropCopy `json:"dropCopies,omitempty"`
 
 	// streams is what the listener of protocol WebSocket serves, and to whom.
 	// +optional

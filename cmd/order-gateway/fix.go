@@ -19,6 +19,7 @@ type fixProtocol struct {
 	plain bool
 	// cancel is that of sessions whose entry in the file has none.
 	cancel roster.Cancel
+	copies []string
 }
 
 func (*fixProtocol) name() string   { return "FIX" }
@@ -34,6 +35,7 @@ func (p *fixProtocol) add(fl *pflag.FlagSet) {
 	fl.StringVar((*string)(&c.Roster.Proof), "fix-auth", string(roster.AnyProof), "what each session has to have: any (a password or a certificate), password, certificate or both")
 	fl.StringVar(&p.cancel.Mode, "cancel-on-disconnect", "None", "when the grid cancels the orders of a session whose counterparty is gone: None, OnDisconnect (without a Logout of it) or OnDisconnectOrLogout; of sessions whose entry says nothing else. The grid has to match")
 	fl.StringVar(&p.cancel.Grace, "cancel-grace", "", "how long it may be gone, 1s to 60s; default 10s with a mode")
+	fl.StringArrayVar(&p.copies, "drop-copy", nil, `a session that gets a copy of each ExecutionReport of others, as JSON: {"name": "risk", "session": "FIX.4.4:RISK->GRID", "sessions": ["FIX.4.4:BANK->GRID"]}; without sessions of all. Can be repeated`)
 	fl.StringVar(&p.files.Cert, "fix-tls-cert", "", "PEM file of the certificate for FIX sessions")
 	fl.StringVar(&p.files.Key, "fix-tls-key", "", "PEM file of its private key")
 	fl.StringVar(&p.files.CA, "fix-tls-ca", "", "PEM file of the authorities of clients' certificates")
@@ -60,6 +62,14 @@ func (p *fixProtocol) check() error {
 	p.cfg.Roster.Cancel = &p.cancel
 	if err := p.cancel.Check(); err != nil {
 		return command.BadUsage(fmt.Errorf("--cancel-on-disconnect, --cancel-grace: %w", err))
+	}
+	p.cfg.Roster.DropCopies = nil
+	for _, text := range p.copies {
+		c, err := roster.ParseDropCopy(text)
+		if err != nil {
+			return command.BadUsage(fmt.Errorf("--drop-copy: %w", err))
+		}
+		p.cfg.Roster.DropCopies = append(p.cfg.Roster.DropCopies, c)
 	}
 	if err := p.cfg.Check(); err != nil {
 		return command.BadUsage(err)

@@ -1,6 +1,7 @@
 package ordergateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"strconv"
@@ -117,6 +118,9 @@ func fixArgs(g *api.OrderGateway, l *api.GatewayListener) []string {
 			list = append(list, "--cancel-grace", c.Grace.Duration.String())
 		}
 	}
+	for i := range g.Spec.DropCopies {
+		list = append(list, "--drop-copy", dropCopy(&g.Spec.DropCopies[i]))
+	}
 	if l.TLS == nil {
 		return append(list, "--fix-insecure-plain")
 	}
@@ -156,4 +160,19 @@ func resources(g *api.OrderGateway) corev1.ResourceRequirements {
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("256Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
 	}
+}
+
+// dropCopy is the JSON that order-gateway takes.
+func dropCopy(d *api.GatewayDropCopy) string {
+	c := struct {
+		Name      string   `json:"name"`
+		Session   string   `json:"session"`
+		Partition *int32   `json:"partition,omitempty"`
+		Sessions  []string `json:"sessions,omitempty"`
+	}{d.Name, d.Session, d.Partition, d.Sessions}
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(c) // strings and a number
+	return strings.TrimSpace(text.String())
 }

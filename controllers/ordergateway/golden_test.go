@@ -27,6 +27,7 @@ func aGateway() *api.OrderGateway {
 			SessionsFrom:              &api.GatewaySessions{ConfigMap: &api.GatewayFile{Name: "street-sessions", Key: "sessions.json"}, PasswordsFrom: &api.GatewayCredentials{SecretName: "street-passwords"}},
 			Auth:                      api.GatewayAuthBoth,
 			CancelOnDisconnect:        &api.GatewayCancel{Mode: api.GatewayCancelOnDisconnect, Grace: &metav1.Duration{Duration: 5 * time.Second}},
+			DropCopies:                []api.GatewayDropCopy{{Name: "risk", Session: "FIX.4.4:RISK->GRID", Partition: ptr.To[int32](0), Sessions: []string{"FIX.4.4:BANK->GRID", "FIX.4.2:FUND->GRID"}}, {Name: "all", Session: "FIX.4.4:ALL->GRID"}},
 			Service:                   api.GatewayService{Type: corev1.ServiceTypeLoadBalancer, Annotations: map[string]string{"example.com/pool": "street"}},
 			NetworkPolicy:             api.NetworkPolicyRestricted,
 			NodeSelector:              map[string]string{"pool": "edge"},

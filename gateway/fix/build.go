@@ -45,6 +45,9 @@ func (b *Body) Number(tag int, n uint64) {
 	b.b = append(strconv.AppendUint(appendTag(b.b, tag), n, 10), soh)
 }
 
+// Append appends fields that another Body has.
+func (b *Body) Append(fields []byte) { b.b = append(b.b, fields...) }
+
 // Len returns how many bytes the body has.
 func (b *Body) Len() int { return len(b.b) }
 

@@ -83,10 +83,35 @@ func fixReply(frame []byte) string {
 			var number uint64
 			var entry []byte
 			number, entry, rest = wire.NextResent(rest)
-			fmt.Fprintf(&b, ", %d is entry %d", number, order.Seq(entry))
+			fmt.Fprintf(&b, ", %d is %s", number, fixEntry(entry))
 		}
 		return fmt.Sprintf("FixResent %d%s, next %d", m.ReqID, b.String(), m.Next)
+	case wire.TypeFixReports:
+		return t.String() + fixCopies(frame)
 	default:
 		return t.String()
 	}
+}
+
+// fixEntry names what a report is made of.
+func fixEntry(entry []byte) string {
+	if order.Kind(entry[4]) == order.KindDropCopy {
+		return fmt.Sprintf("a copy of entry %d", order.Seq(entry))
+	}
+	return fmt.Sprintf("entry %d", order.Seq(entry))
+}
+
+// fixCopies names the drop copies of a FixReports.
+func fixCopies(frame []byte) string {
+	var m wire.FixReports
+	_ = wire.DecodeFixReports(frame, &m)
+	var b strings.Builder
+	for rest := m.Entries; len(rest) > 0; {
+		var number uint64
+		var entry []byte
+		if number, entry, rest = wire.NextResent(rest); order.Kind(entry[4]) == order.KindDropCopy {
+			fmt.Fprintf(&b, ", %d is %s", number, fixEntry(entry))
+		}
+	}
+	return b.String()
 }

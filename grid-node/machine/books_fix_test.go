@@ -11,9 +11,12 @@ import (
 const fixDay = 20_780
 
 // openFix opens the FIX session of a slot.
-func (x *exchange) openFix(slot uint32) {
+func (x *exchange) openFix(slot uint32) { x.openFixAs(slot, 3) }
+
+// openFixAs has reports of a form.
+func (x *exchange) openFixAs(slot uint32, form uint8) {
 	x.t.Helper()
-	r, o, ok := x.m.Fix.Opening(order.FixOpening{ID: [2]uint64{9, uint64(slot) + 1}, Day: fixDay, Form: 3}, slot, 1)
+	r, o, ok := x.m.Fix.Opening(order.FixOpening{ID: [2]uint64{9, uint64(slot) + 1}, Day: fixDay, Form: form}, slot, 1)
 	if !ok {
 		x.t.Fatal("not opened")
 	}

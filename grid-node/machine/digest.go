@@ -50,6 +50,9 @@ func (x *Fix) recount() (sum uint64) {
 	for slot := range x.slots {
 		sum += x.slots[slot].hash(uint32(slot))
 	}
+	for i := range x.copies.targets {
+		sum += x.copies.targets[i].hash()
+	}
 	return sum
 }
 

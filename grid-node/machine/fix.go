@@ -50,6 +50,9 @@ type Fix struct {
 	byID  map[[2]uint64]uint32 // nil before the first
 	sum   uint64
 
+	copies dropCopies
+	copied []FixCopy // of the last entry
+
 	expected uint32 // slots of the snapshot that is being restored
 }
 
@@ -157,8 +160,11 @@ func (x *Fix) begins(s *FixSession, o *order.FixOpening) bool {
 }
 
 func (x *Fix) check(e *order.Entry, payload []byte) error {
-	if e.Kind.IsOrder() {
+	switch {
+	case e.Kind.IsOrder():
 		return x.checkOrder(e)
+	case e.Kind == order.KindDropCopy:
+		return x.checkCopies(e, payload)
 	}
 	for rest := payload; len(rest) > 0; {
 		var r order.FixRecord
@@ -240,8 +246,8 @@ func (x *Fix) checkOpening(seq uint64, r *order.FixRecord) error {
 	return nil
 }
 
-// apply applies an order of a FIX session, an entry of kind fix, or one that begins an
-// epoch: lineage is that of before.
+// apply applies an order of a FIX session, an entry of kind fix or drop-copy, or one that begins
+// an epoch: lineage is that of before.
 func (x *Fix) apply(e *order.Entry, payload []byte, lineage uint64) {
 	switch e.Kind {
 	case order.KindOrder, order.KindExecute:
@@ -260,6 +266,9 @@ func (x *Fix) apply(e *order.Entry, payload []byte, lineage uint64) {
 			rest = order.NextFix(rest, &r)
 			x.record(e.Seq, &r, lineage)
 		}
+	case order.KindDropCopy:
+		c := order.DropCopyOf(payload)
+		x.setSources(c.Slot, c.Sources)
 	case order.KindNoop:
 		if le.Uint64(payload) != lineage && len(x.slots) > 0 && !mutant(mutFixNoJump) {
 			x.jump(e.Seq)
@@ -310,6 +319,7 @@ func (x *Fix) record(seq uint64, r *order.FixRecord, lineage uint64) {
 		}
 	case order.FixRemove:
 		x.modes -= s.lapsing()
+		x.setSources(r.Slot, nil)
 		delete(x.byID, s.ID)
 		*s = FixSession{Generation: s.Generation, Attempt: s.Attempt, Day: s.Day}
 	}
@@ -347,7 +357,7 @@ func (x *Fix) clone() Fix {
 	if len(x.slots) == 0 {
 		return Fix{}
 	}
-	c := Fix{slots: append([]FixSession(nil), x.slots...), sum: x.sum, modes: x.modes, byID: make(map[[2]uint64]uint32, len(x.byID))}
+	c := Fix{slots: append([]FixSession(nil), x.slots...), sum: x.sum, modes: x.modes, byID: make(map[[2]uint64]uint32, len(x.byID)), copies: x.copies.clone()}
 	for i := range c.slots {
 		if c.slots[i].Open {
 			c.byID[c.slots[i].ID] = uint32(i)

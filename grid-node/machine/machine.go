@@ -81,6 +81,8 @@ func (m *Machine) Check(e *order.Entry, payload []byte) error {
 		return m.Books.checkFix(e, payload)
 	case order.KindRegion:
 		return m.checkRegion(e, payload)
+	case order.KindDropCopy:
+		return m.Fix.check(e, payload)
 	case order.KindSessionOpen:
 		if e.Session >= MaxSessions {
 			return fmt.Errorf("entry %d: session is %d, allowed: below %d", e.Seq, e.Session, MaxSessions)
@@ -114,6 +116,7 @@ func unmatched(e *order.Entry) error {
 // made the entry, a replica that received it, and the base.
 func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	lineage := m.Orders.Lineage
+	m.Fix.copied = m.Fix.copied[:0]
 	m.Orders.apply(e, payload)
 	m.Cursors.apply(e, payload)
 	if m.Guard != nil || e.Kind == order.KindGuard {
@@ -143,11 +146,14 @@ func (m *Machine) Apply(e *order.Entry, payload []byte) {
 	if m.Regions != nil && e.Kind == order.KindSessionOpen {
 		m.Regions.Opened(e.Session)
 	}
-	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindNoop {
+	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix || e.Kind == order.KindDropCopy || e.Kind == order.KindNoop {
 		m.Fix.apply(e, payload, lineage)
-		return
+	} else {
+		m.Sessions.apply(e, payload)
 	}
-	m.Sessions.apply(e, payload)
+	if m.Fix.DropCopies() > 0 {
+		m.Fix.copy(e, payload, m.Books)
+	}
 }
 
 // guard applies the next entry to the limits.

@@ -33,6 +33,10 @@ const (
 	mutFixLapseUnfenced
 	mutFixLapseUnsnapshotted
 	mutFixLapseLate
+	mutCopyUnfiltered
+	mutCopyNumbersShared
+	mutCopyOfStates
+	mutCopyUnsnapshotted
 	mutFunctionsForget
 	mutFunctionsCloneFresh
 	mutFunctionsStateless

@@ -53,6 +53,10 @@ var mutantList = [mutants]Mutant{
 	mutFixLapseLate:          {"fix-lapse-late", "a FIX session whose Logon is refused for its number has not left, nor lapsed, any more", "machine ^TestLapse$"},
 	mutFixLapseUnsnapshotted: {"fix-lapse-unsnapshotted", "a restored copy does not know which FIX sessions lapse", ""},
 	mutFixMassUnreported:     {"fix-mass-unreported", "orders that a mass cancel of their FIX session takes out have no report", ""},
+	mutCopyUnfiltered:        {"copy-unfiltered", "a drop copy gets the reports of sessions that it does not name", ""},
+	mutCopyNumbersShared:     {"copy-numbers-shared", "the copies of the reports of an entry share a number", ""},
+	mutCopyOfStates:          {"copy-of-states", "a drop copy gets what answers a request for the state of an order, and other refusals", ""},
+	mutCopyUnsnapshotted:     {"copy-unsnapshotted", "a learner forgets which FIX sessions get copies", ""},
 	mutRegionsUnsnapshotted:  {"regions-unsnapshotted", "a learner forgets the regions in a snapshot", "machine ^TestRegionsSnapshot$"},
 
 	mutKillUnsnapshotted:     {"kill-unsnapshotted", "a learner forgets the kills in a snapshot", ""},

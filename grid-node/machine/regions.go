@@ -41,7 +41,7 @@ func (m *Machine) applyRegion(e *order.Entry, payload []byte) {
 
 // regionsFrom returns how many slots of a snapshot come before those of the regions.
 func (m *Machine) regionsFrom() int {
-	return len(m.Fix.slots) + m.Guard.snapshotSlots() + int(functionsSlots(uint64(len(m.Functions.text())))) + len(m.Sessions.slots) + m.Books.snapshotSlots()
+	return len(m.Fix.slots) + m.Fix.DropCopies() + m.Guard.snapshotSlots() + int(functionsSlots(uint64(len(m.Functions.text())))) + len(m.Sessions.slots) + m.Books.snapshotSlots()
 }
 
 func (m *Machine) regionSlots() int {

@@ -8,8 +8,12 @@ import (
 )
 
 // The state in Snapshot frames, see docs/protocol.md: a head in the first part, then
-// a record per slot of a FIX session, then the limits, then one per session slot. Without FIX sessions it has
-// the bytes that releases without them write.
+// a record per slot of a FIX session, then one per drop copy, then the limits, then one per session
+// slot. Without FIX sessions it has the bytes that releases without them write.
+
+// hasDropCopies in the counts of the head is set where FIX sessions get copies of reports of
+// others. Releases that do not know it refuse the head.
+const hasDropCopies = 1 << 60
 
 // snapshotPart is the approximate size of a part in bytes: one session may exceed it.
 const snapshotPart = 64 << 10
@@ -26,7 +30,8 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 		dst = m.appendHead(dst)
 	}
 	fix, text := uint32(len(m.Fix.slots)), m.Functions.text()
-	guard := fix + uint32(m.Guard.snapshotSlots())
+	copies := fix + uint32(m.Fix.DropCopies())
+	guard := copies + uint32(m.Guard.snapshotSlots())
 	functions := guard + functionsSlots(uint64(len(text)))
 	sessions := functions + uint32(len(m.Sessions.slots))
 	slots := uint32(m.regionsFrom())
@@ -38,8 +43,10 @@ func (m *Machine) AppendSnapshot(dst []byte, from uint32) (part []byte, next uin
 		switch {
 		case next < fix:
 			dst = m.Fix.slots[next].appendTo(dst)
-		case next < guard: // each ends its part
-			return m.Guard.appendSlot(dst, int(next-fix)), next + 1
+		case next < copies: // each ends its part
+			return m.Fix.copies.targets[next-fix].appendTo(dst), next + 1
+		case next < guard: // likewise
+			return m.Guard.appendSlot(dst, int(next-copies)), next + 1
 		case next < functions:
 			at := int(next-guard) * functionsSlot
 			dst = append(dst, text[at:min(at+functionsSlot, len(text))]...)
@@ -60,7 +67,8 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 	if from == 0 {
 		d.head(m)
 	}
-	guard := m.Fix.expected + m.Guard.expected()
+	copies := m.Fix.expected + m.Fix.copies.expected
+	guard := copies + m.Guard.expected()
 	functions := guard + m.functionsSlots()
 	for slot := from; slot < next && d.err == nil; slot++ {
 		switch {
@@ -69,8 +77,10 @@ func (m *Machine) Restore(part []byte, base uint64, from, next uint32) *Snapshot
 			return d.err
 		case slot < m.Fix.expected:
 			d.fix(&m.Fix, slot)
+		case slot < copies:
+			d.dropCopy(&m.Fix)
 		case slot < guard:
-			d.guard(m, slot-m.Fix.expected, slot+1 == next)
+			d.guard(m, slot-copies, slot+1 == next)
 		case slot < functions:
 			d.functions(m.Functions, slot-guard)
 		case m.Books == nil || slot < functions+m.Books.sessions():
@@ -102,7 +112,15 @@ func (m *Machine) Restored() *SnapshotError {
 	if err := m.restoredRegions(); err != nil {
 		return err
 	}
-	m.Fix.expected = 0
+	if n := uint32(m.Fix.DropCopies()); n != m.Fix.copies.expected {
+		return &SnapshotError{Field: "nDropCopies", Value: uint64(n), Allowed: fmt.Sprint(m.Fix.copies.expected, ", as the head has")}
+	}
+	m.Fix.expected, m.Fix.copies.expected = 0, 0
+	if mutant(mutCopyUnsnapshotted) {
+		for m.Fix.DropCopies() > 0 {
+			m.Fix.setSources(m.Fix.copies.targets[0].slot, nil)
+		}
+	}
 	if mutant(mutFixRestoreless) {
 		m.Fix = Fix{}
 	}
@@ -125,6 +143,9 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	if m.Regions != nil {
 		counts |= hasRegions
 	}
+	if m.Fix.DropCopies() > 0 {
+		counts |= hasDropCopies
+	}
 	if dst = le.AppendUint64(dst, counts); m.Books != nil {
 		dst = le.AppendUint64(dst, uint64(len(m.Sessions.slots)))
 	}
@@ -136,6 +157,9 @@ func (m *Machine) appendHead(dst []byte) []byte {
 	}
 	if m.Guard != nil {
 		dst = le.AppendUint64(dst, uint64(m.Guard.snapshotSlots()))
+	}
+	if m.Fix.DropCopies() > 0 {
+		dst = le.AppendUint64(dst, uint64(m.Fix.DropCopies()))
 	}
 	for _, e := range m.Orders.epochs {
 		dst = le.AppendUint64(dst, e.seq)
@@ -228,7 +252,8 @@ func (d *decoder) head(m *Machine) {
 	d.functionsHead(m, n&hasFunctions != 0)
 	d.regionsHead(m, n&hasRegions != 0)
 	d.guardHead(m, n&hasGuard != 0)
-	n &^= hasBooks | hasGuard | hasFunctions | hasRegions
+	d.dropCopiesHead(m, n&hasDropCopies != 0)
+	n &^= hasBooks | hasGuard | hasFunctions | hasRegions | hasDropCopies
 	readers, fix := n>>32&0xff, n>>40
 	if n &= 1<<32 - 1; n > maxEpochs || n*16 > uint64(len(d.b)) {
 		d.fail("nEpochs", n, "0..1024, and no more than the bytes that follow")

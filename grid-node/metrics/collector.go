@@ -47,6 +47,7 @@ var (
 	redirects      = desc("redirects_total", "Requests answered with another node's address, or with none: this node is not the partition's primary.")
 	reads          = desc("reads_total", "Reads answered, by mode.", "partition", "mode")
 	sessionsOpened = desc("sessions_opened_total", "Client sessions opened.", "partition")
+	fixCopies      = desc("fix_copies_total", "Drop copies: reports that another FIX session gets a copy of; counted by the primary.", "partition")
 	fixLapses      = desc("fix_lapses_total", "FIX sessions whose orders were cancelled because their counterparty was gone (cancelOnDisconnect); counted by the primary.", "partition")
 	evicted        = desc("sessions_evicted_total", "Client sessions closed to make room for others.", "partition")
 	resends        = desc("resends_total", "Times entries were sent to a member again.", "partition")
@@ -170,7 +171,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 var allDescs = []*prometheus.Desc{
-	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, fixLapses, resends, prepares,
+	orderLatency, roundTrip, preprocess, postprocess, tickInterval, wakeUp, loopStalls, loopStalled, threadCPU, threadWaited, threadFaults, threadSwitches, beacons, learnerBytes, drains, beaconDials, beaconDropped, beaconBad, orders, rejects, gaps, redirects, reads, sessionsOpened, evicted, fixCopies, fixLapses, resends, prepares,
 	stored, staleFrames, badPeerFrames, configChanges, alarms, role, suspended, epoch, lineage, inSync, replicas, lastSeq, commitSeq, lag, lagSeconds,
 	sessions, ordersHeld, freedSeq, sinkDepth, sinkAge, inspected, broken, toRestore, restoreFailed, memoryUsed, memoryLimit, memoryRefuse, memoryFreeable, memoryFullIn, memoryFull, fabric, cpusInfo, connections, protected, accepted, refused, noTLS, handshakes, nodesRefused, clientsRefused, notPermitted, tokenReviews, rulesUnread, rulesRead, tlsExpires, slowClosed, unfinished, httpConns, httpEnded, paused, waiting, waits, rests, resets, unread, inputHeld,
 	viewLag, viewMemory, viewEnded, questionsOpen, questionEnds, questionsTurn, questionRows, questionsGiven, questionTook, followStreams, followWindows, followExamined, followEntries, followBytes, followEnds, followRejected,
@@ -249,6 +250,7 @@ func (e emitter) partitionCounters(p *Partition) {
 	e.counter(reads, c.ReadsBackup, p.Name, "backup")
 	e.counter(sessionsOpened, c.SessionsOpened, p.Name)
 	e.counter(evicted, c.SessionsEvicted, p.Name)
+	e.counter(fixCopies, c.FixCopies, p.Name)
 	e.counter(fixLapses, c.FixLapses, p.Name)
 	e.counter(resends, c.Resends, p.Name)
 	e.counter(prepares, c.Prepares, p.Name)

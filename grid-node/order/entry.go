@@ -31,6 +31,8 @@ const (
 	KindGuard Kind = 11 // payload: a Guard, a change of limits
 
 	KindRegion Kind = 14 // payload: a RegionOp
+
+	KindDropCopy Kind = 15 // payload: a DropCopy, of whose reports a FIX session gets copies
 )
 
 // String returns the word that the file sink prints.
@@ -62,6 +64,8 @@ func (k Kind) String() string {
 		return "region"
 	case KindGuard:
 		return "guard"
+	case KindDropCopy:
+		return "drop-copy"
 	}
 	return fmt.Sprintf("kind%d", uint8(k))
 }
@@ -224,8 +228,8 @@ func (e *Entry) check(b []byte) error {
 	payload := int(e.Size) - HeaderSize
 	if want, fixed := fixedPayload(e.Kind); fixed && payload != want {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("%d for a %s entry", HeaderSize+want, e.Kind)}
-	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && (e.Kind < KindFix || e.Kind > KindMarket) && e.Kind != KindGuard && e.Kind != KindFunctions && e.Kind != KindRegion {
-		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region"}
+	} else if !fixed && e.Kind != KindOrder && e.Kind != KindReader && (e.Kind < KindFix || e.Kind > KindMarket) && e.Kind != KindGuard && e.Kind != KindFunctions && e.Kind != KindRegion && e.Kind != KindDropCopy {
+		return &EntryError{Seq: e.Seq, Field: "kind", Value: uint64(e.Kind), Allowed: "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region, 15 drop-copy"}
 	}
 	if e.Kind == KindReader && (payload < 8 || !IsReaderName(b[HeaderSize+8:e.Size])) {
 		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "72 and a name of 1 to 32 lowercase letters, digits and hyphens for a reader entry"}
@@ -256,6 +260,11 @@ func (e *Entry) check(b []byte) error {
 	}
 	if e.Kind == KindGuard {
 		if err := checkGuard(e.Seq, b[HeaderSize:e.Size]); err != nil {
+			return err
+		}
+	}
+	if e.Kind == KindDropCopy {
+		if err := checkDropCopy(e.Seq, b[HeaderSize:e.Size]); err != nil {
 			return err
 		}
 	}

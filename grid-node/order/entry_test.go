@@ -25,7 +25,7 @@ func TestEntryRefuses(t *testing.T) {
 		{"size below the header", "entry 3: size is 63, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 63 }},
 		{"size beyond the bytes", "entry 3: size is 377, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 377 }},
 		{"size of 4 GiB", "entry 3: size is 4294967295, allowed: 64..65536 and no more than the bytes there", func(e *Entry, _ *[]byte) { e.Size = 1<<32 - 1 }},
-		{"kind 0", "entry 3: kind is 0, allowed: 1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region", func(e *Entry, _ *[]byte) { e.Kind = 0 }},
+		{"kind 0", "entry 3: kind is 0, allowed: 1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region, 15 drop-copy", func(e *Entry, _ *[]byte) { e.Kind = 0 }},
 		{"noop with an order's bytes", "entry 3: size is 369, allowed: 80 for a noop entry", func(e *Entry, _ *[]byte) { e.Kind = KindNoop }},
 		{"seq 0", "entry 0: seq is 0, allowed: 1 or more", func(e *Entry, _ *[]byte) { e.Seq = 0 }},
 		{"no ClOrdID", "entry 3: clOrdIDOff is 0, allowed: 1 or more: an order has a ClOrdID", func(e *Entry, _ *[]byte) { e.Fields.ClOrdIDOff = 0 }},

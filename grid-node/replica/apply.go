@@ -41,6 +41,9 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 			payload[at] = byte(order.FixStep)
 		}
 	}
+	if mutant(mutCopyOnPrimary) && e.Kind == order.KindDropCopy && r.role != RolePrimary {
+		payload = payload[:16:16]
+	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
 		if r.live.Functions != nil || e.Kind == order.KindFunctions {
 			r.applyCalled(e, payload)
@@ -50,6 +53,9 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	}
 	if r.execs != nil {
 		r.executed()
+	}
+	if len(r.live.Fix.Copied()) > 0 {
+		r.noteCopies(e.Seq)
 	}
 	if e.Seq&(uint64(r.opt.Limits.DigestEvery)-1) == 0 {
 		r.mark(e.Seq)

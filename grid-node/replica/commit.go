@@ -37,7 +37,7 @@ func (r *Replica) advance() {
 		case pendingOpen:
 			s := r.live.Sessions.At(p.slot)
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
-		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixStep:
+		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixStep, pendingFixSources:
 			r.fixCommitted(&p, seq)
 		case pendingRegion, pendingInvoke:
 			r.regionCommitted(&p, seq)
@@ -48,6 +48,9 @@ func (r *Replica) advance() {
 		}
 		if r.reports != nil && !mutant(mutFixReportEarly) { // in the order of entries: their numbers are between those of answers
 			r.pushReports(seq)
+		}
+		if !r.fix.copies.none() && !mutant(mutCopyEarly) {
+			r.pushCopies(seq)
 		}
 	}
 	if r.execs != nil {
@@ -94,7 +97,7 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeFixOpen, p.requestID, 0)
 		case pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixExecute:
 			r.notPrimary(p.conn, wire.TypeFixSubmit, p.requestID, p.slot)
-		case pendingFixStep:
+		case pendingFixStep, pendingFixSources:
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
 		case pendingRegion:
 			r.notPrimary(p.conn, wire.TypeRegionApply, p.requestID, p.slot)

@@ -188,31 +188,31 @@ func answered(entry []byte) (message []byte, seq uint64) {
 	return order.Message(entry), order.ClientSeqOf(entry)
 }
 
-// appendReport appends a number and what its report is made of, as an entry of kind fix: a
-// gateway gets no more of the order of another session than the execution has.
-func (r *Replica) appendReport(dst []byte, seq uint64, f *fixReport) []byte {
-	entry := r.store.Get(seq)
+// reportBody returns what the report of an execution is made of: a gateway gets no more of the
+// order of another session than the execution has. It is valid until the next call.
+func (r *Replica) reportBody(entry []byte, f *fixReport) []byte {
 	rec := r.execs.records.at(f.exec)
 	m := order.FixReport{N: f.n, First: f.first, Value: f.value, Record: rec.AppendTo(r.fix.record[:0]), Symbol: r.fix.symbol[:0], ClOrdID: f.name[:f.size]}
 	if rec.Book != match.All { // of a mass cancel
 		in := &r.live.Books.Instruments()[rec.Book]
 		m.PriceDigits, m.QtyDigits, m.Symbol = in.PriceDigits, in.QtyDigits, append(m.Symbol, in.Symbol...)
 	}
-	answers := uint64(1)
 	if f.answer {
-		message, seq := answered(entry)
-		m.Message, answers = message, seq+1
+		m.Message, _ = answered(entry)
 	}
 	r.fix.record, r.fix.symbol = m.Record, m.Symbol
 	r.fix.body = m.Append(r.fix.body[:0])
-	record := order.FixRecord{Slot: f.slot, In: answers, Op: order.FixRefusal, Outs: 1, Body: r.fix.body}
-	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &record)
-	e := order.Entry{Kind: order.KindFix, Seq: seq, Epoch: order.EpochOf(entry), TimeNs: order.Received(entry), Size: uint32(order.HeaderSize + len(r.fix.taken))}
-	var head [order.HeaderSize]byte
-	e.Put(head[:])
-	dst = append(append(le.AppendUint64(dst, f.number), head[:]...), r.fix.taken...)
-	for len(dst)%8 != 0 {
-		dst = append(dst, 0)
+	return r.fix.body
+}
+
+// appendReport appends a number and what its report is made of, as an entry of kind fix.
+func (r *Replica) appendReport(dst []byte, seq uint64, f *fixReport) []byte {
+	entry := r.store.Get(seq)
+	record := order.FixRecord{Slot: f.slot, In: 1, Op: order.FixRefusal, Outs: 1, Body: r.reportBody(entry, f)}
+	if f.answer {
+		_, answers := answered(entry)
+		record.In = answers + 1
 	}
-	return dst
+	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &record)
+	return appendMade(dst, f.number, order.KindFix, entry, r.fix.taken)
 }

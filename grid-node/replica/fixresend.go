@@ -130,7 +130,10 @@ func (r *Replica) fixResend(conn uint64, frame []byte) error {
 		if entry == nil {
 			continue
 		}
-		switch f := r.executedAs(seq, m.Slot, at); {
+		c, f := r.fix.copies.as(seq, m.Slot, at), r.executedAs(seq, m.Slot, at)
+		switch {
+		case c != nil:
+			b = r.appendCopy(b, c)
 		case f != nil:
 			b = r.appendReport(b, seq, f)
 		case r.execs == nil || order.Kind(entry[4]) == order.KindFix:

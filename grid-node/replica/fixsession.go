@@ -18,6 +18,7 @@ import (
 type fixSessions struct {
 	seats                []fixSeat // by slot
 	pages                []fixPages
+	copies               fixCopies
 	record, symbol, body []byte           // scratch, of a report
 	step                 wire.FixStep     // scratch
 	taken                []byte           // scratch: the payload of an entry
@@ -113,6 +114,9 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 		r.confirm(read{conn: conn, reqID: m.ReqID, kind: readFixSession, slot: slot, seq: uint64(s.Generation), commit: uint64(s.Attempt), need: s.Touched})
 		return nil
 	}
+	if code, text := r.refusesCopies(&m, slot, found); code != 0 {
+		return reject(code, 0, "%s", text)
+	}
 	if r.holdsFix(conn, wire.TypeFixOpen, m.ReqID, 0) {
 		return nil
 	}
@@ -168,9 +172,18 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 	case o.Mode != order.LapseNever && o.Form < fixLapse:
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeUnsupported, 0, uint64(o.Form), "the session's numbers began without cancelOnDisconnect; log on with ResetSeqNumFlag=Y, or set it between days")
 		return
+	case m.Flags&wire.FixOpenCopies != 0 && o.Form < machine.FixCopiesForm:
+		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeUnsupported, 0, uint64(o.Form), "the session's numbers began without drop copies; log on with ResetSeqNumFlag=Y, or set them between days")
+		return
 	case m.Seq != 0 && m.Seq < r.fixExpects(slot, rec.Generation):
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeSequenceGap, 34, rec.In, fmt.Sprintf("MsgSeqNum of the Logon is %d, allowed: %d or more", m.Seq, rec.In))
 		return
+	}
+	if m.Flags&wire.FixOpenCopies == 0 && r.live.Fix.Sources(slot) != nil && !mutant(mutCopyKept) {
+		if err := r.endCopies(slot); err != nil {
+			r.rejectAppend(conn, wire.TypeFixOpen, m.ReqID, 0, err)
+			return
+		}
 	}
 	rec.Body = o.Append(r.text[:0])
 	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &rec)
@@ -217,6 +230,9 @@ func (r *Replica) fixOpened(conn, reqID uint64, slot uint32, seq uint64, logon b
 	if !mutant(mutFixOpenedAhead) {
 		out -= r.reportsBehind(slot, seq)
 	}
+	if !mutant(mutCopyOpenedAhead) {
+		out -= r.copiesBehind(slot, seq)
+	}
 	if logon {
 		number = out - 1
 	}
@@ -224,7 +240,7 @@ func (r *Replica) fixOpened(conn, reqID uint64, slot uint32, seq uint64, logon b
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendFixOpened(r.out.buf, r.part, &wire.FixOpened{
 		ReqID: reqID, Slot: slot, Generation: s.Generation, Attempt: s.Attempt, Day: s.Day, In: s.In, Out: out,
-		Number: number, Epoch: r.epoch, Lineage: uint32(r.cfg.Lineage), Form: s.Form, Mode: uint8(s.Mode),
+		Number: number, Epoch: r.epoch, Lineage: uint32(r.cfg.Lineage), Form: s.Form, Mode: uint8(s.Mode), Copies: 1,
 	})
 	r.out.reply(conn, off, nil)
 }

@@ -15,6 +15,10 @@ func (r *Replica) fixStep(conn uint64, frame []byte) error {
 	if !r.admitsFix(conn, wire.TypeFixStep, m.ReqID, 0, m.Epoch) || r.holdsFix(conn, wire.TypeFixStep, m.ReqID, 0) {
 		return nil
 	}
+	if m.Records[0].Op == wire.FixStepCopies {
+		r.fixSources(conn, m)
+		return nil
+	}
 	payload, refused := r.fix.taken[:0], r.fix.said[:0]
 	for i := range m.Records {
 		q := &m.Records[i]

@@ -183,6 +183,8 @@ func (r *Replica) fixCommitted(p *pending, seq uint64) {
 		}
 	case pendingFixStep:
 		r.fixStepped(p, entry)
+	case pendingFixSources:
+		r.sourcesCommitted(p, entry)
 	default:
 		m := wire.FixAck{Seq: p.requestID, Slot: p.slot, Entry: seq, TimeNs: order.Received(entry), Epoch: order.EpochOf(entry)}
 		switch p.kind {

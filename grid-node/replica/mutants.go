@@ -155,6 +155,11 @@ const (
 	mutFixLapseOfLoss
 	mutFixLapseSeated
 	mutFixLapseOnPrimary
+	mutCopyEarly
+	mutCopyUncounted
+	mutCopyOpenedAhead
+	mutCopyKept
+	mutCopyOnPrimary
 	mutFeaturesUnasked
 	mutGuardUnasked
 	mutGuardUnchecked

@@ -25,6 +25,7 @@ const (
 	pendingFixState   // answered by FixAck: a status request
 	pendingFixStep    // answered by FixStepped
 	pendingFixExecute // answered by FixReports
+	pendingFixSources // answered by FixStepped
 
 	pendingRegion // answered by RegionApplied
 	pendingInvoke // answered by Invoked

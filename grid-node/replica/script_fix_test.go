@@ -29,6 +29,15 @@ func (s *script) fix(d *datadriven.TestData) bool {
 		frame = s.fixSubmit(d, client)
 	case "fixstep":
 		frame = s.fixStep(d, client)
+	case "fixsources":
+		k := s.fixes[client]
+		s.reqID++
+		r := wire.FixStepRecord{Slot: k.slot, Generation: k.generation, Attempt: k.attempt, Op: wire.FixStepCopies}
+		of := uint64(0)
+		if arg(d, "of", &of); of != 0 {
+			r.Body = order.AppendSource(nil, [2]uint64{of, 7}, fmt.Sprintf("GRID\x01S%d", of))
+		}
+		frame = wire.AppendFixStep(nil, partition, &wire.FixStep{ReqID: s.reqID, Records: []wire.FixStepRecord{r}})
 	case "fixresend":
 		var from, to uint64
 		arg(d, "from", &from)
@@ -82,6 +91,9 @@ func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
 	}
 	if d.HasArg("take") {
 		m.Flags |= wire.FixOpenTake
+	}
+	if d.HasArg("copies") {
+		m.Flags |= wire.FixOpenCopies
 	}
 	return wire.AppendFixOpen(nil, partition, &m)
 }

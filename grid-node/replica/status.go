@@ -65,6 +65,7 @@ type Counters struct {
 	CASUnknown       uint64
 	EntriesStored    uint64
 	EntriesDuplicate uint64                 // received again and dropped
+	FixCopies        uint64                 // drop copies, as a primary
 	FixLapses        uint64                 // FIX sessions whose orders were cancelled because they were gone
 	LimitRefusals    [limits.Reasons]uint64 // orders that a limit refused
 	Vitals           VitalsCounters

@@ -103,6 +103,9 @@ func (r *Replica) freeSome() {
 		if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
 			r.fix.freedFix(&e, order.Payload(entry))
 		}
+		if !r.fix.copies.none() {
+			r.freeCopies(seq)
+		}
 		if r.live.Functions != nil {
 			r.functions.records.freeTo(seq)
 		}

@@ -27,6 +27,7 @@ type fixModel struct {
 	opens    map[fixNumber]machine.FixSession // by attempt: as the opening left it
 	orders   map[string]fixOrderTaken         // by session, day and ClOrdID
 	books    fixBooks
+	drops    fixCopying
 	entries  []keptEntry
 }
 
@@ -58,6 +59,7 @@ func (m *fixModel) begin() {
 	if m.slots == nil {
 		m.slots, m.reports, m.answers, m.first = map[[2]uint64]uint32{}, map[fixNumber]uint64{}, map[fixNumber]uint64{}, map[fixEntry]uint64{}
 		m.days, m.opens, m.orders = map[fixEntry]uint32{}, map[fixNumber]machine.FixSession{}, map[string]fixOrderTaken{}
+		m.drops = fixCopying{map[uint32][]byte{}, map[fixNumber]fixCopied{}, map[fixEntry]fixGave{}}
 	}
 }
 
@@ -76,7 +78,7 @@ func (m *fixModel) inherit(from *fixModel, base uint64) {
 // anything.
 func (w *world) checkFix(t *timeline, e *order.Entry, entry []byte) {
 	matches := w.profile.match != nil && w.profile.fixes != nil
-	if e.Kind != order.KindNoop && e.Kind != order.KindFix && e.Flags&order.FlagFix == 0 && !matches {
+	if e.Kind != order.KindNoop && e.Kind != order.KindFix && e.Kind != order.KindDropCopy && e.Flags&order.FlagFix == 0 && !matches {
 		return
 	}
 	payload := append([]byte(nil), order.Payload(entry)...)
@@ -102,8 +104,13 @@ func (m *fixModel) apply(e *order.Entry, payload []byte) (why string) {
 			rest = order.NextFix(rest, &r)
 			why = m.record(e.Seq, &r)
 		}
+	case e.Kind == order.KindDropCopy:
+		why = m.name(e.Seq, payload)
 	case e.Flags&order.FlagFix != 0:
-		return m.order(e, payload)
+		why = m.order(e, payload)
+	}
+	if why == "" {
+		m.copyOf(e, payload)
 	}
 	return why
 }
@@ -211,7 +218,7 @@ func (m *fixModel) open(seq uint64, r *order.FixRecord) string {
 	}
 	if !known || o.Day > s.Day || o.Flags&order.FixReset != 0 {
 		s.Generation++
-		s.In, s.Out, s.Day = 1, 1, o.Day
+		s.In, s.Out, s.Day, s.Form = 1, 1, o.Day, o.Form
 		if m.lineage > 1 && r.In == 1 && o.Flags&order.FixReset == 0 { // the counterparty goes on with numbers that were lost
 			s.Out += (m.lineage - 1) * machine.FixJump
 		}
@@ -251,7 +258,7 @@ func (w *world) checkFixReply(p *process, c *conn, frame []byte, lineage uint64)
 		var a wire.FixStepped
 		_ = wire.DecodeFixStepped(frame, &a)
 		for _, r := range a.Records {
-			if n, ok := m.first[fixEntry{a.Entry, r.Slot}]; r.Code == 0 && (!ok || n != r.First) {
+			if n, ok := m.first[fixEntry{a.Entry, r.Slot}]; r.Code == 0 && a.Entry != 0 && (!ok || n != r.First) {
 				w.violation("FIX", "%s gives entry %d of FIX session %d number %d; the committed log has it as %d (%t)", p.name, a.Entry, r.Slot, r.First, n, ok)
 			}
 		}
@@ -271,7 +278,7 @@ func (w *world) checkFixOpened(p *process, m *fixModel, frame []byte) {
 		if s = *now; s.Attempt > a.Attempt { // it was taken in the same wake-up, after the answer
 			return
 		}
-		if w.profile.match != nil { // what others did since is reported behind the answer
+		if w.profile.match != nil || w.profile.copies != nil { // what others did since is reported behind the answer
 			s.Out = min(s.Out, a.Out)
 		}
 	}
@@ -371,7 +378,11 @@ func (w *world) checkFixResent(p *process, m *fixModel, c *conn, frame []byte) {
 		if seq := m.reports[fixNumber{d.slot, d.generation, number}]; seq != order.Seq(entry) {
 			w.violation("FIX", "%s sends entry %d again as number %d of FIX session %d; that is entry %d", p.name, order.Seq(entry), number, d.slot, seq)
 		}
-		w.checkFixExecution(p, m, d.slot, number, entry)
+		if order.Kind(entry[4]) == order.KindDropCopy {
+			w.checkCopy(p, m, d.slot, d.generation, number, entry)
+		} else {
+			w.checkFixExecution(p, m, d.slot, number, entry)
+		}
 		w.stats.FixResent++
 		at = number + 1
 	}

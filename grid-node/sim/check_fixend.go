@@ -62,6 +62,8 @@ func (w *world) fixUnsettled() string {
 			return fmt.Sprintf("party %d is not logged on", p.id)
 		case len(p.open) > 0:
 			return fmt.Sprintf("party %d has no report of its number %d", p.id, p.open[0].seq)
+		case p.missesCopies():
+			return fmt.Sprintf("party %d was not sent all numbers of its session", p.id)
 		case p.behind != 0:
 			return fmt.Sprintf("party %d expects number %d, and was sent %d", p.id, p.want, p.behind)
 		}
@@ -75,7 +77,9 @@ func (w *world) checkFixEnd(pods []*pod) {
 		return
 	}
 	m := &w.timeline(w.api.rec.Lineage).fix
+	w.checkCopiesGot()
 	for _, pod := range pods {
+		w.checkSources(pod.proc, m)
 		for slot := range m.sessions {
 			want := m.sessions[slot]
 			got, ok := pod.proc.r.FixSession(want.ID)

@@ -61,6 +61,9 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 		b.orders, b.reports = map[uint64]fixTraded{}, map[fixEntry][]fixExecution{}
 		b.named, b.states = map[string]uint64{}, map[uint64]fixExecution{}
 	}
+	var reported []fixExecution
+	var slots []uint32
+	defer func() { m.copyExecuted(e, payload, reported, slots) }()
 	var i order.Instruction
 	var own fixTraded
 	var message []byte
@@ -116,6 +119,7 @@ func (m *fixModel) executed(e *order.Entry, payload []byte, records []match.Reco
 			m.first[key], m.days[key] = s.Out, s.Day
 		}
 		b.reports[fixEntry{e.Seq, slot}] = append(b.reports[fixEntry{e.Seq, slot}], x)
+		reported, slots = append(reported, x), append(slots, slot)
 		m.reports[fixNumber{slot, s.Generation, s.Out}] = e.Seq
 		if x.message != nil {
 			m.answers[fixNumber{slot, s.Generation, of}] = s.Out
@@ -129,6 +133,10 @@ func (w *world) checkFixReports(p *process, m *fixModel, frame []byte) {
 	var a wire.FixReports
 	if err := wire.DecodeFixReports(frame, &a); err != nil {
 		w.violation("wire", "%s sends broken FixReports: %v", p.name, err)
+		return
+	}
+	if _, entry, _ := wire.NextResent(a.Entries); order.Kind(entry[4]) == order.KindDropCopy {
+		w.checkCopies(p, m, &a)
 		return
 	}
 	n, seq := 0, uint64(0)

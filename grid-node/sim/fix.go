@@ -13,7 +13,7 @@ import (
 
 // fixes gives a sixth of the worlds FIX sessions. It uses its own random source, begun so
 // that no seed in testdata/seeds.txt became another world.
-func fixes(p *profile, seed uint64) { p.fixes = fixRand(seed) }
+func fixes(p *profile, seed uint64) { p.fixes, p.copies = fixRand(seed), copiesRand(seed) }
 
 // fixRand is nil for the worlds without FIX sessions.
 func fixRand(seed uint64) *rand.Rand {

@@ -11,6 +11,7 @@ func TestFixMutants(t *testing.T) {
 		"fix-open-uncommitted", "fix-fence-ignored", "fix-prev-unchecked", "fix-refusal-unlogged", "fix-step-uncommitted", "fix-pages-kept",
 		"fix-open-other", "fix-index-clordid", "fix-index-dayless", "fix-in-of-last", "fix-attempt-forgotten", "fix-reset-keeps",
 		"fix-no-jump", "fix-restoreless", "fix-again-refused", "fix-again-as-sent",
+		"copy-unfiltered", "copy-of-states", "copy-unsnapshotted", "copy-early", "copy-uncounted", "copy-opened-ahead", "copy-kept", "copy-on-primary",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := SelectMutant(name); err != nil {

@@ -13,7 +13,7 @@ func TestFixWorlds(t *testing.T) {
 		m.Seeds = 30
 	}
 	sum := runSeeds(t, m)
-	if st := &sum.Stats; st.FixReports == 0 || st.FixResent == 0 || st.FixHeld == 0 || sum.Faults[faultGatewayLost] == 0 || sum.Faults[faultFixHalfOpen] == 0 {
+	if st := &sum.Stats; st.FixReports == 0 || st.FixCopies == 0 || st.FixResent == 0 || st.FixHeld == 0 || sum.Faults[faultGatewayLost] == 0 || sum.Faults[faultFixHalfOpen] == 0 {
 		t.Errorf("nothing was done in %d worlds: %+v", sum.Seeds, sum.Stats)
 	}
 }

@@ -25,7 +25,7 @@ func (d *fixDoor) takeItem(is func(*fixItem) bool) *fixItem {
 }
 
 func (d *fixDoor) answered() {
-	if d.since = 0; len(d.items) > 0 && d.items[0].asked || d.step != 0 {
+	if d.since = 0; len(d.items) > 0 && d.items[0].asked || d.step != 0 || d.named != 0 {
 		d.since = d.w().now
 	}
 }
@@ -75,6 +75,9 @@ func (d *fixDoor) reported(m *wire.FixReports) {
 			continue
 		}
 		r := reportOf(entry, d.slot)
+		if r.key == copyKey && !d.copies {
+			d.w().violation("I55", "%s is sent a copy for party %d, whose session was opened as one that gets none", d.g.name, d.party.id)
+		}
 		if r.ref != 0 && d.takeItem(func(i *fixItem) bool { return i.seq == r.ref && i.payload != nil }) == nil {
 			d.w().violation("FIX", "%s gets a report of number %d of party %d, which it did not submit", d.g.name, r.ref, d.party.id)
 			return
@@ -89,6 +92,9 @@ func (d *fixDoor) stepped(m *wire.FixStepped, n *wire.FixNumber) {
 		d.end(0)
 	case n.Code != 0:
 		d.again(m.ReqID)
+	case d.named == m.ReqID:
+		d.naming, d.named = false, 0
+		d.answered()
 	case d.step == m.ReqID:
 		for i := range d.under {
 			d.number(d.under[i], n.First+uint64(i))
@@ -108,6 +114,9 @@ func (d *fixDoor) stepped(m *wire.FixStepped, n *wire.FixNumber) {
 
 // again asks once more for what a FixStep asked for, and for everything behind it.
 func (d *fixDoor) again(request uint64) {
+	if d.named == request {
+		d.named = 0
+	}
 	if d.step == request {
 		d.steps = append(d.under, d.steps...)
 		d.step, d.under = 0, nil

@@ -32,6 +32,10 @@ type fixDoor struct {
 	slot, generation, attempt uint32
 	mode                      uint8 // in which its session lapses
 
+	copies, naming bool   // its session gets copies; the grid is to be told of which sources
+	sources        []byte // of them
+	named          uint64 // the request that tells it, 0: none
+
 	in    uint64     // the number expected next
 	sent  uint64     // the last number sent
 	base  uint64     // the last number that has an entry, or needs none
@@ -76,13 +80,19 @@ func (d *fixDoor) open() {
 	if mode, grace := d.party.lapses(); mode != order.LapseNever {
 		m.Form, m.Mode, m.GraceMs = 6, uint8(mode), grace
 	}
+	if d.party.isTarget() {
+		if m.Form = 7; d.copies {
+			m.Flags |= wire.FixOpenCopies
+		}
+	}
 	switch {
 	case d.state == doorHeld:
 		m.Held = d.attempt
 	default:
 		m.Seq, m.SentNs = d.logon.seq, d.logon.at
 		if d.late {
-			m.Seq, m.Flags = 0, wire.FixOpenLate
+			m.Seq = 0
+			m.Flags |= wire.FixOpenLate
 		}
 		if d.logon.reset {
 			m.Flags |= wire.FixOpenReset
@@ -100,7 +110,7 @@ func (d *fixDoor) reconnected() {
 	if d.state == doorOpen {
 		d.state = doorHeld
 	}
-	d.step, d.under, d.fetches = 0, nil, nil
+	d.step, d.under, d.fetches, d.named = 0, nil, nil, 0
 	d.open()
 }
 
@@ -116,7 +126,7 @@ func (d *fixDoor) opened(m *wire.FixOpened) {
 		return
 	}
 	if !held {
-		d.in, d.sent = m.In, m.Number
+		d.in, d.sent, d.naming = m.In, m.Number, d.copies
 		d.link.answer(fixMsg{kind: 'A', seq: m.Number})
 		if d.logon.seq >= d.in {
 			d.ask()
@@ -270,6 +280,7 @@ func (d *fixDoor) flush() {
 		d.open()
 		return
 	}
+	d.nameSources()
 	if d.catchingUp() {
 		return
 	}
@@ -310,5 +321,5 @@ func (d *fixDoor) sendStep(request uint64, r wire.FixStepRecord) {
 
 // stepping reports whether a request is a FixStep of this session.
 func (d *fixDoor) stepping(request uint64) bool {
-	return d.step == request || slices.ContainsFunc(d.items, func(i *fixItem) bool { return i.request == request && i.payload == nil })
+	return d.step == request || d.named == request || slices.ContainsFunc(d.items, func(i *fixItem) bool { return i.request == request && i.payload == nil })
 }

@@ -111,6 +111,7 @@ func (g *fixGateway) receive(l *fixLink, m *fixMsg) {
 			g.drop(old) // of a connection that the counterparty has left
 		}
 		d = &fixDoor{g: g, party: l.party, link: l, logon: *m, late: l.party.refusedNow()}
+		d.chooseSources()
 		g.doors = append(g.doors, d)
 		d.open()
 	case d == nil: // ended by this side

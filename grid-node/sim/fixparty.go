@@ -34,6 +34,7 @@ type fixParty struct {
 	got     map[uint64]string // reports by number
 	reports map[uint64]uint64 // number of an order -> of its report
 	open    []fixOrderSent    // orders without a report
+	copied  map[uint64]bool   // numbers that were copies of reports of others
 	dropped []uint64          // orders that a gap fill replaced: they have to stay unknown
 	offered map[uint64]bool   // orders that were sent on this connection
 
@@ -56,7 +57,7 @@ func (x *fixWorld) addParty(i int) {
 // begin begins with number 1 in both directions.
 func (p *fixParty) begin() {
 	p.out, p.want, p.sent, p.open, p.dropped, p.behind = 1, 1, nil, nil, nil, 0
-	p.got, p.reports = map[uint64]string{}, map[uint64]uint64{}
+	p.got, p.reports, p.copied = map[uint64]string{}, map[uint64]uint64{}, map[uint64]bool{}
 }
 
 func (p *fixParty) schedule() {
@@ -107,6 +108,7 @@ func (p *fixParty) act() {
 		return
 	}
 	switch n := p.rng.IntN(100); {
+	case n < 60 && p.isTarget():
 	case n < 60 && len(p.open) < 8:
 		p.order()
 	case n < 65:
@@ -313,7 +315,8 @@ func (p *fixParty) process(m *fixMsg) {
 func (p *fixParty) report(m *fixMsg) {
 	p.w.stats.FixReports++
 	p.got[m.seq] = m.body
-	if m.ref == 0 && p.w.profile.match != nil { // of the message of another
+	if m.ref == 0 && (p.w.profile.match != nil || p.isTarget()) { // of the message of another
+		p.copied[m.seq] = m.key == copyKey
 		return
 	}
 	at := slices.IndexFunc(p.open, func(o fixOrderSent) bool { return o.seq == m.ref })

@@ -14,6 +14,9 @@ func fixReport(seq uint64, timeNs int64, payload []byte) string {
 	return fmt.Sprintf("%d/%d/%016x", seq, timeNs, h.Sum64())
 }
 
+// copyKey marks a report that is a copy of another's.
+const copyKey = "copy"
+
 // reportOf makes the report of an entry again.
 func reportOf(entry []byte, slot uint32) fixMsg {
 	var e order.Entry
@@ -22,6 +25,9 @@ func reportOf(entry []byte, slot uint32) fixMsg {
 		return fixMsg{kind: '8', body: err.Error()}
 	}
 	m := fixMsg{kind: '8', ref: e.ClientSeq, body: fixReport(e.Seq, e.TimeNs, order.Payload(entry))}
+	if e.Kind == order.KindDropCopy {
+		m.key = copyKey
+	}
 	if e.Kind != order.KindFix {
 		return m
 	}

@@ -113,6 +113,13 @@ func (w *world) checkLapses() {
 	w.logf("party %d is GONE", party.id)
 	party.gone = true
 	party.link.reset()
+	for _, g := range w.fix.gateways { // connections that it left half-open: their gateways notice
+		for _, d := range g.doors {
+			if d.party == party {
+				d.link.reset()
+			}
+		}
+	}
 	for slot := range uint32(primary.r.FixSlots()) {
 		if s := primary.r.FixAt(slot); s.ID[1] == uint64(party.id+1) && s.CanLapse() && primary.r.FixRests(slot) > 0 {
 			w.stats.LapsesAwaited++

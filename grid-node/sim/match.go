@@ -45,7 +45,7 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
 	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
-		p.fixes, p.lapses = rng, lapseRand(seed)
+		p.fixes, p.lapses, p.copies = rng, lapseRand(seed), copiesRand(seed)
 	}
 	if p.guards = nil; p.fixes == nil {
 		if rng := rand.New(rand.NewPCG(seed, 0x6b696c6c730a)); rng.IntN(3) > 0 {

@@ -45,6 +45,7 @@ type profile struct {
 	guards     *rand.Rand        // limits are in force, and a person kills; nil: none
 	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
 	fixes      *rand.Rand        // there are FIX sessions; nil: none
+	copies     *rand.Rand        // of the worlds whose last FIX session gets drop copies, see copies.go; nil: it does not
 	lapses     *rand.Rand        // whose orders are cancelled when they are gone, see lapse.go; nil: they are not
 	regions    *rand.Rand        // clients change a region; nil: there is none
 	regionFile *rand.Rand        // when the file of regions changes; nil: it does not

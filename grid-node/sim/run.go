@@ -36,6 +36,7 @@ type Stats struct {
 	AskedOther      uint64 // askers told that they hold another history
 	SinkFenced      uint64 // writes the sink refused as of an older epoch
 	FixExecuted     uint64 // reports of executions that left for FIX sessions
+	FixCopies       uint64 // drop copies that were sent
 	FixStates       uint64 // status requests that were answered with a state
 	FixReports      uint64 // reports of FIX sessions that reached a counterparty
 	FixHeld         uint64 // requests of gateways that were refused for now
@@ -90,6 +91,7 @@ func (s *Stats) add(o *Stats) {
 	s.AskedOther += o.AskedOther
 	s.SinkFenced += o.SinkFenced
 	s.FixExecuted += o.FixExecuted
+	s.FixCopies += o.FixCopies
 	s.FixStates += o.FixStates
 	s.FixReports += o.FixReports
 	s.FixHeld += o.FixHeld

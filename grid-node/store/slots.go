@@ -22,6 +22,10 @@ func (s *Store) beside(e *order.Entry, payload []byte) int64 {
 	return s.numberBytes(e)
 }
 
+// Hold charges n bytes that the replica takes beside the log, and takes them back if n is negative.
+// The limit is enforced with the next entry.
+func (s *Store) Hold(n int64) { s.used += n }
+
 func (s *Store) numberBytes(e *order.Entry) int64 {
 	if s.perFix > 0 && (e.Kind == order.KindFix || e.Flags&order.FlagFix != 0) {
 		return fixNumber

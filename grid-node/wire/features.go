@@ -13,12 +13,12 @@ const (
 	FeatureKillCancels                          // kills that cancel what rests in books
 	FeatureSessionOrders                        // mass cancels of FIX sessions
 	FeatureInvoke                               // changes of regions that a function decided, with their reply
-	_
-	FeatureLapse // FIX sessions whose orders are cancelled when they are gone
+	FeatureDropCopy                             // FIX sessions that get copies of reports of others
+	FeatureLapse                                // FIX sessions whose orders are cancelled when they are gone
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureLapse
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse
 
 // MaxComputes is how many functions of kind Compute a node may have.
 const MaxComputes = 8

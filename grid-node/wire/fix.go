@@ -37,9 +37,10 @@ func (m *FixResend) request() (uint64, uint32) { return m.ReqID, m.Slot }
 
 // Flags of FixOpen.
 const (
-	FixOpenReset uint8 = 1 // a new generation of the same day: ResetSeqNumFlag=Y
-	FixOpenLate  uint8 = 4 // the Logon is refused for its number: it is opened for the answer only
-	FixOpenTake  uint8 = 2 // although it is open on another connection
+	FixOpenReset  uint8 = 1 // a new generation of the same day: ResetSeqNumFlag=Y
+	FixOpenTake   uint8 = 2 // although it is open on another connection
+	FixOpenLate   uint8 = 4 // the Logon is refused for its number: it is opened for the answer only
+	FixOpenCopies uint8 = 8 // it gets copies of reports of others, which a FixStep with op 8 names; without it, none any more
 )
 
 // FixOpen opens a FIX session for a gateway, by an entry that gives it the next attempt.
@@ -51,7 +52,7 @@ type FixOpen struct {
 	Day        uint32 // of the session's calendar, days since 1970
 	Seq        uint64 // MsgSeqNum of the Logon that was received, 0 for none
 	Form       uint8  // of the reports, where a generation begins
-	Flags      uint8  // FixOpenReset, FixOpenTake, FixOpenLate
+	Flags      uint8  // FixOpenReset, FixOpenTake, FixOpenLate, FixOpenCopies
 	SentNs     int64  // SendingTime of the Logon, unix nanoseconds; 0 for none
 	Mode       uint8  // when orders of the session are cancelled because it is gone: 0 never, 1 without a Logout, 2 after one, too
 	GraceMs    uint16 // for how long, 1..60000; 0 with mode 0
@@ -112,6 +113,7 @@ type FixOpened struct {
 	Lineage    uint32
 	Form       uint8 // of the reports of the generation
 	Mode       uint8 // as in FixOpen; a node of a release before says 0
+	Copies     uint8 // 1: the node knows drop copies; one of a release before says 0
 }
 
 const fixOpenedSize = HeaderSize + 64
@@ -129,7 +131,7 @@ func AppendFixOpened(dst []byte, p PartitionID, m *FixOpened) []byte {
 	le.PutUint64(f[48:], m.Number)
 	le.PutUint64(f[56:], m.Epoch)
 	le.PutUint32(f[64:], m.Lineage)
-	le.PutUint32(f[68:], uint32(m.Form)|uint32(m.Mode)<<8)
+	le.PutUint32(f[68:], uint32(m.Form)|uint32(m.Mode)<<8|uint32(m.Copies)<<16)
 	return dst
 }
 
@@ -140,7 +142,7 @@ func DecodeFixOpened(f []byte, m *FixOpened) error {
 	}
 	*m = FixOpened{
 		ReqID: le.Uint64(f[8:]), Slot: le.Uint32(f[16:]), Generation: le.Uint32(f[20:]), Attempt: le.Uint32(f[24:]), Day: le.Uint32(f[28:]),
-		In: le.Uint64(f[32:]), Out: le.Uint64(f[40:]), Number: le.Uint64(f[48:]), Epoch: le.Uint64(f[56:]), Lineage: le.Uint32(f[64:]), Form: f[68], Mode: f[69],
+		In: le.Uint64(f[32:]), Out: le.Uint64(f[40:]), Number: le.Uint64(f[48:]), Epoch: le.Uint64(f[56:]), Lineage: le.Uint32(f[64:]), Form: f[68], Mode: f[69], Copies: f[70],
 	}
 	return nil
 }

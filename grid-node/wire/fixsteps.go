@@ -11,6 +11,10 @@ const (
 const (
 	// MaxFixBody is the most bytes that a report of a refusal is made of.
 	MaxFixBody = 4096
+	// MaxCopyList bounds the sources of a drop copy, in bytes.
+	MaxCopyList = 40 << 10
+	// FixStepCopies is the op of the one record of a FixStep that names the sources of a drop copy.
+	FixStepCopies = 8
 	// MaxFixRecords bounds the sessions of a FixStep.
 	MaxFixRecords = 1024
 	// MaxFixStep bounds the frame: its records fit an entry.
@@ -32,11 +36,11 @@ type FixStepRecord struct {
 	Slot       uint32
 	Generation uint32
 	Attempt    uint32
-	Op         uint8  // 2 step, 3 refusal, 7 a step that answers the Logout of the counterparty
-	Outs       uint8  // numbers that it takes: 1..255, of a refusal 1
+	Op         uint8  // 2 step, 3 refusal, 7 a step that answers the Logout of the counterparty, 8 sources of a drop copy
+	Outs       uint8  // numbers that it takes: 1..255, of a refusal 1, of sources 0
 	In         uint64 // the MsgSeqNum expected next
 	Prev       uint64 // as in FixSubmit
-	Body       []byte // of a refusal: what its report is made of
+	Body       []byte // of a refusal: what its report is made of; of a drop copy: its sources
 }
 
 const (
@@ -95,10 +99,13 @@ func DecodeFixStep(f []byte, m *FixStep) error {
 		}
 		size := int(le.Uint16(b[14:]))
 		switch b = b[fixRecordFixed:]; {
+		case r.Op == FixStepCopies && (n > 1 || last >= 0 || r.Outs != 0 || size > MaxCopyList || pad8(size) > len(b)):
+			return &FrameError{Type: TypeFixStep, Field: "bodySize", Value: uint64(size), Allowed: "0..40960 for the sources of a drop copy, the one record of its frame, with outs 0"}
+		case r.Op == FixStepCopies:
 		case size > MaxFixBody || pad8(size) > len(b):
 			return &FrameError{Type: TypeFixStep, Field: "bodySize", Value: uint64(size), Allowed: "0..4096, and no more than the bytes that follow"}
 		case r.Op != 2 && r.Op != 3 && r.Op != 7:
-			return &FrameError{Type: TypeFixStep, Field: "op", Value: uint64(r.Op), Allowed: "2 step, 3 refusal, 7 leave"}
+			return &FrameError{Type: TypeFixStep, Field: "op", Value: uint64(r.Op), Allowed: "2 step, 3 refusal, 7 leave, 8 sources of a drop copy"}
 		case r.Outs == 0 || r.Op == 3 && r.Outs != 1 || r.Op != 3 && size != 0:
 			return &FrameError{Type: TypeFixStep, Field: "outs", Value: uint64(r.Outs), Allowed: "1..255 and no body for a step and a leave, 1 for a refusal"}
 		case r.In == 0 || r.In > MaxFixSeq:

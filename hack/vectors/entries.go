@@ -106,6 +106,13 @@ func fixOpening() []byte {
 	return order.AppendFixRecord(nil, &order.FixRecord{Slot: 4, Attempt: 7, Generation: 2, In: 2, Op: order.FixOpen, Outs: 1, Body: o.Append(nil)})
 }
 
+// dropCopy has the sources of a session.
+func dropCopy() []byte {
+	c := order.DropCopy{Op: order.DropCopySources, Slot: 4, Generation: 2, Attempt: 7}
+	c.Sources = order.AppendSource(order.AppendSource(nil, [2]uint64{1, 2}, "GRID\x01BANK"), [2]uint64{1, 3}, "GRID\x01FUND")
+	return c.Append(nil)
+}
+
 func orderEntry() []byte { return log()[2] }
 
 // padded is entry as it is sent among others.
@@ -153,6 +160,7 @@ func entries() (out []frame) {
 		{"continue", order.Entry{Kind: order.KindContinue, Seq: 13}, nil},
 		{"functions, an offer", order.Entry{Kind: order.KindFunctions, Seq: 14}, functions(order.FunctionsOffer)},
 		{"functions, a piece", order.Entry{Kind: order.KindFunctions, Seq: 15}, functions(order.FunctionsPiece)},
+		{"drop-copy, two sources", order.Entry{Kind: order.KindDropCopy, Seq: 13}, dropCopy()},
 		{"functions, begin", order.Entry{Kind: order.KindFunctions, Seq: 16}, functions(order.FunctionsBegin)},
 	} {
 		out = append(out, frame{name: e.name, bytes: put(e.e, e.payload)})

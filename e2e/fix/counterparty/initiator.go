@@ -36,6 +36,7 @@ type Options struct {
 	CA                          string // PEM file; empty: without TLS
 	Cert, Key                   string // PEM files; empty: without a certificate
 	Name                        string // in the acceptor's certificate; empty: the host of Address
+	Dictionary                  string // XML file that messages are checked by; empty: they are not
 	ResetOnLogon                bool   // both numbers begin at 1 with each logon
 }
 
@@ -58,6 +59,9 @@ TargetCompID=%s
 	}
 	if o.CA != "" {
 		text += "SocketUseSSL=Y\nSocketCAFile=" + o.CA + "\nSocketServerName=" + cmp.Or(o.Name, host) + "\n"
+	}
+	if o.Dictionary != "" {
+		text += "DataDictionary=" + o.Dictionary + "\n"
 	}
 	if o.ResetOnLogon {
 		text += "ResetOnLogon=Y\n"

@@ -47,6 +47,7 @@ func start(t *testing.T, endpoints []string, args ...string) *site {
 	password := filepath.Join(dir, "password")
 	file, err := json.Marshal(map[string][]roster.Entry{"sessions": {
 		{Version: "FIX.4.4", SenderCompID: "P", TargetCompID: "GRID", Username: "user", PasswordFile: password},
+		{Version: "FIX.4.4", SenderCompID: "R", TargetCompID: "GRID", Username: "user", PasswordFile: password},
 		{Version: "FIX.4.2", SenderCompID: "C", TargetCompID: "GRID", Certificate: "bank.example"},
 	}})
 	if err != nil {

@@ -80,20 +80,6 @@ func (l *line) answers(request uint64) *door {
 	return x
 }
 
-// probed asks a counterparty whether it is there.
-func (l *line) probed(now fix.Now, frame []byte) error {
-	var m wire.FixProbe
-	if err := wire.DecodeFixProbe(frame, &m); err != nil {
-		return err
-	}
-	if x := l.doors[m.Slot]; x != nil && x.attempt == m.Attempt && x.state == open {
-		x.f.Probe(now)
-		return nil
-	}
-	l.out = wire.AppendFixHere(l.out, l.id, &wire.FixHere{Slot: m.Slot, Attempt: m.Attempt})
-	return nil
-}
-
 func (l *line) stepped(now fix.Now, frame []byte) error {
 	var m wire.FixStepped
 	if err := wire.DecodeFixStepped(frame, &m); err != nil {
@@ -128,7 +114,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 		x.rebound(m)
 		return nil
 	}
-	if !x.late && !x.cancelsAsAsked(m.Mode) {
+	if !x.late && (!x.cancelsAsAsked(m.Mode) || !x.getsCopies(m.Copies)) {
 		return nil
 	}
 	x.in, x.sent, x.logOn = m.In, m.Number-1, true
@@ -257,6 +243,9 @@ func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) {
 	case n.Code == wire.CodeSessionMoved || n.Code == wire.CodeSessionUnknown:
 		x.lost(errTaken)
 		return
+	case n.Code == 0 && x.named == m.ReqID && m.ReqID != 0:
+		x.naming, x.named = false, 0
+		return
 	case n.Code != 0:
 		x.unasked(m.ReqID)
 		x.later(now)
@@ -287,6 +276,9 @@ func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) {
 func (x *door) unasked(request uint64) {
 	if x.step == request {
 		x.again()
+	}
+	if x.named == request {
+		x.named = 0
 	}
 	for _, i := range x.items {
 		if i.request == request {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // Config of a Desk. Client and Post are required.
@@ -68,15 +69,29 @@ func New(cfg Config) (*Desk, error) {
 	return d, nil
 }
 
-// Store returns the state of a session in the log. One for each session. With a segment, a
-// symbol, it is in the partition that trades it; else in one that its names choose.
-func (d *Desk) Store(id fix.ID, segment string) fix.Store {
-	of := client.FixSessionOf(id.Version.String(), id.Initiator, id.Acceptor)
-	p := d.cfg.Client.RouteFix(of)
-	if segment != "" {
-		p = d.cfg.Client.RouteSymbol(segment)
+// Store returns the state of a session in the log. One for each session.
+func (d *Desk) Store(id fix.ID, home fix.Home) (fix.Store, error) {
+	p := d.route(id, home.Segment)
+	if home.Partition >= 0 {
+		if home.Partition >= len(d.lines) {
+			return nil, fmt.Errorf("partition is %d, allowed: 0..%d, those of the grid", home.Partition, len(d.lines)-1)
+		}
+		p = d.lines[home.Partition].id
 	}
-	return &door{d: d, l: d.lines[p], id: of, version: id.Version}
+	x := &door{d: d, l: d.lines[p], id: client.FixSessionOf(id.Version.String(), id.Initiator, id.Acceptor), version: id.Version}
+	if x.target = home.DropCopy; x.target {
+		x.sources, x.tooMany = d.sources(p, home.Sources)
+	}
+	return x, nil
+}
+
+// route returns the partition of a session: with a segment, a symbol, that which trades it; else
+// one that its names choose.
+func (d *Desk) route(id fix.ID, segment string) wire.PartitionID {
+	if segment != "" {
+		return d.cfg.Client.RouteSymbol(segment)
+	}
+	return d.cfg.Client.RouteFix(client.FixSessionOf(id.Version.String(), id.Initiator, id.Acceptor))
 }
 
 // InFlight returns how many orders the grid has not answered; of all sessions for nil. On
@@ -117,6 +132,9 @@ func (d *Desk) Close() {
 // sent under the day's numbers, and sends orders of yesterday.
 func submit(s *fix.Session, kind byte, m *fix.Message) *fix.Refusal {
 	x := s.Store().(*door)
+	if x.target {
+		return &fix.Refusal{Business: true, Why: fix.NotAuthorized, RefID: string(m.Get(11)), Words: "The session gets drop copies", Allowed: "no orders and requests of it"}
+	}
 	if ns, again := m.FirstSent(); again && dayOf(ns) < x.day {
 		return &fix.Refusal{Business: true, Why: fix.OtherReason, RefID: string(m.Get(11)), Words: "Sent before", Tag: 122, Value: string(m.Get(122)),
 			Allowed: "this day, in UTC; begin a day with number 1, and send what is a new order as one"}

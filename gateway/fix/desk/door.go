@@ -38,6 +38,12 @@ type door struct {
 	request uint64 // of the FixOpen under way, 0: none
 	retryAt int64
 
+	target  bool   // it gets copies of the reports of sources
+	sources []byte // as the grid is told them
+	tooMany error  // why it cannot get them
+	naming  bool   // the grid is to be told
+	named   uint64 // by this FixStep, 0: none
+
 	form                      uint8 // of the reports of the generation
 	mode                      uint8 // in which its orders are cancelled when it is gone
 	day                       uint32
@@ -116,6 +122,10 @@ func (x *door) leave() {
 	if x.request != 0 {
 		delete(x.l.asking, x.request)
 	}
+	if x.named != 0 {
+		delete(x.l.asking, x.named)
+	}
+	x.naming, x.named = false, 0
 	x.endFetch()
 	x.dropLanded()
 	for _, i := range x.items {
@@ -181,7 +191,7 @@ func (x *door) submit(kind byte, m *fix.Message) {
 
 // waits reports whether something is asked for.
 func (x *door) waits() bool {
-	return x.request != 0 || x.step != 0 || x.fetch.request != 0 || len(x.items) > 0 && x.items[0].asked
+	return x.request != 0 || x.step != 0 || x.named != 0 || x.fetch.request != 0 || len(x.items) > 0 && x.items[0].asked
 }
 
 // flush asks for what is to be asked for; false: it has to be called again.
@@ -195,6 +205,7 @@ func (x *door) flush(now fix.Now) (done bool) {
 		x.open(now)
 		return true
 	}
+	x.nameSources()
 	x.sendFetch()
 	if x.fetch.first { // what comes later waits
 		return true
@@ -227,6 +238,9 @@ func (x *door) open(now fix.Now) {
 	}
 	x.request = x.l.next()
 	m := wire.FixOpen{ReqID: x.request, Epoch: x.l.epoch, IDHi: x.id[0], IDLo: x.id[1], Day: x.day, Form: formMass}
+	if x.target {
+		m.Form, m.Flags = formCopies, wire.FixOpenCopies
+	}
 	if mode, graceMs := x.cancels(); mode != order.LapseNever {
 		m.Form, m.Mode, m.GraceMs = formLapse, uint8(mode), graceMs
 	}
@@ -293,7 +307,7 @@ func (x *door) cut() {
 	if x.state == open {
 		x.state = held
 	}
-	x.request, x.retryAt, x.fetch.request = 0, 0, 0
+	x.request, x.retryAt, x.fetch.request, x.named = 0, 0, 0, 0
 	x.again()
 	for _, i := range x.items {
 		i.asked, i.request = false, 0

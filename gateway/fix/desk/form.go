@@ -15,10 +15,12 @@ var le = binary.LittleEndian
 // it began with: what was sent in it is made again byte by byte. A change of what they make
 // of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions,
 // form 4 answers to status requests, form 5 mass cancels, form 6 cancels of a session that is
-// gone: generations of an earlier form have no record of them. A session without such cancels
-// begins with form 5, which gateways of the release before know.
+// gone, form 7 drop copies: generations of an earlier form have no record of them. A session
+// without such cancels, and without drop copies, begins with form 5, which gateways of releases
+// before know.
 const (
-	form       = 6
+	form       = 7
+	formCopies = 7
 	formLapse  = 6
 	formMass   = 5
 	formStatus = 4
@@ -46,6 +48,7 @@ type place struct {
 type former struct {
 	m    fix.Message
 	body fix.Body
+	copy fix.Body
 	id   []byte
 	exec []byte
 }
@@ -201,6 +204,13 @@ func (x *former) entry(v fix.Version, p wire.PartitionID, slot uint32, entry []b
 	at := place{partition: p, seq: e.Seq, epoch: e.Epoch, timeNs: e.TimeNs}
 	if e.Kind == order.KindOrder {
 		return x.order(v, at, order.Payload(entry)), e.ClientSeq, true
+	}
+	if e.Kind == order.KindDropCopy {
+		c := order.DropCopyOf(order.Payload(entry))
+		if c.Op == order.DropCopySources || c.Slot != slot {
+			return m, 0, false
+		}
+		return x.copied(v, at, &c), 0, true
 	}
 	if e.Kind != order.KindFix {
 		return m, 0, false

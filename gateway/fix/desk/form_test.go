@@ -65,3 +65,36 @@ func TestReportsOfEntries(t *testing.T) {
 	check("empty", x.refusal(fix.FIX44, there, nil), "", "|37=NONE|39=8|")
 	check("gateway", x.refusal(fix.FIX44, there, appendGatewayRefusal(nil, &fix.Sent{Type: "j", Body: []byte("45=7\x0158=no\x01380=3\x01")})), "", "j|45=7|58=no|380=3|")
 }
+
+// A copy of a report is that report, with its CompIDs in tags 115 and 128, and CopyMsgIndicator.
+func TestCopiesOfReports(t *testing.T) {
+	entry := func(op order.DropCopyOp, name string, body []byte) []byte {
+		c := order.DropCopy{Op: op, Slot: 4, Name: []byte(name), Body: body}
+		payload := c.Append(nil)
+		e := order.Entry{Kind: order.KindDropCopy, Seq: there.seq, Epoch: there.epoch, TimeNs: there.timeNs, Size: uint32(order.HeaderSize + len(payload))}
+		b := make([]byte, order.HeaderSize)
+		e.Put(b)
+		return append(b, payload...)
+	}
+	var x former
+	refusal := appendGridRefusal(nil, &wire.Reject{Code: wire.CodeDuplicateClOrdID, Text: []byte("there is one")}, sealed("D", fields))
+	large := sealed("D", fields+"58="+strings.Repeat("x", 12_000)+"|126=20260101-00:00:00|")
+	for _, c := range []struct {
+		name  string
+		entry []byte
+		of    fix.Sent
+	}{
+		{"order", entry(order.DropCopyOrder, "GRID\x01BANK", sealed("D", fields)), (&former{}).order(fix.FIX44, there, sealed("D", fields))},
+		{"large order", entry(order.DropCopyOrder, "GRID\x01BANK", large), (&former{}).order(fix.FIX44, there, large)},
+		{"refusal", entry(order.DropCopyReport, "GRID\x01BANK", refusal), (&former{}).refusal(fix.FIX44, there, refusal)},
+	} {
+		m, ref, ok := x.entry(fix.FIX44, there.partition, 4, c.entry)
+		want := "8|115=GRID|128=BANK|" + strings.TrimPrefix(text(c.of), "8|") + "797=Y|"
+		if got := text(m); !ok || ref != 0 || got != want || !m.Kept || m.TimeNs != there.timeNs {
+			t.Errorf("%s: got %s (%t, answers %d), want %s", c.name, got, ok, ref, want)
+		}
+	}
+	if _, _, ok := x.entry(fix.FIX44, there.partition, 5, entry(order.DropCopyOrder, "GRID\x01BANK", sealed("D", fields))); ok {
+		t.Error("a copy for another session is taken")
+	}
+}

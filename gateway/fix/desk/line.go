@@ -179,4 +179,18 @@ func (l *line) received(now fix.Now, r *road, b []byte) {
 	}
 }
 
+// probed asks a counterparty whether it is there.
+func (l *line) probed(now fix.Now, frame []byte) error {
+	var m wire.FixProbe
+	if err := wire.DecodeFixProbe(frame, &m); err != nil {
+		return err
+	}
+	if x := l.doors[m.Slot]; x != nil && x.attempt == m.Attempt && x.state == open {
+		x.f.Probe(now)
+		return nil
+	}
+	l.out = wire.AppendFixHere(l.out, l.id, &wire.FixHere{Slot: m.Slot, Attempt: m.Attempt})
+	return nil
+}
+
 func dayOf(wallNs int64) uint32 { return uint32(max(wallNs, 0) / (24 * 3600 * 1e9)) }

@@ -43,6 +43,7 @@ type Entry struct {
 type Roster struct {
 	entries []Entry
 	byID    map[fix.ID]*Entry
+	homes   map[fix.ID]*fix.Home // of those that get drop copies
 	options Options
 	dir     string // of the file
 }
@@ -108,6 +109,8 @@ type Options struct {
 	Proof     Proof // "": AnyProof
 	// Cancel is that of sessions whose entry has none; nil: None.
 	Cancel *Cancel
+	// DropCopies are sessions of the file that get copies of the reports of others.
+	DropCopies []DropCopy
 }
 
 // Load reads a file: {"sessions": [{...}, ...]}. A session has a password, a certificate,
@@ -145,6 +148,9 @@ func Load(path string, o Options) (*Roster, error) {
 		if err := r.add(&r.entries[i]); err != nil {
 			return nil, fmt.Errorf("%s: sessions[%d]: %w", path, i, err)
 		}
+	}
+	if err := r.copies(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
 }
@@ -260,14 +266,6 @@ func (r *Roster) NeedsPassword() bool {
 // NeedsCertificate reports whether a session needs a client's certificate.
 func (r *Roster) NeedsCertificate() bool {
 	return slices.ContainsFunc(r.entries, func(e Entry) bool { return e.Certificate != "" })
-}
-
-// Segment returns the symbol whose partition a session is in, "" for none.
-func (r *Roster) Segment(id fix.ID) string {
-	if e := r.byID[id]; e != nil {
-		return e.Segment
-	}
-	return ""
 }
 
 // Profiles returns the sessions.

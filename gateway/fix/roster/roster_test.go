@@ -158,3 +158,65 @@ func TestPasswordFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestDropCopyFiles: a drop copy is for a session of the file, of others of it.
+func TestDropCopyFiles(t *testing.T) {
+	file := write(t, "sessions.json", `{"sessions": [
+		{"version": "FIX.4.4", "senderCompID": "RISK", "targetCompID": "GRID", "certificate": "r"},
+		{"version": "FIX.4.4", "senderCompID": "DESK", "targetCompID": "GRID", "certificate": "r", "segment": "IBM"},
+		{"version": "FIX.4.2", "senderCompID": "BANK", "targetCompID": "GRID", "certificate": "r", "segment": "OIL"},
+		{"version": "FIX.4.4", "senderCompID": "CANCELS", "targetCompID": "GRID", "certificate": "r", "cancelOnDisconnect": {"mode": "OnDisconnect"}},
+		{"version": "FIX.4.4", "senderCompID": "`+strings.Repeat("L", 60)+`", "targetCompID": "GRID", "certificate": "r"}]}`)
+	load := func(texts ...string) (*Roster, error) {
+		var o Options
+		for _, text := range texts {
+			c, err := ParseDropCopy(text)
+			if err != nil {
+				return nil, err
+			}
+			o.DropCopies = append(o.DropCopies, c)
+		}
+		return Load(file, o)
+	}
+	const risk = `{"name": "risk", "session": "FIX.4.4:RISK->GRID", `
+	for _, c := range []struct {
+		texts []string
+		want  string
+	}{
+		{[]string{risk + `"sessions": ["FIX.4.2:BANK->GRID", "FIX.4.4:GONE->GRID"]}`}, ""},
+		{[]string{risk + `"partition": 1, "sessions": ["FIX.4.2:BANK->GRID"]}`}, ""},
+		{[]string{`{"name": "x"}`}, `drop copy "x": session is ""`},
+		{[]string{`risk`}, "allowed: JSON such as"},
+		{[]string{`{"name": "risk", "target": "x"}`}, "allowed: JSON such as"},
+		{[]string{`{"session": "FIX.4.4:RISK->GRID"}`}, "name is empty"},
+		{[]string{`{"name": "risk", "session": "FIX.4.2:BANK->GRID"}`}, "session is of FIX.4.2, allowed: FIX.4.4"},
+		{[]string{`{"name": "risk", "session": "FIX.4.4:NONE->GRID"}`}, "session FIX.4.4:NONE->GRID is not in the file"},
+		{[]string{risk + `"partition": -1}`}, "partition is -1, allowed: 0 or more"},
+		{[]string{`{"name": "desk", "session": "FIX.4.4:DESK->GRID", "partition": 1, "sessions": ["FIX.4.2:BANK->GRID"]}`}, `partition is 1 and session FIX.4.4:DESK->GRID has segment "IBM"`},
+		{[]string{risk + `"sessions": ["FIX.4.4:RISK->GRID"]}`}, "the session that gets the copies, allowed: other ones"},
+		{[]string{risk + `"sessions": ["FIX.4.2:BANK->GRID", "FIX.4.2:BANK->GRID"]}`}, "twice, allowed: once"},
+		{[]string{risk + `"sessions": ["BANK"]}`}, `session is "BANK", allowed: version, SenderCompID and TargetCompID`},
+		{[]string{risk + `"sessions": ["FIX.4.4:DESK->GRID"]}`, `{"name": "desk", "session": "FIX.4.4:DESK->GRID", "sessions": ["FIX.4.2:BANK->GRID"]}`}, "FIX.4.4:DESK->GRID gets drop copies itself"},
+		{[]string{risk + `"sessions": ["FIX.4.2:BANK->GRID"]}`, risk + `"sessions": ["FIX.4.4:DESK->GRID"]}`}, "has a drop copy already"},
+		{[]string{`{"name": "c", "session": "FIX.4.4:CANCELS->GRID", "sessions": ["FIX.4.2:BANK->GRID"]}`}, "has cancelOnDisconnect, allowed: none"},
+		{[]string{`{"name": "risk", "session": "FIX.4.4:RISK->GRID"}`}, "have 64 bytes, allowed: together at most 62"},
+	} {
+		if _, err := load(c.texts...); (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.texts, err, c.want)
+		}
+	}
+	r, err := load(risk + `"partition": 1, "sessions": ["FIX.4.4:GONE->GRID", "FIX.4.4:DESK->GRID", "FIX.4.2:BANK->GRID"]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(v fix.Version, initiator string) fix.ID {
+		return fix.ID{Version: v, Acceptor: "GRID", Initiator: initiator}
+	}
+	want := fix.Home{Partition: 1, DropCopy: true, Sources: []fix.Source{{ID: id(fix.FIX42, "BANK"), Segment: "OIL"}, {ID: id(fix.FIX44, "DESK"), Segment: "IBM"}}}
+	if got := r.Home(id(fix.FIX44, "RISK")); !got.Equal(&want) {
+		t.Errorf("the session is %+v, want %+v", got, want)
+	}
+	if got, want := r.Home(id(fix.FIX44, "DESK")), (fix.Home{Segment: "IBM", Partition: -1}); !got.Equal(&want) {
+		t.Errorf("another session is %+v, want %+v", got, want)
+	}
+}

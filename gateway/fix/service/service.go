@@ -94,7 +94,7 @@ type kept struct {
 	*fix.Session
 	profile fix.Profile
 	store   fix.Store
-	segment string
+	home    fix.Home
 }
 
 // New listens; Run serves.

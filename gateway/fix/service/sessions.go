@@ -60,8 +60,9 @@ func (s *Service) adopt(now fix.Now) error {
 		want[p.ID] = p
 	}
 	for id, k := range s.sessions {
+		home := s.roster.Home(id)
 		switch p, is := want[id]; {
-		case is && p == k.profile && s.roster.Segment(id) == k.segment:
+		case is && p == k.profile && home.Equal(&k.home):
 			delete(want, id)
 		case k.LoggedOn():
 			k.Logout(now, "the settings of this session have changed")
@@ -71,9 +72,13 @@ func (s *Service) adopt(now fix.Now) error {
 		}
 	}
 	for id, p := range want {
-		k, segment := s.sessions[id], s.roster.Segment(id)
-		if k == nil || k.segment != segment { // in another partition it begins anew
-			k = &kept{store: s.desk.Store(id, segment), segment: segment}
+		k, home := s.sessions[id], s.roster.Home(id)
+		if k == nil || !home.Equal(&k.home) { // in another partition it begins anew
+			store, err := s.desk.Store(id, home)
+			if err != nil {
+				return fmt.Errorf("session %s: %w", id, err)
+			}
+			k = &kept{store: store, home: home}
 		}
 		f, err := s.server.Session(p, k.store, s.desk)
 		if err != nil {

@@ -15,6 +15,7 @@ from .wire import MAX_PARTITIONS
 KINDS = {1: "noop", 2: "order", 3: "session", 4: "cursor", 5: "truncate", 6: "reader", 7: "fix"}
 KINDS |= {8: "execute", 9: "market", 10: "continue"}  # of partitions that match
 KINDS |= {11: "guard", 12: "functions", 14: "region"}  # a change of limits, of functions, of a region
+KINDS |= {15: "drop-copy"}  # of whose reports a FIX session gets copies
 ORDER = 2
 EXECUTE = 8
 _FIXED_PAYLOAD = {1: 16, 3: 16, 4: 8, 5: 8, 10: 0}

@@ -39,16 +39,18 @@ public final class LogEntry {
         /** A step of a change of the functions that every copy calls. */
         FUNCTIONS,
         /** A change of a region. */
-        REGION;
+        REGION,
+        /** Of whose reports a FIX session gets copies. */
+        DROP_COPY;
 
         /** By number, from 1. */
         private static final Kind[] ALL = {
-            NOOP, ORDER, SESSION, CURSOR, TRUNCATE, READER, FIX, EXECUTE, MARKET, CONTINUE, GUARD, FUNCTIONS, null, REGION
+            NOOP, ORDER, SESSION, CURSOR, TRUNCATE, READER, FIX, EXECUTE, MARKET, CONTINUE, GUARD, FUNCTIONS, null, REGION, DROP_COPY
         };
 
         /** The number of the kind in an entry. */
         public int number() {
-            return this == REGION ? 14 : ordinal() + 1;
+            return ordinal() + (ordinal() < REGION.ordinal() ? 1 : 2);
         }
     }
 
@@ -105,7 +107,7 @@ public final class LogEntry {
         int kind = b[at + 4] & 0xFF;
         int payload = size - Wire.ENTRY_HEADER;
         if (kind < 1 || kind > Kind.ALL.length || Kind.ALL[kind - 1] == null) {
-            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region");
+            throw bad("kind", kind, "1 noop, 2 order, 3 session, 4 cursor, 5 truncate, 6 reader, 7 fix, 8 execute, 9 market, 10 continue, 11 guard, 12 functions, 14 region, 15 drop-copy");
         }
         int want = switch (kind()) {
             case NOOP, SESSION -> 16;

@@ -1,0 +1,254 @@
+package replica
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sort"
+	"unsafe"
+
+	"github.com/ordergrid/ordergrid/grid-node/machine"
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
+
+// Drop copies, see docs/adr/0089: a FIX session gets copies of the reports of others, its
+// sources, which are in the log. A copy takes its number when the entry of the report is applied,
+// on every copy of the partition, and leaves at its commit. What it is made of is that entry, so
+// beside the log a replica has only which copy is of what. That is derived, in no log.
+
+// fixCopies are the copies of the entries that are held, in the order of entries.
+type fixCopies struct {
+	list  deque[fixCopy]
+	names []string // of sources
+	known map[string]uint32
+}
+
+// fixCopy is a copy of a report.
+type fixCopy struct {
+	seq, number uint64
+	of          uint64 // of a report of an execution: which one, among all; else the record in its entry
+	slot        uint32 // of the session that gets it
+	name        uint32 // in names, of the source
+	executed    bool
+}
+
+// fixCopyBytes is the memory of a fixCopy, and of its place among the numbers of its session.
+const fixCopyBytes = int64(unsafe.Sizeof(fixCopy{})) + 8
+
+func (x *fixCopies) none() bool { return x.list.first == x.list.next }
+
+// bytes counts against the memory of the log: when that is full, orders are refused.
+func (x *fixCopies) bytes() int64 { return int64(len(x.list.chunks)) * dequeChunk * fixCopyBytes }
+
+// from returns the first copy of an entry from seq on.
+func (x *fixCopies) from(seq uint64) uint64 {
+	l := &x.list
+	return l.first + uint64(sort.Search(int(l.next-l.first), func(i int) bool { return l.at(l.first+uint64(i)).seq >= seq }))
+}
+
+// as returns the copy of an entry that a session got under a number, nil for none.
+func (x *fixCopies) as(seq uint64, slot uint32, number uint64) *fixCopy {
+	for i := x.from(seq); i < x.list.next; i++ {
+		switch c := x.list.at(i); {
+		case c.seq != seq:
+			return nil
+		case c.slot == slot && c.number == number:
+			return c
+		}
+	}
+	return nil
+}
+
+func (x *fixCopies) nameOf(name string) uint32 {
+	n, is := x.known[name]
+	if !is {
+		if x.known == nil {
+			x.known = map[string]uint32{}
+		}
+		n = uint32(len(x.names))
+		x.names, x.known[name] = append(x.names, name), n
+	}
+	return n
+}
+
+// noteCopies keeps the copies of the entry that was just applied.
+func (r *Replica) noteCopies(seq uint64) {
+	x := &r.fix.copies
+	reports := uint64(0)
+	if r.execs != nil {
+		reports = r.reports.list.next - uint64(len(r.live.Books.Reports()))
+	}
+	list, held := r.live.Fix.Copied(), x.bytes()
+	for i := range list {
+		m := &list[i]
+		c := fixCopy{seq: seq, number: m.Number, slot: m.Slot, name: x.nameOf(m.Name), of: uint64(m.Record)}
+		if m.Report >= 0 {
+			c.of, c.executed = reports+uint64(m.Report), true
+		}
+		x.list.push(&c)
+		r.fix.note(m.Slot, m.Number, seq)
+	}
+	r.store.Hold(x.bytes() - held)
+	if mutant(mutCopyEarly) && r.role == RolePrimary {
+		r.pushCopies(seq)
+	}
+}
+
+// freeCopies frees those of the first entry that is held.
+func (r *Replica) freeCopies(seq uint64) {
+	x := &r.fix.copies
+	to, held := x.from(seq+1), x.bytes()
+	for i := x.list.first; i < to; i++ {
+		r.fix.drop(x.list.at(i).slot, seq)
+	}
+	x.list.freeTo(to)
+	r.store.Hold(x.bytes() - held)
+}
+
+// copiesBehind returns how many numbers of a session are those of copies of entries behind seq.
+func (r *Replica) copiesBehind(slot uint32, seq uint64) (n uint64) {
+	x := &r.fix.copies
+	for i := x.from(seq + 1); i < x.list.next; i++ {
+		if x.list.at(i).slot == slot {
+			n++
+		}
+	}
+	return n
+}
+
+// pushCopies sends the copies of an entry that is committed now, to the gateways that have their
+// sessions: behind all else that it gave numbers.
+func (r *Replica) pushCopies(seq uint64) {
+	x := &r.fix.copies
+	at, list := x.list.at, r.reported[:0]
+	for i := x.from(seq); i < x.list.next && at(i).seq == seq; i++ {
+		list = append(list, i)
+	}
+	slices.SortFunc(list, func(a, b uint64) int { return cmp.Or(cmp.Compare(at(a).slot, at(b).slot), cmp.Compare(a, b)) })
+	for r.reported = list; len(list) > 0; {
+		slot, k := at(list[0]).slot, 1
+		for k < len(list) && at(list[k]).slot == slot {
+			k++
+		}
+		r.sendCopies(slot, list[:k])
+		list = list[k:]
+	}
+}
+
+func (r *Replica) sendCopies(slot uint32, list []uint64) {
+	seat := r.fix.at(slot)
+	r.count.FixCopies += uint64(len(list))
+	if seat.next += uint64(len(list)); mutant(mutCopyUncounted) {
+		seat.next -= uint64(len(list))
+	}
+	if seat.conn == 0 || seat.opening {
+		return
+	}
+	r.text = r.text[:0]
+	for _, i := range list {
+		r.text = r.appendCopy(r.text, r.fix.copies.list.at(i))
+	}
+	off := len(r.out.buf)
+	r.out.buf = wire.AppendFixReports(r.out.buf, r.part, &wire.FixReports{Slot: slot, Attempt: r.live.Fix.At(slot).Attempt, Entries: r.text})
+	r.out.reply(seat.conn, off, nil)
+}
+
+// appendCopy appends the number of a copy and what it is made of, as an entry of kind drop-copy.
+func (r *Replica) appendCopy(dst []byte, c *fixCopy) []byte {
+	entry := r.store.Get(c.seq)
+	m := order.DropCopy{Op: order.DropCopyReport, Slot: c.slot, Name: []byte(r.fix.copies.names[c.name])}
+	switch {
+	case c.executed:
+		m.Body = r.reportBody(entry, r.reports.list.at(c.of))
+	case order.Kind(entry[4]) == order.KindOrder:
+		m.Op, m.Body = order.DropCopyOrder, order.Payload(entry)
+	default:
+		n, rest := c.of, order.Payload(entry)
+		for len(rest) > 0 {
+			var rec order.FixRecord
+			if rest = order.NextFix(rest, &rec); n == 0 {
+				m.Body = rec.Body
+				break
+			}
+			n--
+		}
+	}
+	r.fix.taken = m.Append(r.fix.taken[:0])
+	return appendMade(dst, c.number, order.KindDropCopy, entry, r.fix.taken)
+}
+
+// appendMade appends a number and an entry that is made for a frame, in the place of another one.
+func appendMade(dst []byte, number uint64, kind order.Kind, of, payload []byte) []byte {
+	e := order.Entry{Kind: kind, Seq: order.Seq(of), Epoch: order.EpochOf(of), TimeNs: order.Received(of), Size: uint32(order.HeaderSize + len(payload))}
+	var head [order.HeaderSize]byte
+	e.Put(head[:])
+	dst = append(append(le.AppendUint64(dst, number), head[:]...), payload...)
+	for len(dst)%8 != 0 {
+		dst = append(dst, 0)
+	}
+	return dst
+}
+
+// refusesCopies returns why a session cannot be opened as one that gets copies.
+func (r *Replica) refusesCopies(m *wire.FixOpen, slot uint32, found bool) (code wire.Code, text string) {
+	switch {
+	case m.Flags&wire.FixOpenCopies == 0:
+		return 0, ""
+	case !r.allKnow(wire.FeatureDropCopy):
+		return wire.CodeOverloaded, "a member of the partition has not said that it knows drop copies, or does not; retry when all nodes are updated"
+	case r.live.Fix.DropCopies() == machine.MaxDropCopies && (!found || r.live.Fix.Sources(slot) == nil):
+		return wire.CodeUnsupported, "the partition has drop copies for 16 sessions, allowed: no more; log on to one of them without, or remove it"
+	}
+	return 0, ""
+}
+
+// endCopies logs that a session gets no copies any more: it is opened as one that does not.
+func (r *Replica) endCopies(slot uint32) error {
+	s := r.live.Fix.At(slot)
+	m := order.DropCopy{Op: order.DropCopySources, Slot: slot, Generation: s.Generation, Attempt: s.Attempt}
+	r.fix.taken = m.Append(r.fix.taken[:0])
+	return r.append(&order.Entry{Kind: order.KindDropCopy}, r.fix.taken, 0, pending{})
+}
+
+// fixSources gives a session that gets copies its sources, by an entry unless it has them.
+func (r *Replica) fixSources(conn uint64, m *wire.FixStep) {
+	q := &m.Records[0]
+	s, seat, code := r.seated(conn, q.Slot, q.Generation, q.Attempt)
+	switch {
+	case code != 0:
+		r.sayStepped(conn, &wire.FixStepped{ReqID: m.ReqID, Records: append(r.fix.said[:0], wire.FixNumber{Slot: q.Slot, Code: code})})
+		return
+	case bytes.Equal(r.live.Fix.Sources(q.Slot), q.Body):
+		r.sayStepped(conn, &wire.FixStepped{ReqID: m.ReqID, Records: append(r.fix.said[:0], wire.FixNumber{Slot: q.Slot, First: seat.next})})
+		return
+	}
+	refuse := func(code wire.Code, why string) { r.reject(conn, wire.TypeFixStep, m.ReqID, 0, code, 0, 0, why) }
+	if !r.allKnow(wire.FeatureDropCopy) {
+		refuse(wire.CodeOverloaded, "a member of the partition has not said that it knows drop copies, or does not; retry when all nodes are updated")
+		return
+	}
+	c := order.DropCopy{Op: order.DropCopySources, Slot: q.Slot, Generation: s.Generation, Attempt: s.Attempt, Sources: q.Body}
+	r.fix.taken = c.Append(r.fix.taken[:0])
+	e := order.Entry{Kind: order.KindDropCopy}
+	err := order.CheckSources(q.Body)
+	if err == nil {
+		err = r.live.Check(&e, r.fix.taken)
+	}
+	if err != nil {
+		refuse(wire.CodeUnsupported, err.Error())
+		return
+	}
+	if err := r.append(&e, r.fix.taken, 0, pending{conn: conn, requestID: m.ReqID, slot: q.Slot, kind: pendingFixSources}); err != nil {
+		r.rejectAppend(conn, wire.TypeFixStep, m.ReqID, 0, err)
+	}
+}
+
+// sourcesCommitted answers for the sources of a session that are committed now.
+func (r *Replica) sourcesCommitted(p *pending, entry []byte) {
+	r.sayStepped(p.conn, &wire.FixStepped{ReqID: p.requestID, Entry: order.Seq(entry), TimeNs: order.Received(entry),
+		Records: append(r.fix.said[:0], wire.FixNumber{Slot: p.slot, First: r.fix.at(p.slot).next})})
+}
+
+// FixSources returns the sources of a FIX session that gets copies. It is for the simulator.
+func (r *Replica) FixSources(slot uint32) []byte { return r.live.Fix.Sources(slot) }
