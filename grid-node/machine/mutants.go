@@ -41,5 +41,6 @@ const (
 	mutKillUnsnapshotted
 	mutCountersUnsnapshotted
 	mutKillKeepsResting
+	mutStatesUnrestored
 	mutants
 )

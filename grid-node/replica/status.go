@@ -67,5 +67,6 @@ type Counters struct {
 	EntriesDuplicate uint64                 // received again and dropped
 	FixLapses        uint64                 // FIX sessions whose orders were cancelled because they were gone
 	LimitRefusals    [limits.Reasons]uint64 // orders that a limit refused
+	Executions       ExecutionCounters
 	Vitals           VitalsCounters
 }
