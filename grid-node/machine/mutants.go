@@ -41,6 +41,7 @@ const (
 	mutKillUnsnapshotted
 	mutCountersUnsnapshotted
 	mutKillKeepsResting
+	mutPostOnlyIgnored
 	mutStatesUnrestored
 	mutants
 )
