@@ -28,7 +28,7 @@ const (
 // SystemScenarios are those names.
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
-		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario}
+		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario, AuctionScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.

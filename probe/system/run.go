@@ -33,7 +33,7 @@ var scenarios = map[string]func(context.Context, *published.Data, published.Scen
 	published.FanoutScenario: fanouts, published.FilterScenario: filters, published.LargeScenario: large,
 	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
 	published.ThinScenario: thin, published.SkiScenario: skiDemo, published.ReadScenario: reads, published.AsyncScenario: async,
-	published.ExchangeScenario: tradeEm, published.FlashScenario: flash,
+	published.ExchangeScenario: tradeEm, published.FlashScenario: flash, published.AuctionScenario: auction,
 }
 
 // Run runs a scenario by name.
