@@ -26,6 +26,8 @@ func TestDrills(t *testing.T) {
 		{"rolling-upgrade-under-load", suite(api.SuiteRollingUpgrade)},
 		{"api-outage", suite(api.SuiteAPIOutage)},
 		{"cascade", suite(api.SuiteCascade)},
+		{"kill-mid-sweep", exchange(api.SuiteKillMidSweep)},
+		{"kill-in-auction", exchange(api.SuiteKillInAuction)},
 		{"overnight", overnight},
 		{"negative-control", negativeControl},
 		{"one-copy", oneCopy},
