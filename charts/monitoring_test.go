@@ -27,7 +27,7 @@ import (
 // always installs all optional objects, with or without CRDs.
 var always = []string{"monitoring.podMonitors=always", "monitoring.serviceMonitor=always", "monitoring.prometheusRule=always", "dashboards.grafanaDashboards.install=always"}
 
-var boardNames = []string{"downstream", "gateways", "latency", "operator", "overview", "probes", "replication"}
+var boardNames = []string{"downstream", "exchange", "gateways", "latency", "operator", "overview", "probes", "queries", "replication"}
 
 // kinds counts the rendered monitoring objects by kind.
 func kinds(objects map[string]*unstructured.Unstructured) map[string]int {
@@ -47,14 +47,14 @@ func TestMonitoringSwitches(t *testing.T) {
 		set  []string
 		want map[string]int
 	}{
-		{nil, map[string]int{"ConfigMap": 8}},
-		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 8, "PodMonitor": 6}},
-		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 8, "PodMonitor": 5}},
-		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 8, "ServiceMonitor": 1}},
-		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 8, "PrometheusRule": 1}},
+		{nil, map[string]int{"ConfigMap": 9}},
+		{[]string{"monitoring.podMonitors=always", "drills.namespaces={lab}"}, map[string]int{"ConfigMap": 9, "PodMonitor": 6}},
+		{[]string{"monitoring.podMonitors=always"}, map[string]int{"ConfigMap": 9, "PodMonitor": 5}},
+		{[]string{"monitoring.serviceMonitor=always"}, map[string]int{"ConfigMap": 9, "ServiceMonitor": 1}},
+		{[]string{"monitoring.prometheusRule=always"}, map[string]int{"ConfigMap": 9, "PrometheusRule": 1}},
 		{[]string{"dashboards.configMaps.install=false"}, map[string]int{}},
-		{[]string{"dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 8, "GrafanaDashboard": 8}},
-		{[]string{"dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 8, "GrafanaDashboard": 8}},
+		{[]string{"dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 9, "GrafanaDashboard": 9}},
+		{[]string{"dashboards.configMaps.install=false", "dashboards.grafanaDashboards.install=always"}, map[string]int{"ConfigMap": 9, "GrafanaDashboard": 9}},
 	} {
 		if got := kinds(render(t, test.set...)); !equal(got, test.want) {
 			t.Errorf("%v: %v, want %v", test.set, got, test.want)
@@ -64,13 +64,13 @@ func TestMonitoringSwitches(t *testing.T) {
 		apis, set []string
 		want      map[string]int
 	}{
-		{[]string{"monitoring.coreos.com/v1/PodMonitor"}, nil, map[string]int{"ConfigMap": 8, "PodMonitor": 5}},
+		{[]string{"monitoring.coreos.com/v1/PodMonitor"}, nil, map[string]int{"ConfigMap": 9, "PodMonitor": 5}},
 		{[]string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PrometheusRule"}, nil,
-			map[string]int{"ConfigMap": 8, "PodMonitor": 5, "ServiceMonitor": 1, "PrometheusRule": 1}},
+			map[string]int{"ConfigMap": 9, "PodMonitor": 5, "ServiceMonitor": 1, "PrometheusRule": 1}},
 		{[]string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor"}, []string{"monitoring.podMonitors=never"},
-			map[string]int{"ConfigMap": 8, "ServiceMonitor": 1}},
-		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 8}},
-		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 8, "GrafanaDashboard": 8}},
+			map[string]int{"ConfigMap": 9, "ServiceMonitor": 1}},
+		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, nil, map[string]int{"ConfigMap": 9}},
+		{[]string{"grafana.integreatly.org/v1beta1/GrafanaDashboard"}, []string{"dashboards.grafanaDashboards.install=auto"}, map[string]int{"ConfigMap": 9, "GrafanaDashboard": 9}},
 	} {
 		out, err := helm(t, append(templated(test.set...), "--api-versions", strings.Join(test.apis, ","))...)
 		if err != nil {

@@ -138,7 +138,7 @@ func (s *sinkFiles) entry(e *client.LogEntry, hash uint64) {
 		s.missing(sink.Last+1, e.Seq-1)
 	}
 	sink.Last = e.Seq
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		sink.Orders++
 	}
 }
@@ -234,7 +234,7 @@ func (s *sinkFiles) compare(f *sinkFile, e *client.LogEntry, hash uint64) {
 		s.p.problem("sink %s line %d: entry %d is a %s with hash %016x, the log has a %s with %016x", f.path, f.number, e.Seq, l.kind, l.hash, e.Kind, hash)
 	case l.epoch != uint64(e.Epoch) || s.lineage != 0 && l.lineage != s.lineage:
 		s.p.problem("sink %s line %d: entry %d is of lineage %d epoch %d, in the log it is of lineage %d epoch %d", f.path, f.number, e.Seq, l.lineage, l.epoch, s.lineage, e.Epoch)
-	case e.Kind == order.KindOrder && !bytes.Equal(l.fix, sinkText(order.Payload(e.Bytes))):
+	case e.Kind.IsOrder() && !bytes.Equal(l.fix, sinkText(order.Message(e.Bytes))):
 		s.p.problem("sink %s line %d: entry %d: the FIX message is not the log's", f.path, f.number, e.Seq)
 	}
 }

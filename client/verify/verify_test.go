@@ -253,8 +253,8 @@ func sinkLines(log [][]byte) []string {
 		var e order.Entry
 		order.DecodeEntry(b, &e)
 		id, fix := "-", "-"
-		if e.Kind == order.KindOrder {
-			id, fix = string(order.ClOrdID(b)), string(sinkText(order.Payload(b)))
+		if e.Kind.IsOrder() {
+			id, fix = string(order.ClOrdID(b)), string(sinkText(order.Message(b)))
 		}
 		lines = append(lines, fmt.Sprintf("%d\t%d\t1\t%s\t-\t%d\t0\t%016x\t%s\t%s", e.Seq, e.Epoch, e.Kind, e.ClientSeq, order.Hash(b), id, fix))
 	}
@@ -332,6 +332,48 @@ func TestSink(t *testing.T) {
 				t.Fatalf("exit %d, want %d and %q in\n%s", r.ExitCode(), tc.exit, tc.want, &text)
 			}
 		})
+	}
+}
+
+// TestSinkOfMatchedOrders: in a log of a partition that matches, the message of an order is compared too.
+func TestSinkOfMatchedOrders(t *testing.T) {
+	var log [][]byte
+	for _, b := range goodLog(10) {
+		var e order.Entry
+		order.DecodeEntry(b, &e)
+		payload := order.Payload(b)
+		if e.Kind == order.KindOrder {
+			e.Kind, e.Fields = order.KindExecute, e.Fields.Instructed()
+			payload = append((&order.Instruction{Op: order.InstructEnter, Side: 1}).Append(nil), payload...)
+		}
+		e.Size = uint32(order.HeaderSize + len(payload))
+		b = make([]byte, order.HeaderSize)
+		e.Put(b)
+		log = append(log, append(b, payload...))
+	}
+	log = rechain(log)
+	right := strings.Join(sinkLines(log), "\n") + "\n"
+	for name, tc := range map[string]struct {
+		text string
+		exit int
+		want string
+	}{
+		"right":         {right, ExitEqual, "entries 1..12, orders 10, missing 0"},
+		"other message": {strings.Replace(right, "58=", "59=", 1), ExitDifferent, "the FIX message is not the log's"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "g-p0.log"), []byte(tc.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), &fakeGrid{logs: [][][]byte{log, log}}, Options{SinkDir: dir, Grid: "g"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		r.WriteText(&text)
+		if r.ExitCode() != tc.exit || !strings.Contains(text.String(), tc.want) {
+			t.Errorf("%s: exit %d, want %d and %q in\n%s", name, r.ExitCode(), tc.exit, tc.want, &text)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (f *archiveCatFlags) cat(cmd *cobra.Command, url string) error {
 	err := f.read(cmd.Context(), url, func(r *archive.Reader, parts []wire.PartitionID) error {
 		for _, p := range parts {
 			err := r.Entries(cmd.Context(), p, f.from, f.to, func(e *client.LogEntry) error {
-				if e.Kind != order.KindOrder || f.clOrdID != "" && string(order.ClOrdID(e.Bytes)) != f.clOrdID {
+				if !e.Kind.IsOrder() || f.clOrdID != "" && string(order.ClOrdID(e.Bytes)) != f.clOrdID {
 					return nil
 				}
 				found++

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +18,8 @@ import (
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
-// archived writes the log of a partition with 20 orders into a directory, and returns the name of its batch.
-func archived(t *testing.T, dir string) string {
+// archived writes the log of a partition with 20 orders of a kind into a directory, and returns the name of its batch.
+func archived(t *testing.T, dir string, kind order.Kind) string {
 	t.Helper()
 	s, err := archive.OpenDir(dir)
 	if err != nil {
@@ -51,7 +52,10 @@ func archived(t *testing.T, dir string) string {
 		if err := order.Parse(fix, &o); err != nil {
 			t.Fatal(err)
 		}
-		add(order.Entry{Kind: order.KindOrder, ClientSeq: uint64(i + 1), Fields: o.Fields}, fix)
+		if kind == order.KindExecute {
+			o.Fields, fix = o.Fields.Instructed(), append((&order.Instruction{Op: order.InstructEnter}).Append(nil), fix...)
+		}
+		add(order.Entry{Kind: kind, ClientSeq: uint64(i + 1), Fields: o.Fields}, fix)
 	}
 	if err := errors.Join(w.Write(t.Context(), &b), w.Close(), target.Close()); err != nil {
 		t.Fatal(err)
@@ -75,9 +79,30 @@ func coded(args ...string) (string, int) {
 	return out + err.Error(), exitFailed
 }
 
+// TestArchiveOfMatchedOrders: the order messages of a partition that matches are orders, and read as they were sent.
+func TestArchiveOfMatchedOrders(t *testing.T) {
+	stored, matched := t.TempDir(), t.TempDir()
+	archived(t, stored, order.KindOrder)
+	archived(t, matched, order.KindExecute)
+	for _, args := range []string{"ls DIR", "verify DIR", "cat DIR -o fix", "cat DIR -o fix --clordid " + fixorder.ID{}.ClOrdID(7), "cat DIR -o text --from 3 --to 3"} {
+		var said [2]string
+		for i, dir := range []string{stored, matched} {
+			out, code := coded(append([]string{"archive"}, strings.Fields(strings.ReplaceAll(args, "DIR", dir))...)...)
+			if said[i] = out; code != 0 || out == "" {
+				t.Fatalf("%s: exit code %d:\n%s", args, code, out)
+			}
+		}
+		if strings.HasPrefix(args, "cat") && said[0] != said[1] {
+			t.Errorf("%s: of a grid that matches\n%s\nof one that stores\n%s", args, said[1], said[0])
+		} else if orders := regexp.MustCompile(`\b20\b`); !strings.HasPrefix(args, "cat") && !orders.MatchString(said[1]) {
+			t.Errorf("%s: 20 orders are not counted:\n%s", args, said[1])
+		}
+	}
+}
+
 func TestArchiveCommands(t *testing.T) {
 	dir := t.TempDir()
-	object := archived(t, dir)
+	object := archived(t, dir, order.KindOrder)
 	id := fixorder.ID{}.ClOrdID(7)
 	for _, c := range []struct {
 		args string

@@ -40,7 +40,7 @@ func Files() ([]File, error) {
 		name string
 		make func() (board, error)
 	}{
-		{"overview", overview}, {"latency", latency}, {"replication", replication}, {"downstream", downstreamBoard}, {"gateways", gatewaysBoard}, {"queries", queriesBoard}, {"probes", probes}, {"operator", operatorBoard},
+		{"overview", overview}, {"latency", latency}, {"replication", replication}, {"downstream", downstreamBoard}, {"gateways", gatewaysBoard}, {"queries", queriesBoard}, {"exchange", exchangeBoard}, {"probes", probes}, {"operator", operatorBoard},
 	} {
 		described, err := b.make()
 		if err != nil {

@@ -28,7 +28,7 @@ func all(t *testing.T) map[string]*grafana.Dashboard {
 		}
 		out[f.Name] = d
 	}
-	if len(out) != 8 {
+	if len(out) != 9 {
 		t.Fatalf("%d dashboards", len(out))
 	}
 	return out

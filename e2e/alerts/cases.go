@@ -121,6 +121,14 @@ func cases() []oneCase {
 			grid:  func(dir string) (gridOptions, error) { return limited(dir, `{"maxOrderVolume":"1"}`) },
 			cause: func(context.Context, *world) error { return nil }, // the grid reads its limits by itself
 			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
+		{alerts: []alert{named("BookHalted")}, how: "a book is halted without an end, and resumed", limit: 8 * time.Minute,
+			grid:  func(dir string) (gridOptions, error) { return matching(dir, 400) },
+			cause: func(ctx context.Context, w *world) error { return w.grid.market(ctx, client.BookHalted) },
+			undo:  func(ctx context.Context, w *world) error { return w.grid.market(ctx, client.BookOpen) }},
+		{alerts: []alert{named("CollarHits")}, how: "an instrument whose band has no price of the flow",
+			grid:  func(dir string) (gridOptions, error) { return matching(dir, 10) },
+			cause: func(context.Context, *world) error { return nil }, // orders are refused from the first one on
+			undo:  func(_ context.Context, w *world) error { w.grid.cancel(); return nil }},
 		{alerts: []alert{named("RegionFull", "region", "quotes"), named("RegionNearlyFull", "region", "quotes")}, how: "values are put into a region of 16 KiB until it refuses; then it is cleared", limit: 8 * time.Minute,
 			grid: regioned, cause: fillRegion,
 			undo: func(ctx context.Context, w *world) error { return w.grid.client.Region("quotes").Clear(ctx) }},
@@ -148,6 +156,7 @@ var notCaused = []omitted{
 	{named("GridLinkFallingBehind"), "needs two grids and a process of grid-link; the tests of gateway/link show the metric it goes by"},
 	{named("FunctionsDiffer"), "needs nodes that are started with different modules; those of one grid here have the same arguments"},
 	{named("ExecutionDiverged"), "needs a bug, or memory that changes; the simulator spoils the books of a copy"},
+	{named("AuctionLong"), "takes half an hour, or a primary that makes no entries; the tests of grid-node/node show the metrics it goes by"},
 	{named("QuestionsSlow"), "needs questions that take seconds; the tests of grid-node/metrics show the metric it goes by"},
 	{named("ViewIncomplete"), "goes away with another process only; the tests of grid-node/node show the metric it goes by"},
 	{named("ViewLagging"), "needs a loop without time for views; the tests of grid-node/node show the metric it goes by"},

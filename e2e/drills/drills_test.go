@@ -27,6 +27,8 @@ func TestDrills(t *testing.T) {
 		{"api-outage", suite(api.SuiteAPIOutage)},
 		{"cascade", suite(api.SuiteCascade)},
 		{"callbacks", callbacks},
+		{"kill-mid-sweep", exchange(api.SuiteKillMidSweep)},
+		{"kill-in-auction", exchange(api.SuiteKillInAuction)},
 		{"overnight", overnight},
 		{"negative-control", negativeControl},
 		{"one-copy", oneCopy},

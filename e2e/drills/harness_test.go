@@ -97,7 +97,13 @@ func (f *field) removeMesh() {
 // grow recreates the grid and waits until it is redundant; change may alter the manifest.
 func (f *field) grow(ctx context.Context, change ...string) {
 	f.Helper()
-	manifest, err := os.ReadFile("testdata/grid.yaml")
+	f.plant(ctx, "testdata/grid.yaml", change...)
+}
+
+// plant is grow with the grid of a file.
+func (f *field) plant(ctx context.Context, file string, change ...string) {
+	f.Helper()
+	manifest, err := os.ReadFile(file)
 	if err != nil {
 		f.Fatal(err)
 	}

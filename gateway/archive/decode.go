@@ -186,7 +186,7 @@ func (o *object) entries(k *block, raw []byte, fn func(e *order.Entry, b []byte)
 		case e.PrevHash != hash:
 			return fault("prevHash is %016x, allowed: the hash of the entry before, %016x", e.PrevHash, hash)
 		}
-		if e.Kind == order.KindOrder {
+		if e.Kind.IsOrder() {
 			orders++
 		}
 		hash, raw = order.Hash(b), rest

@@ -57,7 +57,7 @@ func (e *encoder) add(entry *order.Entry, b []byte) error {
 	e.h.Last, e.h.ThroughHash = entry.Seq, e.hash
 	e.h.Entries++
 	e.cur.Entries++
-	if entry.Kind == order.KindOrder {
+	if entry.Kind.IsOrder() {
 		e.h.Orders++
 		e.cur.Orders++
 	}

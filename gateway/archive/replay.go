@@ -54,7 +54,7 @@ func (r *Reader) Replay(ctx context.Context, p wire.PartitionID) (*Replayed, err
 			return problem(e.Seq, "%v", err)
 		}
 		s.Machine.Apply(&e.Entry, payload)
-		if e.Kind == order.KindOrder {
+		if e.Kind.IsOrder() {
 			s.Orders++
 		}
 		s.Bytes += uint64(order.Padded(len(e.Bytes)))

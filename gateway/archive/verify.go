@@ -118,7 +118,7 @@ func (v *verification) entry(e *order.Entry, b []byte) error {
 	r.Entries++
 	r.Last, v.end, v.hash = e.Seq, time.Unix(0, e.TimeNs).UTC(), order.Hash(b)
 	switch e.Kind {
-	case order.KindOrder:
+	case order.KindOrder, order.KindExecute:
 		r.Orders++
 	case order.KindNoop:
 		lineage := binary.LittleEndian.Uint64(order.Payload(b))

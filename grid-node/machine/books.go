@@ -30,6 +30,7 @@ type Books struct {
 	reports     []FixReport    // those of FIX sessions among them
 	party       uint32         // who answers for the order of the entry, 0 if that is not known
 	value       [2]uint64      // of the fills of the order of the last entry
+	states      []bookState    // by number of the book, see EachState
 	cursors     []match.Cursor // where parts of a snapshot begin, those known of the present state
 	restoring   *restoring     // nil unless a snapshot is being restored
 	twin        *Books         // of a restore: what Clone returns
@@ -73,6 +74,9 @@ func (b *Books) Pending() bool { return b.engine != nil && b.engine.Pending() }
 
 // Resting returns how many orders rest.
 func (b *Books) Resting() int { return b.resting.n }
+
+// Most returns how many can.
+func (b *Books) Most() int { return b.config.Orders }
 
 // Unnamed returns how many of them have no known sender: a kill of a trader, desk, algorithm or
 // client does not include them.
@@ -254,6 +258,7 @@ func (b *Books) define(i Instrument) error {
 		return err
 	}
 	b.instruments = append(b.instruments, i)
+	b.states = append(b.states, bookState{since: b.engine.Now()})
 	b.symbols[i.Symbol] = n
 	b.sum += i.sum(n)
 	return nil

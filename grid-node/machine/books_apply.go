@@ -50,6 +50,8 @@ func (b *Books) do(op *match.Op, clOrdID []byte) {
 			}
 		case match.Cancelled:
 			b.resting.drop(r.Order)
+		case match.StateChanged, match.AuctionPrice:
+			b.follow(r.Book)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func kinds(i *order.Instruction, o *order.Order, t *order.Terms) *order.Error {
 	default:
 		return unknown(59, []byte{o.TimeInForce}, "0 day, 1 good till cancel, 3 immediate or cancel, 4 fill or kill, in a grid that matches")
 	}
-	if bytes.IndexByte(t.ExecInst, '6') >= 0 {
+	if bytes.IndexByte(t.ExecInst, '6') >= 0 && !mutant(mutPostOnlyIgnored) {
 		i.Flags |= order.InstructPost
 	}
 	if t.SMP != nil {

@@ -314,6 +314,7 @@ func (b *Books) restored() *SnapshotError {
 			return &SnapshotError{Field: "nRows", Value: uint64(r.rows), Allowed: "all slots of the books, a book for each instrument, and a row for each order in them"}
 		}
 		x.restoring = nil
+		x.followAll()
 	}
 	return nil
 }

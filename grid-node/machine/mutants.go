@@ -45,5 +45,7 @@ const (
 	mutKillUnsnapshotted
 	mutCountersUnsnapshotted
 	mutKillKeepsResting
+	mutPostOnlyIgnored
+	mutStatesUnrestored
 	mutants
 )

@@ -61,6 +61,8 @@ var mutantList = [mutants]Mutant{
 
 	mutKillUnsnapshotted:     {"kill-unsnapshotted", "a learner forgets the kills in a snapshot", ""},
 	mutKillKeepsResting:      {"kill-keeps-resting", "a kill leaves in the books what rests", "machine ^TestKillCancels$"},
+	mutPostOnlyIgnored:       {"post-only-ignored", "an order that is not to trade on entry is one that may, on all copies alike", ""},
+	mutStatesUnrestored:      {"states-unrestored", "a learner takes all books for closed", ""},
 	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 

@@ -1,6 +1,6 @@
 // Package match is a matching engine: price-time priority in many books, call auctions,
-// self-match prevention, stops and icebergs. It is to become the part `books` of a
-// partition's machine (grid-node/machine); no grid uses it yet. See docs/exchange.md.
+// self-match prevention, stops and icebergs. It is the part `books` of the machine of a
+// partition that matches (grid-node/machine). See docs/exchange.md.
 //
 // An Engine is a pure function of its operations. It reads no clock (an operation carries
 // the time), starts no goroutine, uses no floating-point number, and ranges over no map.

@@ -13,9 +13,6 @@ var (
 	Same            = same
 )
 
-// Reasons is the number of them.
-const Reasons = reasons
-
 // NewFlow draws by a function that returns one of 0..n-1.
 func NewFlow(draw func(n int) int) *Flow { return &flow{draw: draw} }
 

@@ -31,10 +31,10 @@ const (
 	Expired        // a halt reached its end
 	Killed         // the kill switch includes the order
 	Disconnected   // the connection of its owner has ended, for longer than the grace
-	reasons
+	Reasons        // how many there are
 )
 
-var reasonText = [reasons]string{
+var reasonText = [Reasons]string{
 	"none", "requested", "order id is 0, allowed: any other", "order id is in use", "unknown instrument", "unknown order",
 	"invalid field or combination", "quantity is not a positive multiple of the lot", "quantity is above 4294967295 lots",
 	"display quantity is not a multiple of the lot up to the quantity", "price is outside the price band",
@@ -45,7 +45,7 @@ var reasonText = [reasons]string{
 }
 
 func (r Reason) String() string {
-	if r < reasons {
+	if r < Reasons {
 		return reasonText[r]
 	}
 	return "unknown reason"

@@ -10,6 +10,7 @@ type Level struct {
 type Phase struct {
 	State    State
 	Until    int64 // a halt ends by itself at this time; 0: never
+	Resume   State // after a halt, if it ends by itself
 	Last     int64 // the price of the last trade,
 	Traded   bool  // if there was one
 	Low, Top int64 // the band that new prices have to be in
@@ -21,7 +22,7 @@ func (e *Engine) Phase(n uint16) (p Phase, there bool) {
 		return p, false
 	}
 	b := &e.books[n]
-	p = Phase{State: b.state, Until: b.until, Traded: b.traded, Low: b.bandLo, Top: b.bandHi}
+	p = Phase{State: b.state, Until: b.until, Resume: b.resume, Traded: b.traded, Low: b.bandLo, Top: b.bandHi}
 	if b.traded {
 		p.Last = b.price(b.last)
 	}

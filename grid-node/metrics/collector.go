@@ -153,20 +153,10 @@ var (
 
 // Describe implements prometheus.Collector by collecting: the set of metrics is fixed.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range allDescs {
-		ch <- d
-	}
-	for _, d := range journalDescs {
-		ch <- d
-	}
-	for _, d := range limitDescs {
-		ch <- d
-	}
-	for _, d := range regionDescs {
-		ch <- d
-	}
-	for _, d := range functionDescs {
-		ch <- d
+	for _, list := range [][]*prometheus.Desc{allDescs, journalDescs, limitDescs, exchangeDescs, regionDescs, functionDescs} {
+		for _, d := range list {
+			ch <- d
+		}
 	}
 }
 
@@ -217,6 +207,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		e.partitionCounters(&s.Partitions[i])
 		e.partitionGauges(&s.Partitions[i])
 		e.limits(&s.Partitions[i])
+		e.exchange(&s.Partitions[i])
 	}
 	e.regions(s.Partitions)
 	e.node(s)

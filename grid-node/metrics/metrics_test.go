@@ -3,13 +3,16 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/region"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
@@ -32,6 +35,11 @@ func full() *Snapshot {
 	u := replica.RegionUse{Region: region.Region{Name: "quotes", MaxBytes: 4096, Entries: 3, Blocks: 32, Expired: 2}, Full: true}
 	u.Counts.Ops[replica.RegionPut][replica.RegionFull] = 5
 	p.Regions = &Regions{Used: 8192, Limit: 1 << 20, List: []replica.RegionUse{u, {Region: region.Region{Name: "positions", Entries: 1, Blocks: 32}}}}
+	p.Exchange = &Exchange{Resting: 3, Most: 100, AuctionNs: 90e9, HaltNs: 5e8}
+	p.Exchange.States[match.Call] = 1
+	x := &p.Counters.Executions
+	x.Continuous, x.Auction, x.Refusals[match.OutsideBand] = 8, 1, 4
+	x.Quantity[0][1], x.Quantity[3][1], x.Quantity[12][0] = 7, 1500, 1 // 7, 1.5, and 2^64 of the twelfth digit
 	p.Counters.Acks = 9
 	p.Counters.Rejects[2] = 4
 	s.Partitions = []Partition{p}
@@ -128,5 +136,43 @@ func TestSilentLoopFailsTheScrape(t *testing.T) {
 	registry(nil, errors.New("the loop did not answer within 1s")).Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "did not answer") {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+}
+
+// TestExchangeIsBounded: a partition has the same series whatever its books do, each reason of
+// a refusal has a name of its own, and quantities are added up whatever their digits are.
+func TestExchangeIsBounded(t *testing.T) {
+	count := func(s *Snapshot) (n int, quantity float64) {
+		families, err := registry(s, nil).Gatherer().Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range exchangeDescs {
+			for _, f := range families {
+				if strings.Contains(d.String(), `"`+f.GetName()+`"`) {
+					n += len(f.GetMetric())
+				}
+				if f.GetName() == prefix+"traded_quantity_total" {
+					quantity = f.GetMetric()[0].GetCounter().GetValue()
+				}
+			}
+		}
+		return n, quantity
+	}
+	busy := full()
+	n, quantity := count(busy)
+	idle := full()
+	idle.Partitions[0].Exchange, idle.Partitions[0].Counters.Executions = &Exchange{}, replica.ExecutionCounters{}
+	if m, _ := count(idle); m != n || n != 46 {
+		t.Errorf("%d series of a busy partition, %d of an idle one, want 46 (docs/metrics.md says so)", n, m)
+	}
+	if want := 7 + 1.5 + 0x1p64/1e12; math.Abs(quantity-want) > 1e-6 {
+		t.Errorf("traded quantity %v, want %v", quantity, want)
+	}
+	for r := match.Reason(1); r < match.Reasons; r++ {
+		ofOrders := !slices.Contains([]match.Reason{match.Requested, match.Unfilled, match.SelfMatch, match.WorkLimit, match.Expired}, r)
+		if (refusalReasons[r] != "") != ofOrders {
+			t.Errorf("reason %d (%v) is %q among those of refusals", r, r, refusalReasons[r])
+		}
 	}
 }

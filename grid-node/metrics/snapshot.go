@@ -102,6 +102,7 @@ type Partition struct {
 	Unread    uint64           // attempts to load it that failed
 	View      *nodestatus.View // nil without views
 	Regions   *Regions         // nil without regions
+	Exchange  *Exchange        // nil in a partition that stores orders
 	Limited   bool             // its log has limits
 	Kills     int              // in effect there
 	LagNs     int64            // age of the oldest entry that is not known to be committed, ns; 0 if all are

@@ -135,7 +135,7 @@ func (ps *partitions) executions() *nodestatus.Execution {
 	if x == nil {
 		return nil
 	}
-	s := &nodestatus.Execution{}
+	s := &nodestatus.Execution{Waiting: ps.waitingBooks()}
 	if x.File != nil {
 		s.SHA256 = x.File.SHA256()
 		if err := x.File.Err(); err != nil {

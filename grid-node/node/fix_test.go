@@ -113,6 +113,9 @@ func TestFixSessionMoves(t *testing.T) {
 	if n := b.submit(6, "F-6"); n != 6 {
 		t.Fatalf("order 6 has report %d", n)
 	}
+	if _, page := g.nodes[0].get("/metrics"); metric(t, page, acknowledged) != 4 {
+		t.Errorf("%v orders are counted, want those of both gateways, 4", metric(t, page, acknowledged))
+	}
 
 	g.kill(0)
 	c := g.gatewayAt(1)
@@ -125,6 +128,9 @@ func TestFixSessionMoves(t *testing.T) {
 	}
 	if n := c.submit(7, "F-7"); n != 7 {
 		t.Errorf("order 7 has report %d", n)
+	}
+	if _, page := g.nodes[1].get("/metrics"); metric(t, page, acknowledged) != 1 {
+		t.Errorf("%v orders are counted after the fail-over, want 1", metric(t, page, acknowledged))
 	}
 	o, err := g.client().GetFix(t.Context(), fixSession, client.FixToday, "F-3")
 	if err != nil || o.ClOrdID != "F-3" {

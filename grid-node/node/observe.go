@@ -160,7 +160,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 	if m.Limited = p.replica.Guard().Limited(); m.Limited {
 		_, _, m.Kills = p.replica.Limits()
 	}
-	m.Regions = p.regionSnapshot()
+	m.Regions, m.Exchange = p.regionSnapshot(), p.exchangeSnapshot(wall)
 	m.View = p.inc.view.status(m.Status.CommitSeq)
 	m.Sinks = p.sinks(&m.Status, wall)
 	return m

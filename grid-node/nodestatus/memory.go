@@ -161,6 +161,18 @@ type Execution struct {
 	// Diverged are the partitions, such as "p1", in which another copy has executed
 	// otherwise: nothing is committed in them from there on.
 	Diverged []string `json:"diverged,omitempty"`
+	// Waiting are books that neither trade nor are closed, of the partitions that this node is
+	// the primary of: the eight that have waited for the longest, those first.
+	Waiting []WaitingBook `json:"waiting,omitempty"`
+}
+
+// WaitingBook is a book in an auction, or halted.
+type WaitingBook struct {
+	Symbol      string `json:"symbol"`
+	Partition   string `json:"partition"` // "p1"
+	State       string `json:"state"`     // call, uncrossing, halted
+	SinceUnixNs int64  `json:"sinceUnixNs"`
+	UntilUnixNs int64  `json:"untilUnixNs,omitempty"` // a halt ends then by itself
 }
 
 // PartitionView is whether questions to a partition are answered here from a whole view.

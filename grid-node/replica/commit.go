@@ -1,6 +1,9 @@
 package replica
 
-import "github.com/ordergrid/ordergrid/grid-node/wire"
+import (
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
+)
 
 // advance commits the entries that every member of the ack set stored, and answers. With
 // fewer in-sync copies than minInSync, orders accepted before a member was lost wait for
@@ -37,8 +40,15 @@ func (r *Replica) advance() {
 		case pendingOpen:
 			s := r.live.Sessions.At(p.slot)
 			r.sessionOpened(p.conn, p.requestID, p.slot, s.Generation, s.Last)
-		case pendingFixOpen, pendingFixSubmit, pendingFixDecided, pendingFixRefusal, pendingFixState, pendingFixStep, pendingFixSources:
+		case pendingFixSubmit, pendingFixDecided:
+			r.count.Acks++
 			r.fixCommitted(&p, seq)
+		case pendingFixOpen, pendingFixRefusal, pendingFixState, pendingFixStep, pendingFixSources:
+			r.fixCommitted(&p, seq)
+		case pendingFixExecute: // its report is one of its executions; a mass cancel is no order
+			if order.Kind(r.store.Get(seq)[4]).IsOrder() {
+				r.count.Acks++
+			}
 		case pendingRegion, pendingInvoke:
 			r.regionCommitted(&p, seq)
 		case pendingKill, pendingRekill:
@@ -55,6 +65,7 @@ func (r *Replica) advance() {
 	}
 	if r.execs != nil {
 		for seq := from; seq <= to; seq++ {
+			r.countExecutions(seq)
 			r.pushExecutions(seq, 0)
 		}
 	}

@@ -68,5 +68,6 @@ type Counters struct {
 	FixCopies        uint64                 // drop copies, as a primary
 	FixLapses        uint64                 // FIX sessions whose orders were cancelled because they were gone
 	LimitRefusals    [limits.Reasons]uint64 // orders that a limit refused
+	Executions       ExecutionCounters
 	Vitals           VitalsCounters
 }

@@ -17,6 +17,8 @@ import (
 type judge struct {
 	orders  map[uint64]*judged
 	states  []match.State // by book
+	changed []int64       // by book: time of the entry that its state began with
+	newest  int64         // time of an entry so far
 	traded  [][3]int64    // by book and side
 	lineage uint64
 	clock   int
@@ -55,12 +57,13 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 		j.orders = map[uint64]*judged{}
 	}
 	j.e, j.i, j.m, j.taker = e, order.Instruction{}, order.Market{}, nil
+	j.newest = max(j.newest, e.TimeNs)
 	switch e.Kind {
 	case order.KindNoop:
 		lineage := binary.LittleEndian.Uint64(payload)
 		if j.lineage != 0 && lineage != j.lineage {
 			for b := range j.states {
-				j.states[b] = match.Halted // before the records say so
+				j.become(uint16(b), match.Halted) // before the records say so
 			}
 		}
 		j.lineage = lineage
@@ -78,7 +81,7 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 		j.guard(order.GuardOf(payload))
 	case order.KindMarket:
 		if j.m = order.MarketOf(payload); j.m.Op == order.MarketDefine {
-			j.states, j.traded = append(j.states, match.Closed), append(j.traded, [3]int64{})
+			j.states, j.traded, j.changed = append(j.states, match.Closed), append(j.traded, [3]int64{}), append(j.changed, e.TimeNs)
 		}
 	}
 	for n := range records {
@@ -113,9 +116,16 @@ func (j *judge) record(records []match.Record, n int) string {
 	case match.Replaced:
 		return j.replaced(r)
 	case match.StateChanged:
-		j.states[r.Book] = match.State(r.Flags)
+		j.become(r.Book, match.State(r.Flags))
 	}
 	return ""
+}
+
+func (j *judge) become(book uint16, s match.State) {
+	if j.states[book] != s {
+		j.changed[book] = j.e.TimeNs
+	}
+	j.states[book] = s
 }
 
 func (j *judge) accepted(r *match.Record) string {

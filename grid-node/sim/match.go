@@ -18,9 +18,10 @@ import (
 // cancels many orders at once, halts books and opens them, under all faults of the other
 // worlds. Copies agree on executions (I26), nothing is released below agreement (I27), and
 // in the end a judge that knows price and time alone looks at every execution (I28), and the log
-// is executed again from the text of its messages by a naive matcher (I54). What is
-// shown of a book is committed, and what the judge has there (I35). Half of the worlds have
-// FIX sessions, whose reports are those of the executions, each once (I48).
+// is executed again from the text of its messages by a naive matcher (I54). What is shown of a
+// book is committed, and what the judge has there (I35); each copy knows the states of the books
+// (I58). Half of the worlds have FIX sessions, whose reports are those of the executions, each
+// once (I48).
 
 // WorldMatch names it.
 const WorldMatch = "match"
@@ -317,6 +318,7 @@ func (w *world) checkExchange() {
 			}
 		}
 	}
+	w.checkStates(&j)
 	w.stats.Fills += uint64(j.fills)
 	w.stats.FixMasses, w.stats.FixSwept = w.stats.FixMasses+uint64(j.masses), w.stats.FixSwept+uint64(j.swept)
 	w.stats.Killed += uint64(j.killed)
@@ -327,6 +329,27 @@ func (w *world) checkExchange() {
 		if o.doomed {
 			w.violation("I47", "order %d rests, and a kill or a mass cancel includes it; nothing is pending", id)
 		}
+	}
+}
+
+// checkStates: of every book each copy that has the whole log tells the state that the judge has, and since when: not before
+// the entry that it began with, nor behind all (I58).
+func (w *world) checkStates(j *judge) {
+	entries := uint64(len(w.timeline(w.api.rec.Lineage).hashes))
+	for p := range w.up {
+		if p.spoiled || p.status.LastSeq != entries || !w.isMember(p) {
+			continue
+		}
+		books := 0
+		p.r.EachBook(0, func(s machine.BookState, in *machine.Instrument) {
+			if books++; s.State != j.states[s.Book] || s.Since < j.changed[s.Book] || s.Since > j.newest {
+				w.violation("I58", "%s has %s in state %d since %d; it is in %d since %d, and the newest entry is of %d", p.name, in.Symbol, s.State, s.Since, j.states[s.Book], j.changed[s.Book], j.newest)
+			}
+		})
+		if books != len(j.states) {
+			w.violation("I58", "%s knows the state of %d books of %d", p.name, books, len(j.states))
+		}
+		w.stats.BookStates += uint64(books)
 	}
 }
 

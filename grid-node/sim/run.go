@@ -53,6 +53,7 @@ type Stats struct {
 	Executions      uint64 // records that reached a session
 	Taped           uint64 // records that followers were streamed
 	Books           uint64 // that were shown
+	BookStates      uint64 // of copies in the end
 	FixMasses       uint64 // mass cancels of FIX sessions in the committed log
 	Lapses          uint64 // FIX sessions whose orders were cancelled because they were gone
 	LapsesAwaited   uint64 // of those, of a party that was gone in the end
@@ -108,6 +109,7 @@ func (s *Stats) add(o *Stats) {
 	s.Executions += o.Executions
 	s.Taped += o.Taped
 	s.Books += o.Books
+	s.BookStates += o.BookStates
 	s.Fills += o.Fills
 	s.FixMasses += o.FixMasses
 	s.FixSwept += o.FixSwept

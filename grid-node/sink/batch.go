@@ -89,7 +89,7 @@ func (b *Batch) follow(entry []byte, kind order.Kind) {
 // session returns the session of an entry; slot 0 is a valid session, so the kind decides
 // whether the field has a meaning.
 func (b *Batch) session(entry []byte, kind order.Kind) SessionID {
-	if kind != order.KindOrder && kind != order.KindSessionOpen || order.IsFix(entry) { // slots of FIX sessions are others
+	if !kind.IsOrder() && kind != order.KindSessionOpen || order.IsFix(entry) { // slots of FIX sessions are others
 		return SessionID{}
 	}
 	return b.slots[slotOf(entry)]

@@ -78,12 +78,9 @@ func (g *Grid) ReadLog(ctx context.Context, p wire.PartitionID, address string, 
 }
 
 func entry(e client.LogEntry) ledger.Entry {
-	out := ledger.Entry{Seq: e.Seq, PrevHash: e.PrevHash, Hash: order.Hash(e.Bytes), IsOrder: e.Kind == order.KindOrder}
+	out := ledger.Entry{Seq: e.Seq, PrevHash: e.PrevHash, Hash: order.Hash(e.Bytes), IsOrder: e.Kind.IsOrder()}
 	if out.IsOrder {
-		out.FIX = e.Bytes[order.HeaderSize:e.Size]
-		if from, to := int(e.Fields.ClOrdIDOff), int(e.Fields.ClOrdIDOff)+int(e.Fields.ClOrdIDLen); to <= len(out.FIX) {
-			out.ClOrdID = out.FIX[from:to]
-		}
+		out.FIX, out.ClOrdID = order.Message(e.Bytes), order.ClOrdID(e.Bytes) // within the entry: the client has checked it
 	}
 	return out
 }

@@ -77,6 +77,12 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 		return total, err
 	case published.FlashScenario:
 		return flashTime, nil
+	case published.AuctionScenario:
+		p, total := auctionsOf(mode), time.Duration(0)
+		for _, n := range p.orders {
+			total += gridTime + 2*rows(n*p.rounds)
+		}
+		return total, nil
 	case published.UpdateScenario, published.DropScenario:
 		p, err := cachesOf(d, s, mode)
 		return 2*gridTime + rows(3*p.Rows), err

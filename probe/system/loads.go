@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/host"
@@ -238,7 +237,7 @@ func counted(ctx context.Context, g *devgrid.Grid) (n int64, err error) {
 	defer c.Close() //nolint:errcheck // it never fails
 	for _, p := range c.Table() {
 		if _, err := c.ReadLog(ctx, p.ID, "", 1, func(e client.LogEntry) error {
-			if e.Kind == order.KindOrder {
+			if e.Kind.IsOrder() {
 				n++
 			}
 			return nil

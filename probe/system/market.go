@@ -44,32 +44,42 @@ type market struct {
 
 // newMarket starts one with so many queues, for so many orders.
 func (o *Options) newMarket(ctx context.Context, queues, orders int) (_ *market, err error) {
-	program, err := find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	m := &market{symbols: make([][]string, queues), next: make([]uint64, queues), sent: map[uint64]sale{}}
 	var text []byte
 	for i, left := 0, queues*symbolsEach; left > 0; i++ {
 		symbol := fmt.Sprintf("S%05d", i)
 		if q := order.HashClOrdID([]byte(symbol)) % uint64(queues); len(m.symbols[q]) < symbolsEach {
 			m.symbols[q] = append(m.symbols[q], symbol)
-			text = fmt.Appendf(text, "- {symbol: %s, tick: \"1\", lot: \"1\", low: \"1\", high: \"1000\", reference: \"%d\"}\n", symbol, reference)
+			text = append(text, instrumentText(symbol, reference, "open")...)
 			left--
 		}
 	}
 	for q := range queues {
 		m.tapes, m.next[q] = append(m.tapes, newTape()), 1
 	}
-	file, err := filepath.Abs(filepath.Join(o.Dir, fmt.Sprintf("instruments-%d.yaml", queues)))
-	if err == nil {
-		err = os.WriteFile(file, text, 0o600)
-	}
-	if err == nil {
-		m.grid, err = pair(ctx, program, gridMiB(orders*5/2), // executions have a part of a node's memory
-			"--partitions", strconv.Itoa(queues), "--", "--execution", "match", "--instruments", file)
-	}
+	m.grid, err = o.exchange(ctx, fmt.Sprintf("instruments-%d", queues), text, queues, gridMiB(orders*5/2)) // executions have a part of a node's memory
 	return m, err
+}
+
+// instrumentText is an instrument of a file of them, with prices up to twice its reference.
+func instrumentText(symbol string, reference int, state string) []byte {
+	return fmt.Appendf(nil, "- {symbol: %s, tick: \"1\", lot: \"1\", low: \"1\", high: \"%d\", reference: \"%d\", state: %s}\n", symbol, 2*reference, reference, state)
+}
+
+// exchange starts a grid of two nodes that matches, with so many partitions and nodes of so many MiB.
+func (o *Options) exchange(ctx context.Context, name string, instruments []byte, partitions int, nodeMiB int64) (*devgrid.Grid, error) {
+	program, err := find(o.GridNode, "grid-node")
+	if err != nil {
+		return nil, err
+	}
+	file, err := filepath.Abs(filepath.Join(o.Dir, name+".yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, instruments, 0o600); err != nil {
+		return nil, err
+	}
+	return pair(ctx, program, nodeMiB, "--partitions", strconv.Itoa(partitions), "--", "--execution", "match", "--instruments", file)
 }
 
 // sold is an order of a step, with its times in nanoseconds since the step began.
@@ -217,15 +227,7 @@ func (f *feeder) send(ctx context.Context, d demand, step int, begun time.Time, 
 		}
 	}
 	f.session.Push()
-	for f.open.Load() > 0 {
-		if err := f.answer(ctx); err != nil {
-			return err
-		}
-	}
-	if err := f.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return f.settled(ctx)
 }
 
 // enqueue hands an order to the session, when its window lets it.

@@ -200,7 +200,7 @@ func (s *standby) reach(ctx context.Context, seq uint64, limit time.Duration) er
 func hashes(ctx context.Context, c *client.Client) (all []uint64, orders int, err error) {
 	_, err = c.ReadLog(ctx, 0, "", 1, func(e client.LogEntry) error {
 		all = append(all, order.Hash(e.Bytes))
-		if e.Kind == order.KindOrder {
+		if e.Kind.IsOrder() {
 			orders++
 		}
 		return nil

@@ -176,19 +176,15 @@ func nearest(ref, lo, hi int64) int64 {
 }
 
 func (x *Matcher) uncrossSome(b *oBook) {
+	market := func(s match.Side) []*oOrder { return b.rows[4+s-1] }
 	first := func(s match.Side) *oOrder {
-		l := x.list(b.n, func(o *oOrder) bool {
-			return o.side == s && (o.where == 2 || o.where == 0 && reaches(s, o.price, b.auctionPrice))
-		})
-		for _, o := range l {
-			if o.where == 2 {
-				return o
-			}
+		if l := market(s); len(l) > 0 {
+			return l[0]
 		}
-		if len(l) == 0 {
-			return nil
+		if l := x.side(b.n, s); len(l) > 0 && reaches(s, l[0].price, b.auctionPrice) {
+			return l[0]
 		}
-		return l[0]
+		return nil
 	}
 	doomed := func(o *oOrder) bool {
 		s := x.doom(o)
@@ -208,7 +204,10 @@ func (x *Matcher) uncrossSome(b *oBook) {
 		}
 	}
 	for b.auctionLeft == 0 && x.work < x.cfg.Work {
-		l := x.list(b.n, func(o *oOrder) bool { return o.where == 2 })
+		l := market(match.Buy)
+		if len(l) == 0 {
+			l = market(match.Sell)
+		}
 		if len(l) == 0 {
 			next := b.auctionNext
 			b.auctionPrice, b.auctionNext, b.crossed = 0, match.Closed, false

@@ -45,12 +45,12 @@ func appendLine(dst, entry []byte, lineage uint64, session sink.SessionID) []byt
 	dst = append(dst, '\t')
 	dst = appendHex(dst, order.Hash(entry))
 	dst = append(dst, '\t')
-	if kind != order.KindOrder {
+	if !kind.IsOrder() {
 		return append(dst, "-\t-\n"...)
 	}
 	dst = appendText(dst, order.ClOrdID(entry))
 	dst = append(dst, '\t')
-	dst = appendText(dst, order.Payload(entry))
+	dst = appendText(dst, order.Message(entry))
 	return append(dst, '\n')
 }
 
