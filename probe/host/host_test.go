@@ -51,14 +51,17 @@ func TestBetween(t *testing.T) {
 
 func TestParsers(t *testing.T) {
 	var s Sample
-	if err := s.cpu([]byte("cpu  10 20 30 40 50 60 70 80 5 5\ncpu0 1\n")); err != nil {
-		t.Fatal(err)
+	// What ticks found busy counts for nothing: two cores, 5 s, of which 0.9 s were idle and 0.8 s taken away.
+	for _, ticks := range []string{"10 20 30", "400 20 30"} {
+		if err := s.cpu([]byte("cpu  "+ticks+" 40 50 60 70 80 5 5\ncpu0 1\ncpu1 1\nintr 9\n"), 5*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if s.Busy != 8300*time.Millisecond || s.Steal != 800*time.Millisecond || s.Total != 10*time.Second {
+			t.Errorf("%+v", s)
+		}
 	}
-	if s.Busy != 1900*time.Millisecond || s.Steal != 800*time.Millisecond || s.Total != 3600*time.Millisecond {
-		t.Errorf("%+v", s)
-	}
-	for _, bad := range []string{"", "cpu", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8 9"} {
-		if err := s.cpu([]byte(bad)); err == nil {
+	for _, bad := range []string{"", "cpu", "cpu 1 2 3", "cpu a b c d e f g h\ncpu0 1", "intr 1 2 3 4 5 6 7 8 9", "cpu  10 20 30 40 50 60 70 80 5 5\nintr 9\n"} {
+		if err := s.cpu([]byte(bad), time.Second); err == nil {
 			t.Errorf("%q accepted", bad)
 		}
 	}

@@ -19,7 +19,9 @@ import (
 // Sample is the state of the machine's counters at one moment.
 type Sample struct {
 	At time.Time
-	// CPU time of all cores since boot.
+	// CPU time of all cores since boot. Busy is what is left of Total without idle time and Steal: the kernel measures
+	// those, where it finds out by a look at each tick which core is busy, and a load that wakes up as often as it ticks is
+	// always or never seen.
 	Busy, Steal, Total time.Duration
 	// Pressure is the time in which some task waited for a core; negative without kernel support.
 	Pressure time.Duration
@@ -36,11 +38,15 @@ const userHz = 100
 // has ended counts as zero.
 func Take(others []int) (Sample, error) {
 	s := Sample{At: time.Now(), Pressure: -1}
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return s, fmt.Errorf("clock_gettime: %w", err)
+	}
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return s, err
 	}
-	if err := s.cpu(stat); err != nil {
+	if err := s.cpu(stat, time.Duration(up.Nano())); err != nil {
 		return s, fmt.Errorf("/proc/stat: %w", err)
 	}
 	if b, err := os.ReadFile("/proc/pressure/cpu"); err == nil {
@@ -65,13 +71,21 @@ func Take(others []int) (Sample, error) {
 	return s, nil
 }
 
-// cpu reads the first line of /proc/stat: user nice system idle iowait irq
-// softirq steal guest guest_nice; guest time is contained in user time.
-func (s *Sample) cpu(b []byte) error {
-	line, _, _ := bytes.Cut(b, []byte("\n"))
+// cpu reads /proc/stat of a machine that is up for a time. Its first line has user nice system idle iowait irq softirq
+// steal guest guest_nice of all cores; each core has a line of its own.
+func (s *Sample) cpu(b []byte, up time.Duration) error {
+	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	fields := strings.Fields(string(line))
 	if len(fields) < 9 || fields[0] != "cpu" {
 		return fmt.Errorf("first line is %.60q", line)
+	}
+	cores := 0
+	for bytes.HasPrefix(rest, []byte("cpu")) {
+		cores++
+		_, rest, _ = bytes.Cut(rest, []byte("\n"))
+	}
+	if cores == 0 {
+		return fmt.Errorf("no line of a core behind %.60q", line)
 	}
 	var ticks [8]time.Duration
 	for i := range ticks {
@@ -80,10 +94,10 @@ func (s *Sample) cpu(b []byte) error {
 			return fmt.Errorf("field %d: %w", i+1, err)
 		}
 		ticks[i] = time.Duration(n) * (time.Second / userHz)
-		s.Total += ticks[i]
 	}
-	s.Busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]
 	s.Steal = ticks[7]
+	s.Total = time.Duration(cores) * up
+	s.Busy = s.Total - ticks[3] - ticks[4] - s.Steal
 	return nil
 }
 

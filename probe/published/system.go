@@ -182,6 +182,26 @@ func (d *Data) LoadRatio(millions int) float64 {
 	return float64(millions) * one / more
 }
 
+// checkNumbers checks that facts are numbers.
+func (d *Data) checkNumbers(ids ...string) error {
+	for _, id := range ids {
+		if _, ok := d.FactNumber(id); !ok {
+			return fmt.Errorf("published.json: fact %s is not there, must be a number", id)
+		}
+	}
+	return nil
+}
+
+// checkLists checks that facts are lists of so many numbers.
+func (d *Data) checkLists(n int, ids ...string) error {
+	for _, id := range ids {
+		if got := len(d.FactNumbers(id)); got != n {
+			return fmt.Errorf("published.json: fact %s has %d numbers, must have %d", id, got, n)
+		}
+	}
+	return nil
+}
+
 // checkSystem checks that every figure compared with these scenarios exists.
 func (d *Data) checkSystem(s Scenario) error {
 	switch s.Name {
@@ -209,10 +229,10 @@ func (d *Data) checkSystem(s Scenario) error {
 		return err
 	case FailoverScenario:
 		_, _, err := d.Failover(s)
-		return err
+		return errors.Join(err, d.checkNumbers("bar.serverfail", "bar.serverfail.load"), d.checkLists(2, "bar.nodefail", "bar.nodefail.load"))
 	case ProjectionScenario:
 		_, _, err := s.Projection()
-		return err
+		return errors.Join(err, d.checkNumbers("bar.pk", "bar.pkred", "bar.mem"))
 	case TopologiesScenario:
 		_, _, err := s.TopologyNodes()
 		return err

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,9 +46,13 @@ func (r *Report) Charts() (out []*plot.Lines) {
 			for i := range min(len(s.X), len(s.Y)) {
 				c.Points = append(c.Points, plot.XY{X: s.X[i], Y: s.Y[i], Lower: s.Y[i], Upper: s.Y[i]})
 			}
-			l.Curves = append(l.Curves, c)
+			if len(c.Points) > 1 {
+				l.Curves = append(l.Curves, c)
+			}
 		}
-		out = append(out, l)
+		if len(l.Curves) > 0 {
+			out = append(out, l)
+		}
 	}
 	for _, c := range charts[r.Scenario] {
 		if l := c.draw(r); len(l.Curves) > 0 {
@@ -89,7 +94,7 @@ func (c *chart) draw(r *Report) *plot.Lines {
 	// A curve of one point is none.
 	l.Curves = slices.DeleteFunc(l.Curves, func(c plot.Curve) bool { return len(c.Points) < 2 })
 	for _, c := range l.Curves {
-		slices.SortFunc(c.Points, func(a, b plot.XY) int { return int(a.X - b.X) })
+		slices.SortFunc(c.Points, func(a, b plot.XY) int { return cmp.Compare(a.X, b.X) })
 	}
 	return l
 }

@@ -61,11 +61,11 @@ const orderFields = 18
 
 // wide is row i, with all its fields.
 func (k *tier) wide(dst []byte, i int) []byte {
-	return k.object(dst, rowID("A", 0, i), shuffled(i, k.p.Rows), 1+i%1000)
+	return k.order(dst, rowID("A", 0, i), shuffled(i, k.p.Rows), 1+i%1000)
 }
 
-// object is an order whose number j among the rows tells what finds it.
-func (k *tier) object(dst []byte, id string, j, quantity int) []byte {
+// order is one whose number j among the rows tells what finds it.
+func (k *tier) order(dst []byte, id string, j, quantity int) []byte {
 	status := fmt.Sprintf("ST%d", j%7)
 	if j < hotRows["X"] {
 		status = "X"
@@ -216,7 +216,7 @@ func (k *tier) updates(ctx context.Context, r *Report) error {
 	begun := time.Now()
 	for i := range projectionUpdates {
 		id := fmt.Sprintf("N%09d", i)
-		receipt, err := k.c.Submit(ctx, k.object(nil, id, k.p.Rows-1, 1001+i))
+		receipt, err := k.c.Submit(ctx, k.order(nil, id, k.p.Rows-1, 1001+i))
 		if err != nil {
 			return err
 		}
