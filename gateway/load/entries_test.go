@@ -158,6 +158,9 @@ func TestBadRowsOfEntries(t *testing.T) {
 		{"a.jsonl", "{\"a\":1,\"b\":2,\"a\":3}\n", `{"a":"x","b":"y","c":1}`, two, `column "a" is there twice`},
 		{"a.jsonl", "{\"a\":1,\"b\":2,\"c\":\"\xff\"}\n", `{"a":"x","b":"y","c":1}`, two, "it is not UTF-8"},
 		{"a.jsonl", "{\"key\":1,\"valueBase64\":\"?\"}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64": illegal base64`},
+		{"a.jsonl", "{\"key\":1,\"valueBase64\":null}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64" is null, allowed: a string of standard Base64`},
+		{"a.jsonl", "{\"key\":1,\"valueBase64\":true}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64" is true`},
+		{"a.jsonl", "{\"key\":1,\"valueBase64\":1234}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64" is 1234`},
 	} {
 		all := rows(t, write(t, c.file, c.text+c.next), c.e)
 		if len(all) != 2 || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), c.want) || all[0].Key != nil {

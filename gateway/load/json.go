@@ -74,12 +74,15 @@ func (e Entries) ofLine(line []byte) (key, value []byte, err error) {
 		return key, o.end(), nil
 	}
 	value = raw[p.value]
-	if value[0] == '"' {
+	switch {
+	case value[0] == '"':
 		text, err := unquoted(value)
 		if err != nil {
 			return nil, nil, err
 		}
 		value = []byte(text)
+	case base64ed:
+		return nil, nil, fmt.Errorf("member %q is %.60s, allowed: a string of standard Base64", "valueBase64", value)
 	}
 	if base64ed {
 		if value, err = base64.StdEncoding.DecodeString(string(value)); err != nil {
