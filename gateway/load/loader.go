@@ -215,6 +215,7 @@ func (l *Loader) answered(ctx context.Context, r *row, err error) {
 		l.settle(r, Accepted, nil)
 	case l.to.final(err):
 		l.refused(r, err)
+	case l.ends(r, err):
 	default:
 		go l.resolve(ctx, r, err)
 	}
@@ -244,6 +245,19 @@ func (l *Loader) refused(r *row, err error) {
 		why.Code, why.Tag = reject.Code.String(), reject.Tag
 	}
 	l.settle(r, Refused, why)
+}
+
+// ends ends the load, and reports so, if the error is one that every row would get.
+func (l *Loader) ends(r *row, err error) bool {
+	why := l.to.ends(err)
+	if why == nil {
+		return false
+	}
+	l.mu.Lock()
+	l.waiting-- // it is not settled, and no answer is about to come
+	l.mu.Unlock()
+	l.fail(fmt.Errorf("load: %s: %w", r.where, why))
+	return true
 }
 
 // fail ends the load.

@@ -24,6 +24,8 @@ type Target interface {
 	send(ctx context.Context, r *row) error
 	// final reports whether the grid refuses the row whenever it is sent.
 	final(err error) bool
+	// ends returns why no row can be loaded, whenever it is sent, with the remedy; nil: the error is not of this kind.
+	ends(err error) error
 	// open reports whether what the grid has decides: the outcome is not known, or something is in the row's place.
 	open(err error) bool
 	// look says what the grid has in the row's place, after an outcome that left it open. The error of other is the refusal,
@@ -167,6 +169,13 @@ func (v *values) send(ctx context.Context, r *row) error {
 }
 
 func (v *values) final(err error) bool { return errors.Is(err, client.ErrTooLarge) }
+
+func (v *values) ends(err error) error {
+	if errors.Is(err, client.ErrNotPermitted) || errors.Is(err, client.ErrRegionUnknown) {
+		return fmt.Errorf("the region: %w; allowed: a region of spec.regions of the grid, and the permissions Submit, Write and Read for this client", err)
+	}
+	return nil
+}
 
 func (v *values) open(err error) bool {
 	return errors.Is(err, client.ErrConditionFailed) || client.FateOf(err) == client.FateUnknown
