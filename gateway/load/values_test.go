@@ -77,7 +77,7 @@ func TestLoadValues(t *testing.T) {
 	if _, err := r.Put(t.Context(), []byte("ACC-1/VOD.L"), []byte("of another")); err != nil {
 		t.Fatal(err)
 	}
-	text := positionsCSV(all) + all[6].csv() + "ACC-9,VOD.L,changed,\n" + "short\n" + "ACC-X," + strings.Repeat("k", 65440) + ",1,\n"
+	text := positionsCSV(all) + all[6].csv() + "ACC-9,VOD.L,changed,,,,\n" + "short\n" + "ACC-X," + strings.Repeat("k", 65440) + ",1,,,,\n"
 	name, dir := write(t, "a.csv", text), t.TempDir()
 	o := Options{State: filepath.Join(dir, "state"), Refusals: filepath.Join(dir, "refused")}
 	want := Counts{Rows: 3004, Accepted: 2999, Present: 1, Refused: 4}
