@@ -99,7 +99,7 @@ type GatewayClientsFile struct {
 }
 
 // GatewaySQL is to whom a listener of protocol PostgreSQL answers, and how much. Who may ask is decided by the rules of the
-// OrderGrid: its permission Query.
+// OrderGrid: its permission Query, and Read for regions.
 type GatewaySQL struct {
 	// usersFrom is the file of users with passwords, beside Kubernetes tokens and certificates. Changes reach the pods
 	// without a restart, within a minute or two.

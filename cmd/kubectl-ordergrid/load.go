@@ -52,9 +52,10 @@ SOURCE is
   postgres://... the result of --query, with columns as above; the password best in PGPASSWORD or ~/.pgpass
 
 A load that is interrupted goes on where it was when the same command is run again: --state keeps
-how far it came, and rows behind that are compared with what the grid has. Rows that the grid
-cannot take for now (it is full, or has too few copies) are tried again for --patience, then the
-load ends and can be resumed. Orders of one partition are sent in the order of the source.
+how far it came, and rows behind that are compared with what the grid has. A load that came to its
+end sends nothing when it is run again, unless that file is removed. Rows that the grid cannot take
+for now (it is full, or has too few copies) are tried again for --patience, then the load ends and
+can be resumed. Orders of one partition are sent in the order of the source.
 
 ` + reachHelp + `
 
@@ -118,6 +119,13 @@ func (f *loadFlags) run(cmd *cobra.Command, k *kubeFlags, grid, name, files stri
 	show.end()
 	fmt.Fprintf(cmd.OutOrStdout(), "%s rows in %v: %s accepted, %s present, %s refused\n", count(n.Rows), time.Since(begun).Round(time.Millisecond),
 		count(n.Accepted), count(n.Present), count(n.Refused))
+	switch {
+	case l.Resumed() == 0:
+	case l.Resumed() == n.Rows && err == nil:
+		fmt.Fprintf(cmd.OutOrStdout(), "all of them by runs before: nothing was sent; remove %s to send them again\n", f.options.State)
+	default:
+		fmt.Fprintf(cmd.OutOrStdout(), "%s of them by runs before\n", count(l.Resumed()))
+	}
 	if n.Refused > 0 && f.options.Refusals != "" {
 		fmt.Fprintf(cmd.OutOrStdout(), "refused rows, one a line: %s\n", f.options.Refusals)
 	}

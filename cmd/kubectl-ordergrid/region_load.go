@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +14,8 @@ import (
 // regionLoadFlags are those of region load.
 type regionLoadFlags struct {
 	loadFlags
-	entries          load.Entries
-	life             time.Duration
-	forever, replace bool
+	entries load.Entries
+	puts    load.Puts
 }
 
 func regionLoadCommand(k *kubeFlags) *cobra.Command {
@@ -41,9 +39,10 @@ the one that --value names, as it stands. Without one it is a JSON object of all
 not of the key: --map renames them or leaves them out. Members of it are strings, empty ones are
 left out; of a line of JSON they keep their types. A member valueBase64 is a value of any bytes.
 
-A load that is interrupted goes on where it was when the same command is run again: --state keeps
-how far it came, and rows behind that are compared with what the region has. Rows of one key are
-settled in the order of the source.
+A load that is interrupted goes on where it was when the same command is run again, with the same
+--replace, --life and --forever: --state keeps how far it came, and rows behind that are compared
+with what the region has. A load that has come to its end removes that file: run again, it begins
+with the first row. Rows of one key are settled in the order of the source.
 
 ` + reachHelp + `
 Where the grid enforces authorization the permissions Submit, Write and Read are needed. The certificate of the
@@ -61,23 +60,18 @@ Exit codes: 0 every row is in the region, 1 rows were refused, 2 wrong usage, 4 
 	fl.StringVar(&f.entries.Joint, "join", "/", "what stands between the columns of the key")
 	fl.StringVar(&f.entries.Value, "value", "", "COLUMN that is the value as it stands; default: value, if there is one")
 	fl.StringToStringVar(&f.entries.Columns, "map", nil, "COLUMN=NAME, a column's name in the value; - leaves it out. Repeat or separate by commas")
-	fl.DurationVar(&f.life, "life", 0, "how long the values live from when they are put; 0: as the region has it")
-	fl.BoolVar(&f.forever, "forever", false, "the values do not expire, whatever the region has")
-	fl.BoolVar(&f.replace, "replace", false, "a row replaces another value of its key")
+	fl.DurationVar(&f.puts.Life, "life", 0, "how long the values live from when they are put; 0: as the region has it")
+	fl.BoolVar(&f.puts.Forever, "forever", false, "the values do not expire, whatever the region has")
+	fl.BoolVar(&f.puts.Replace, "replace", false, "a row replaces another value of its key")
 	return cmd
 }
 
 func (f *regionLoadFlags) load(cmd *cobra.Command, k *kubeFlags, grid, region, name string) error {
-	var opts []client.PutOption
 	switch {
-	case f.life < 0 || f.life > 0 && f.forever:
-		return usageError{fmt.Errorf("--life: value %v, allowed: 0 or more, and 0 with --forever", f.life)}
+	case f.puts.Life < 0 || f.puts.Life > 0 && f.puts.Forever:
+		return usageError{fmt.Errorf("--life: value %v, allowed: 0 or more, and 0 with --forever", f.puts.Life)}
 	case f.entries.Joint == "":
 		return usageError{fmt.Errorf("--join: value %q, allowed: 1 byte or more", f.entries.Joint)}
-	case f.forever:
-		opts = append(opts, client.Forever())
-	case f.life > 0:
-		opts = append(opts, client.Expires(f.life))
 	}
 	return f.run(cmd, k, grid, name, name+"."+region, f.entries, func(c *client.Client) (load.Target, string, error) {
 		all, err := c.Regions(cmd.Context())
@@ -91,6 +85,6 @@ func (f *regionLoadFlags) load(cmd *cobra.Command, k *kubeFlags, grid, region, n
 			}
 			return nil, "", usageError{fmt.Errorf("region: value %q, allowed: one of the grid's: %s", region, strings.Join(names, ", "))}
 		}
-		return load.Values(c.Region(region), f.replace, opts...), grid + ", region " + region, nil
+		return load.Values(c.Region(region), f.puts), grid + ", region " + region, nil
 	})
 }

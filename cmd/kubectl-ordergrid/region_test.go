@@ -103,11 +103,24 @@ func TestRegionsOfARealGrid(t *testing.T) {
 	if out := ask(0, "", "get", "dev", "positions", "B/IBM", "-o=raw"); out != `{"qty":"2"}` {
 		t.Errorf("what was loaded: %s", out)
 	}
-	if out := ask(0, "", "load", "dev", "positions", csv, "--key=account,symbol", "--replace", "--life=1h", "--state="+filepath.Join(dir, "s")); !strings.Contains(out, ": 3 accepted") {
+	if out := ask(0, "", "load", "dev", "positions", csv, "--key=account,symbol", "--replace", "--life=1h"); !strings.Contains(out, ": 3 accepted") || strings.Contains(out, "runs before") {
 		t.Errorf("a load that replaces: %s", out)
 	}
 	if out := ask(0, "", "get", "dev", "positions", "B/IBM", "-o=json"); !strings.Contains(out, `{\"qty\":\"3\"}`) || !strings.Contains(out, `"expires"`) {
 		t.Errorf("what was replaced: %s", out)
+	}
+	ask(0, "", "drop", "dev", "positions", "--yes")
+	for _, want := range []string{": 2 accepted, 0 present, 1 refused", ": 0 accepted, 2 present, 1 refused"} {
+		if out := ask(1, "", "load", "dev", "positions", csv, "--key=account,symbol"); !strings.Contains(out, want) {
+			t.Errorf("a load after a drop: %s, want %s", out, want)
+		}
+	}
+	// Orders that were loaded are not sent once more, and it says so.
+	orders := file("o.csv", "ClOrdID,Symbol,Side,OrderQty,OrdType,Price,TransactTime\nA-1,VOD.L,1,100,2,71.32,2026-01-02T08:00:00Z\n")
+	for i, want := range []string{"1 rows in ", "\nall of them by runs before: nothing was sent; remove " + orders + ".load.json to send them again\n"} {
+		if out, err := run("load", "dev", orders, endpoint); err != nil || !strings.Contains(out, want) || !strings.Contains(out, "1 accepted") || i == 0 && strings.Contains(out, "before") {
+			t.Errorf("orders: %s, %v, want %s", out, err, want)
+		}
 	}
 	ask(0, "allowed: one of the grid's: positions, quotes", "load", "dev", "nowhere", csv, "--key=account,symbol")
 	ask(0, `column "key" of the key is not there`, "load", "dev", "positions", csv)

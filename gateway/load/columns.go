@@ -41,6 +41,8 @@ type Shape interface {
 	maker(names []string) (maker, error)
 	// id tells this shape from others of the same kind; empty if the rows themselves tell.
 	id() string
+	// forms are how its values are written, where the source has types.
+	forms() forms
 }
 
 // maker makes an order or a value of the nth row of a table: Key, Message and Err of r.
@@ -58,6 +60,9 @@ func made(m maker, where string, values []string, n int64) Row {
 }
 
 func (m Mapping) id() string { return "" }
+
+// forms implements Shape: those of FIX.
+func (m Mapping) forms() forms { return forms{date: "20060102", yes: "Y", no: "N"} }
 
 func (m Mapping) maker(names []string) (maker, error) { return newColumns(names, m) }
 

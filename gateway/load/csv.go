@@ -13,6 +13,7 @@ type csvSource struct {
 	in   *input
 	r    *csv.Reader
 	m    maker
+	as   []func(string) string // forms of columns whose types are known; nil, or nil of a column: as it stands
 	rows int64
 }
 
@@ -53,6 +54,11 @@ func (s *csvSource) Next() (Row, error) {
 		return Row{}, err
 	}
 	s.rows++
+	for i, form := range s.as {
+		if form != nil && i < len(record) {
+			record[i] = form(record[i])
+		}
+	}
 	line, _ := s.r.FieldPos(0)
 	return made(s.m, fmt.Sprintf("line %d", line), record, s.rows), nil
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -42,6 +43,9 @@ func (e Entries) id() string {
 	}
 	return " as " + string(text)
 }
+
+// forms implements Shape: those of JSON, and ISO 8601.
+func (e Entries) forms() forms { return forms{date: time.DateOnly, yes: "true", no: "false"} }
 
 // plan is where in a list of names the parts of an entry are.
 type plan struct {
@@ -139,8 +143,8 @@ func (e Entries) maker(names []string) (maker, error) {
 	return tableEntries{p}, nil
 }
 
-// fill implements maker. Members of an object are strings, the same ones for the same table in any format; empty ones and
-// nulls, which most formats do not tell apart, are left out.
+// fill implements maker. Members of an object are strings, the same ones for a table in Parquet and in a database; cells of
+// CSV, which has no types, stay as they stand. Empty ones and nulls, which most formats do not tell apart, are left out.
 func (t tableEntries) fill(r *Row, values []string, _ int64) {
 	if len(values) != len(t.names) {
 		r.Err = fmt.Errorf("it has %d columns, allowed: %d, as the first row", len(values), len(t.names))

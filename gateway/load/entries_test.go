@@ -6,23 +6,28 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 )
 
 // position is a row of the tests of entries.
 type position struct {
-	Account string  `parquet:"account"`
-	Symbol  string  `parquet:"symbol"`
-	Qty     int64   `parquet:"qty"`
-	Note    *string `parquet:"note,optional"`
+	Account string    `parquet:"account"`
+	Symbol  string    `parquet:"symbol"`
+	Qty     int64     `parquet:"qty"`
+	Note    *string   `parquet:"note,optional"`
+	At      time.Time `parquet:"at,timestamp(microsecond)"`
+	Day     int32     `parquet:"day,date"`
+	Open    bool      `parquet:"open"`
 }
 
 var positionEntries = Entries{Key: []string{"account", "symbol"}, Columns: map[string]string{"qty": "quantity", "symbol": "symbol"}}
 
 func positions(n int) (all []position) {
 	for i := range n {
-		p := position{Account: fmt.Sprintf("ACC-%d", i/3), Symbol: []string{"VOD.L", "BP.L", "<A&B>"}[i%3], Qty: int64(i * 100)}
+		p := position{Account: fmt.Sprintf("ACC-%d", i/3), Symbol: []string{"VOD.L", "BP.L", "<A&B>"}[i%3], Qty: int64(i * 100),
+			At: dayOne.Add(time.Duration(i) * 50 * time.Millisecond), Day: int32(20000 + i), Open: i%2 == 0}
 		if i%2 == 0 {
 			note := fmt.Sprintf("n \"%d\"", i)
 			p.Note = &note
@@ -38,7 +43,13 @@ func (p *position) object() string {
 	if p.Note != nil {
 		note = fmt.Sprintf(`,"note":%q`, *p.Note)
 	}
-	return fmt.Sprintf(`{"symbol":%q,"quantity":"%d"%s}`, p.Symbol, p.Qty, note)
+	return fmt.Sprintf(`{"symbol":%q,"quantity":"%d"%s,"at":%q,"day":%q,"open":"%v"}`, p.Symbol, p.Qty, note, p.at(), p.day(), p.Open)
+}
+
+func (p *position) at() string { return p.At.Format(time.RFC3339Nano) }
+
+func (p *position) day() string {
+	return time.Unix(int64(p.Day)*24*3600, 0).UTC().Format(time.DateOnly)
 }
 
 func (p *position) csv() string {
@@ -46,12 +57,12 @@ func (p *position) csv() string {
 	if p.Note != nil {
 		note = `"` + strings.ReplaceAll(*p.Note, `"`, `""`) + `"`
 	}
-	return fmt.Sprintf("%s,%s,%d,%s\n", p.Account, p.Symbol, p.Qty, note)
+	return fmt.Sprintf("%s,%s,%d,%s,%s,%s,%v\n", p.Account, p.Symbol, p.Qty, note, p.at(), p.day(), p.Open)
 }
 
 func positionsCSV(all []position) string {
 	var b strings.Builder
-	b.WriteString("account,symbol,qty,note\n")
+	b.WriteString("account,symbol,qty,note,at,day,open\n")
 	for i := range all {
 		b.WriteString(all[i].csv())
 	}
@@ -158,6 +169,9 @@ func TestBadRowsOfEntries(t *testing.T) {
 		{"a.jsonl", "{\"a\":1,\"b\":2,\"a\":3}\n", `{"a":"x","b":"y","c":1}`, two, `column "a" is there twice`},
 		{"a.jsonl", "{\"a\":1,\"b\":2,\"c\":\"\xff\"}\n", `{"a":"x","b":"y","c":1}`, two, "it is not UTF-8"},
 		{"a.jsonl", "{\"key\":1,\"valueBase64\":\"?\"}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64": illegal base64`},
+		{"a.jsonl", "{\"key\":1,\"valueBase64\":null}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64" is null, allowed: a string of standard Base64`},
+		{"a.jsonl", "{\"key\":1,\"valueBase64\":true}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64" is true`},
+		{"a.jsonl", "{\"key\":1,\"valueBase64\":1234}\n", `{"key":"x/y","c":1}`, Entries{}, `member "valueBase64" is 1234`},
 	} {
 		all := rows(t, write(t, c.file, c.text+c.next), c.e)
 		if len(all) != 2 || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), c.want) || all[0].Key != nil {

@@ -128,5 +128,5 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// ErrOtherSource is returned for a state file of another source or grid.
+// ErrOtherSource is returned for a state file of another source, grid or region, or of values that are put in another way.
 var ErrOtherSource = errors.New("the state file is of another load")

@@ -30,13 +30,13 @@ type Loader struct {
 	stop    context.CancelCauseFunc
 }
 
-// New returns a Loader. It reads the state file, which names the source and into, what is loaded into: the grid, or the
-// grid and the region.
+// New returns a Loader. It reads the state file, which names the source, into, what is loaded into: the grid, or the grid
+// and the region, and how the target puts rows.
 func New(to Target, into string, src Source, o Options) (*Loader, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
-	t, err := openTrack(&o, src.ID(), into)
+	t, err := openTrack(&o, src.ID(), into, to.manner())
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
@@ -56,7 +56,8 @@ type row struct {
 }
 
 // Run loads until the source ends, ctx ends or a row cannot be settled. The Counts contain the rows of earlier runs.
-// After an error the load may be resumed.
+// After an error the load may be resumed. Without one it has ended: a load of orders keeps its state, so that no order is
+// sent by another run, one of values does not.
 func (l *Loader) Run(ctx context.Context) (Counts, error) {
 	ctx, l.stop = context.WithCancelCause(ctx)
 	defer l.stop(nil)
@@ -72,8 +73,11 @@ func (l *Loader) Run(ctx context.Context) (Counts, error) {
 	reports.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.track.Counts, errors.Join(err, l.track.close())
+	return l.track.Counts, errors.Join(err, l.track.close(err == nil && !l.to.manner().once))
 }
+
+// Resumed is how many rows were settled by earlier runs.
+func (l *Loader) Resumed() int64 { return l.resumed }
 
 // settleAll waits for the rows on their way; after an error only for answers that are about to come.
 func (l *Loader) settleAll() error {
@@ -211,6 +215,7 @@ func (l *Loader) answered(ctx context.Context, r *row, err error) {
 		l.settle(r, Accepted, nil)
 	case l.to.final(err):
 		l.refused(r, err)
+	case l.ends(r, err):
 	default:
 		go l.resolve(ctx, r, err)
 	}
@@ -240,6 +245,19 @@ func (l *Loader) refused(r *row, err error) {
 		why.Code, why.Tag = reject.Code.String(), reject.Tag
 	}
 	l.settle(r, Refused, why)
+}
+
+// ends ends the load, and reports so, if the error is one that every row would get.
+func (l *Loader) ends(r *row, err error) bool {
+	why := l.to.ends(err)
+	if why == nil {
+		return false
+	}
+	l.mu.Lock()
+	l.waiting-- // it is not settled, and no answer is about to come
+	l.mu.Unlock()
+	l.fail(fmt.Errorf("load: %s: %w", r.where, why))
+	return true
 }
 
 // fail ends the load.

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // parquetSource reads the flat columns of a Parquet file, row by row.
@@ -20,6 +18,7 @@ type parquetSource struct {
 	open   parquet.Rows // of the group before groups[0]
 	types  []parquet.Type
 	m      maker
+	forms  forms
 	row    []string
 	buffer []parquet.Row
 	next   []parquet.Row // of buffer
@@ -32,7 +31,7 @@ func newParquet(in *input, shape Shape) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	s := &parquetSource{in: in, groups: f.RowGroups(), buffer: make([]parquet.Row, 256), total: f.NumRows()}
+	s := &parquetSource{in: in, forms: shape.forms(), groups: f.RowGroups(), buffer: make([]parquet.Row, 256), total: f.NumRows()}
 	var names []string
 	for _, path := range f.Schema().Columns() {
 		leaf, _ := f.Schema().Lookup(path...)
@@ -72,40 +71,12 @@ func (s *parquetSource) Next() (Row, error) {
 	}
 	clear(s.row)
 	for _, v := range s.next[0] {
-		s.row[v.Column()] = text(v, s.types[v.Column()])
+		s.row[v.Column()] = s.forms.ofParquet(v, s.types[v.Column()])
 	}
 	s.next = s.next[1:]
 	s.count++
 	s.in.read.Store(s.count)
 	return made(s.m, fmt.Sprintf("row %d", s.count), s.row, s.count), nil
-}
-
-// text is the value as a CSV file would have it; empty for null.
-func text(v parquet.Value, t parquet.Type) string {
-	if v.IsNull() {
-		return ""
-	}
-	if l := t.LogicalType(); l != nil {
-		switch l := l.Value.(type) {
-		case *format.TimestampType:
-			return moment(v.Int64(), l.Unit.String()).Format(time.RFC3339Nano)
-		case *format.DateType:
-			return time.Unix(int64(v.Int32())*24*3600, 0).UTC().Format("20060102")
-		case *format.DecimalType:
-			return decimal(v, int(l.Scale))
-		}
-	}
-	switch v.Kind() {
-	case parquet.Boolean:
-		return map[bool]string{true: "Y", false: "N"}[v.Boolean()]
-	case parquet.Int32, parquet.Int64:
-		return strconv.FormatInt(v.Int64(), 10)
-	case parquet.Float:
-		return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32)
-	case parquet.Double:
-		return strconv.FormatFloat(v.Double(), 'f', -1, 64)
-	}
-	return string(v.ByteArray())
 }
 
 func moment(n int64, unit string) time.Time {

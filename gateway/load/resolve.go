@@ -20,7 +20,7 @@ func (l *Loader) resolve(ctx context.Context, r *row, err error) {
 			done, err = l.compare(ctx, r, err)
 		}
 		switch {
-		case done:
+		case done || l.ends(r, err):
 			return
 		case ctx.Err() != nil:
 			return

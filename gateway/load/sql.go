@@ -35,9 +35,19 @@ func openSQL(ctx context.Context, url, query string, shape Shape) (Source, error
 	cfg.RuntimeParams["application_name"] = "ordergrid load"
 	cfg.RuntimeParams["TimeZone"], cfg.RuntimeParams["DateStyle"] = "UTC", "ISO"
 	cfg.RuntimeParams["default_transaction_read_only"] = "on"
+	cfg.RuntimeParams["bytea_output"], cfg.RuntimeParams["extra_float_digits"] = "hex", "3"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	types, err := conn.PgConn().Prepare(ctx, "", query, nil)
+	if err != nil {
+		return nil, join(fmt.Errorf("query: %w", err), conn.Close(ctx))
+	}
+	f := shape.forms()
+	var as []func(string) string
+	for _, column := range types.Fields {
+		as = append(as, f.ofSQL(column.DataTypeOID))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r, w := io.Pipe()
@@ -56,6 +66,7 @@ func openSQL(ctx context.Context, url, query string, shape Shape) (Source, error
 		return nil, join(err, s.Close())
 	}
 	s.csvSource = *table
+	s.as = as
 	return s, nil
 }
 

@@ -14,7 +14,7 @@ import (
 // state is what the state file holds: the rows up to Rows are settled, all of them, and none behind is known to be.
 type state struct {
 	Source   string `json:"source"`
-	Grid     string `json:"grid"`
+	Into     string `json:"grid"` // the grid, or the grid, the region and how values are put
 	Counts          // of the rows that are settled
 	Refusals int64  `json:"refusals"` // bytes of the report of refused rows
 }
@@ -30,14 +30,15 @@ type settled struct {
 type track struct {
 	state
 	path     string
+	again    string            // what rows do that are sent once more
 	ahead    map[int64]settled // rows behind one that is not settled
 	report   *os.File
 	buffered *bufio.Writer
 }
 
-func openTrack(o *Options, source, grid string) (*track, error) {
-	t := &track{path: o.State, ahead: map[int64]settled{}}
-	if err := t.read(source, grid); err != nil {
+func openTrack(o *Options, source, into string, m manner) (*track, error) {
+	t := &track{path: o.State, again: m.again, ahead: map[int64]settled{}}
+	if err := t.read(source, into+m.text); err != nil {
 		return nil, err
 	}
 	if o.Refusals == "" {
@@ -56,8 +57,8 @@ func openTrack(o *Options, source, grid string) (*track, error) {
 	return t, nil
 }
 
-func (t *track) read(source, grid string) error {
-	t.Source, t.Grid = source, grid
+func (t *track) read(source, into string) error {
+	t.Source, t.Into = source, into
 	if t.path == "" {
 		return nil
 	}
@@ -71,9 +72,10 @@ func (t *track) read(source, grid string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w; remove it to begin from the first row: rows that the grid has are left as they are", t.path, err)
-	case was.Source != source || was.Grid != grid:
-		return fmt.Errorf("%s: %w: of %q into %s, allowed: %q into %s; name another state file", t.path, ErrOtherSource, was.Source, was.Grid, source, grid)
+		return fmt.Errorf("%s: %w; remove it to begin from the first row: %s", t.path, err, t.again)
+	case was.Source != source || was.Into != into:
+		return fmt.Errorf("%s: %w: of %q into %s, allowed: %q into %s; resume that one as it began, name another state file, or remove this one to begin from the first row: %s",
+			t.path, ErrOtherSource, was.Source, was.Into, source, into, t.again)
 	}
 	t.state = was
 	return nil
@@ -131,10 +133,14 @@ func (t *track) save() error {
 	return nil
 }
 
-func (t *track) close() error {
+// close saves, and removes the state of a load that is not resumed.
+func (t *track) close(remove bool) error {
 	err := t.save()
 	if t.report != nil {
 		err = errors.Join(err, t.report.Close())
+	}
+	if err == nil && remove && t.path != "" {
+		err = os.Remove(t.path)
 	}
 	return err
 }

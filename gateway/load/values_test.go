@@ -38,14 +38,14 @@ func openAs(t *testing.T, name string, shape Shape) Source {
 }
 
 // into loads a file into a region.
-func into(t *testing.T, ctx context.Context, r *client.Region, replace bool, name string, e Entries, o Options) (Counts, error) {
+func into(t *testing.T, ctx context.Context, r *client.Region, p Puts, name string, e Entries, o Options) (Counts, error) {
 	t.Helper()
 	src, err := Open(t.Context(), name, "", "", e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	l, err := New(Values(r, replace), "dev, region positions", src, o)
+	l, err := New(Values(r, p), "dev, region positions", src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +77,15 @@ func TestLoadValues(t *testing.T) {
 	if _, err := r.Put(t.Context(), []byte("ACC-1/VOD.L"), []byte("of another")); err != nil {
 		t.Fatal(err)
 	}
-	text := positionsCSV(all) + all[6].csv() + "ACC-9,VOD.L,changed,\n" + "short\n" + "ACC-X," + strings.Repeat("k", 65440) + ",1,\n"
+	text := positionsCSV(all) + all[6].csv() + "ACC-9,VOD.L,changed,,,,\n" + "short\n" + "ACC-X," + strings.Repeat("k", 65440) + ",1,,,,\n"
 	name, dir := write(t, "a.csv", text), t.TempDir()
 	o := Options{State: filepath.Join(dir, "state"), Refusals: filepath.Join(dir, "refused")}
 	want := Counts{Rows: 3004, Accepted: 2999, Present: 1, Refused: 4}
-	for range 2 { // the second time nothing is left to do
-		if n, err := into(t, t.Context(), r, false, name, positionEntries, o); err != nil || n != want {
+	for range 2 { // the second time the rows are sent again
+		if n, err := into(t, t.Context(), r, Puts{}, name, positionEntries, o); err != nil || n != want {
 			t.Fatalf("%+v, %v, want %+v", n, err, want)
 		}
+		want.Accepted, want.Present = 0, 3000
 	}
 	refused := refusals(t, o.Refusals)
 	if len(refused) != 4 || refused[0].Key != "ACC-1/VOD.L" || refused[0].Where != "line 5" || refused[0].By != "grid" || !strings.Contains(refused[0].Reason, "another value, of version") ||
@@ -97,15 +98,68 @@ func TestLoadValues(t *testing.T) {
 	if got := scanned(t, r); !maps.Equal(got, has) {
 		t.Errorf("the region has %d values, want %d, all of them as loaded", len(got), len(has))
 	}
-	if _, err := New(Values(r, false), "dev, region small", openAs(t, name, positionEntries), o); !errors.Is(err, ErrOtherSource) {
-		t.Errorf("state of another region: %v", err)
-	}
 	has["ACC-1/VOD.L"], has["ACC-9/VOD.L"] = all[3].object(), `{"symbol":"VOD.L","quantity":"changed"}`
-	if n, err := into(t, t.Context(), r, true, name, positionEntries, Options{}); err != nil || n.Accepted != 3002 || n.Refused != 2 {
+	if n, err := into(t, t.Context(), r, Puts{Replace: true}, name, positionEntries, Options{}); err != nil || n.Accepted != 3002 || n.Refused != 2 {
 		t.Errorf("with replace: %+v, %v", n, err)
 	}
 	if got := scanned(t, r); !maps.Equal(got, has) {
 		t.Errorf("with replace: ACC-1/VOD.L is %s, ACC-9/VOD.L %s", got["ACC-1/VOD.L"], got["ACC-9/VOD.L"])
+	}
+}
+
+// A state is of a load that was interrupted, as it was begun: values that are put in another way are another load, which says
+// what the rows would do, and a load that has ended keeps none, so that the same source is loaded again.
+func TestStateOfValues(t *testing.T) {
+	c := downstream.Dial(t, regionGrid(t))
+	r := c.Region("positions")
+	all := positions(3000)
+	name := write(t, "a.csv", positionsCSV(all))
+	o := Options{State: filepath.Join(t.TempDir(), "state"), Every: time.Millisecond, InFlight: 16, Rate: 5000}
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Notify = func(p Progress) {
+		if p.Rows > 500 {
+			cancel()
+		}
+	}
+	week := Puts{Replace: true, Life: 7 * 24 * time.Hour}
+	if n, err := into(t, ctx, r, week, name, positionEntries, o); !errors.Is(err, context.Canceled) || n.Rows == int64(len(all)) {
+		t.Fatalf("%+v, %v, want an interrupted load", n, err)
+	}
+	src := openAs(t, name, positionEntries)
+	for _, p := range []Puts{{}, {Replace: true}, {Replace: true, Life: time.Hour}, {Replace: true, Forever: true}, {Life: week.Life}} {
+		again := map[bool]string{false: "are left as they are", true: "over what others have written"}[p.Replace]
+		if _, err := New(Values(r, p), "dev, region positions", src, o); !errors.Is(err, ErrOtherSource) || !strings.Contains(err.Error(), "replacing values, life 168h0m0s, allowed") || !strings.Contains(err.Error(), again) {
+			t.Errorf("resumed as %+v: %v, want another load, and %q", p, err, again)
+		}
+	}
+	if _, err := New(Values(r, week), "dev, region small", src, o); !errors.Is(err, ErrOtherSource) {
+		t.Errorf("state of another region: %v", err)
+	}
+	o.Notify, o.Rate, o.InFlight = nil, 0, 0
+	for _, drop := range []bool{false, true, false} {
+		if drop {
+			if err := r.Clear(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := into(t, t.Context(), r, week, name, positionEntries, o); err != nil || n.Rows != 3000 || n.Accepted != 3000 {
+			t.Errorf("dropped %v: %+v, %v, want 3000 rows accepted", drop, n, err)
+		}
+		if _, err := os.Stat(o.State); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the state of a load that has ended: %v", err)
+		}
+		if got, want := scanned(t, r), wantOf(all); !maps.Equal(got, want) {
+			t.Errorf("dropped %v: the region has %d values, want %d", drop, len(got), len(want))
+		}
+	}
+	if e, err := r.Get(t.Context(), []byte("ACC-0/VOD.L")); err != nil || e.Expires.IsZero() {
+		t.Errorf("a value with a life: %+v, %v", e, err)
+	}
+	if err := os.WriteFile(o.State, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Values(r, week), "dev, region positions", src, o); err == nil || !strings.Contains(err.Error(), "over what others have written") {
+		t.Errorf("a state that cannot be read: %v", err)
 	}
 }
 
@@ -120,7 +174,7 @@ func TestRowsOfOneKey(t *testing.T) {
 	}
 	name := write(t, "a.csv", b.String())
 	for _, replace := range []bool{false, true} {
-		n, err := into(t, t.Context(), r, replace, name, Entries{}, Options{})
+		n, err := into(t, t.Context(), r, Puts{Replace: replace}, name, Entries{}, Options{})
 		if want := map[bool]Counts{false: {4000, 7, 0, 3993}, true: {4000, 4000, 0, 0}}[replace]; err != nil || n != want {
 			t.Errorf("replace %v: %+v, %v, want %+v", replace, n, err, want)
 		}
@@ -147,14 +201,14 @@ func TestFullRegion(t *testing.T) {
 	all := positions(2000)
 	name := write(t, "a.csv", positionsCSV(all))
 	o := Options{State: filepath.Join(t.TempDir(), "state"), InFlight: 16, Patience: 200 * time.Millisecond}
-	n, err := into(t, t.Context(), r, false, name, positionEntries, o)
+	n, err := into(t, t.Context(), r, Puts{}, name, positionEntries, o)
 	if !errors.Is(err, client.ErrCapacity) || !strings.Contains(err.Error(), "resume when the grid takes rows again") || n.Rows == 0 || n.Refused != 0 {
 		t.Fatalf("a full region: %+v, %v", n, err)
 	}
 	if err := r.Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := into(t, t.Context(), r, false, name, positionEntries, o); m.Rows <= n.Rows {
+	if m, err := into(t, t.Context(), r, Puts{}, name, positionEntries, o); m.Rows <= n.Rows {
 		t.Errorf("resumed behind %d: %+v, %v", n.Rows, m, err)
 	}
 }
@@ -187,7 +241,7 @@ func TestResumeValues(t *testing.T) {
 			}
 		}
 		var err error
-		n, err = into(t, ctx, r, false, name, positionEntries, o)
+		n, err = into(t, ctx, r, Puts{}, name, positionEntries, o)
 		cancel()
 		if err == nil {
 			break

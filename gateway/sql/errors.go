@@ -86,6 +86,9 @@ func (e *Error) hint(format string, args ...any) *Error {
 	return e
 }
 
+// oneTable is the hint of what needs more than a table.
+const oneTable = "A statement is about one table: orders, or that of a region, regions.NAME."
+
 // unsupported is for what PostgreSQL has and this does not.
 func unsupported(offset int, what, hint string) *Error {
 	return failf(offset, StateUnsupported, "%s: not supported", what).hint("%s", hint)

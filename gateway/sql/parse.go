@@ -137,7 +137,7 @@ func (p *parser) wrong() *Error {
 	}
 	if t.kind == word {
 		if what := further[t.text]; what != "" {
-			return unsupported(t.at, what, "Questions are to one table, orders.")
+			return unsupported(t.at, what, oneTable)
 		}
 	}
 	if t.is("(") {

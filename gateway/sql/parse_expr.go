@@ -113,7 +113,7 @@ func (p *parser) any(l expr, op token) (expr, *Error) {
 	}
 	var err *Error
 	if p.now().is("select") {
-		return nil, unsupported(p.now().at, "subqueries", "Questions are to one table, orders.")
+		return nil, unsupported(p.now().at, "subqueries", oneTable)
 	}
 	if x.array, err = p.expr(); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (p *parser) member() (expr, *Error) {
 			return nil, err
 		}
 		if p.now().is("select") || p.now().is("values") || p.now().is("with") {
-			return nil, unsupported(p.now().at, "subqueries", "Questions are to one table, orders.")
+			return nil, unsupported(p.now().at, "subqueries", oneTable)
 		}
 		in := &inExpr{at: at(t.at), x: x, not: not}
 		if in.list, err = p.list(); err != nil {

@@ -24,7 +24,7 @@ func (p *parser) primary() (expr, *Error) {
 	case symbol:
 		if p.take("(") {
 			if p.now().is("select") || p.now().is("with") || p.now().is("values") {
-				return nil, unsupported(p.now().at, "subqueries", "Questions are to one table, orders.")
+				return nil, unsupported(p.now().at, "subqueries", oneTable)
 			}
 			x, err := p.expr()
 			if err != nil {
@@ -113,7 +113,7 @@ func (p *parser) typed(t token) (expr, *Error) {
 func (p *parser) array() (expr, *Error) {
 	t := p.step()
 	if p.now().is("(") {
-		return nil, unsupported(p.now().at, "subqueries", "Questions are to one table, orders.")
+		return nil, unsupported(p.now().at, "subqueries", oneTable)
 	}
 	if err := p.want("["); err != nil {
 		return nil, err

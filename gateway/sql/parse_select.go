@@ -82,10 +82,10 @@ func (p *parser) from(s *Select) *Error {
 		return p.wrong()
 	}
 	if p.now().is("(") {
-		return unsupported(p.now().at, "subqueries", "Questions are to one table, orders.")
+		return unsupported(p.now().at, "subqueries", oneTable)
 	}
 	if p.now().is("lateral") {
-		return unsupported(p.now().at, "LATERAL", "Questions are to one table, orders.")
+		return unsupported(p.now().at, "LATERAL", oneTable)
 	}
 	t := &tableRef{at: p.now().at}
 	var err *Error
@@ -105,7 +105,7 @@ func (p *parser) from(s *Select) *Error {
 		}
 	}
 	if p.now().is("(") {
-		return unsupported(p.now().at, "functions in FROM", "Questions are to one table, orders.")
+		return unsupported(p.now().at, "functions in FROM", oneTable)
 	}
 	p.take("*")
 	t.as = t.name
@@ -116,7 +116,7 @@ func (p *parser) from(s *Select) *Error {
 	}
 	s.Table = t
 	if p.now().is(",") {
-		return unsupported(p.now().at, "a cross product of tables", "Questions are to one table, orders.")
+		return unsupported(p.now().at, "a cross product of tables", oneTable)
 	}
 	return nil
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
-// TableName of the one table, and the schema it is in.
+// TableName of the table of orders, and the schema it is in.
 const (
 	TableName  = "orders"
 	SchemaName = "public"
 	TableOid   = 16384 // as the catalog has it
 )
 
-// Column of the table.
+// Column of a table.
 type Column struct {
 	Name    string
 	Field   view.Field

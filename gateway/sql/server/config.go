@@ -33,8 +33,8 @@ type Config struct {
 	// Grid is asked in the name of the gateway, for clients that Rules let in by their
 	// certificate or password.
 	Grid Grid
-	// Rules are the grid's: a client needs the permission Query. nil: no client is let in by
-	// them.
+	// Rules are the grid's: a client needs the permission Query, and Read for statements about
+	// regions. Grid needs them as well. nil: no client is let in by them.
 	Rules func() *access.Rules
 	// Users returns the users that have passwords here; nil: there are none.
 	Users func() map[string]Verifier

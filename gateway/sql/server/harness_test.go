@@ -147,6 +147,12 @@ func (g *grid) open(t *testing.T, l Limits) *Server {
 // certificate the grid is asked: it judges the users, as it does with tokens of Kubernetes.
 func (g *grid) closed(t *testing.T) *Server {
 	t.Helper()
+	return g.closedOf(t, g.loader)
+}
+
+// closedOf is one that asks with the certificate of a client of the grid.
+func (g *grid) closedOf(t *testing.T, own *client.Client) *Server {
+	t.Helper()
 	f := g.files["listener"]
 	id, err := secure.Load(secure.Files{Cert: f.Cert, Key: f.Key, CA: f.CA, ClientAuth: secure.NoClientCert})
 	if err != nil {
@@ -158,7 +164,7 @@ func (g *grid) closed(t *testing.T) *Server {
 			t.Fatal(err)
 		}
 	}
-	return serve(t, Config{TLS: id.Server, Grid: g.loader, Rules: func() *access.Rules { return g.rules }, Users: func() map[string]Verifier { return users },
+	return serve(t, Config{TLS: id.Server, Grid: own, Rules: func() *access.Rules { return g.rules }, Users: func() map[string]Verifier { return users },
 		Dial: func(ctx context.Context, token string) (Connected, error) {
 			user := ""
 			_, _ = fmt.Sscanf(token, "token-of-%s", &user)

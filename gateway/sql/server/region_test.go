@@ -1,11 +1,13 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
@@ -105,7 +107,7 @@ func (g *grid) regionPortals(t *testing.T) {
 	}
 }
 
-// Entries are read with the permission Read, whoever asks the grid.
+// Entries are read with the permission Read, whoever asks the grid. A gateway whose own certificate lacks it says that it does.
 func (g *grid) whoMayReadRegions(t *testing.T) {
 	s := g.closed(t)
 	for _, c := range []struct{ dsn, want string }{
@@ -125,6 +127,22 @@ func (g *grid) whoMayReadRegions(t *testing.T) {
 		}
 		if _, err := rowsOf(t, conn, "select clordid from orders limit 1"); err != nil {
 			t.Errorf("%s: orders: %v", c.dsn, err)
+		}
+	}
+	s = g.closedOf(t, g.dial(t, "asker"))
+	for dsn, want := range map[string]string{
+		"user=pat sslmode=require password='secret of pat'": "permission denied for table positions to the gateway, not to the user",
+		"user=any sslmode=require password=token-of-asker":  "permission denied for table positions",
+		"user=sue sslmode=require password='secret of sue'": "permission denied for table positions",
+	} {
+		conn, err := connect(t, s, dsn)
+		if err != nil {
+			t.Fatalf("%s: %v", dsn, err)
+		}
+		var e *pgconn.PgError
+		_, err = rowsOf(t, conn, "select key from regions.positions limit 1")
+		if !errors.As(err, &e) || e.Code != "42501" || e.Message != want || !strings.Contains(dsn, "sue") && !strings.Contains(e.Hint, "Read for regions") {
+			t.Errorf("%s: %v, hint %q, want %q", dsn, err, e.Hint, want)
 		}
 	}
 }

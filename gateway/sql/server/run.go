@@ -235,8 +235,9 @@ func (r *cursor) explain(ctx context.Context) (lines []string, err error) {
 	return lines, nil
 }
 
-// gridError is an error of the grid as SQL, of a statement about a table.
-func gridError(err error, table string) *sql.Error {
+// gridError is an error of the grid as SQL, of a statement about a table. own: the gateway asked in its own name, so what is
+// not permitted is so to the gateway, and not to the user.
+func gridError(err error, table string, own bool) *sql.Error {
 	var refused *sql.Error
 	var q *client.QueryError
 	switch {
@@ -255,8 +256,14 @@ func gridError(err error, table string) *sql.Error {
 		return sql.Refuse(code, "%s", q.Error())
 	case errors.Is(err, client.ErrRegionUnknown):
 		return sql.Refuse(sql.StateTable, "relation \"%s.%s\" does not exist", sql.RegionsName, table)
+	case errors.Is(err, client.ErrNotPermitted) && own:
+		e := sql.Refuse(sql.StatePrivilege, "permission denied for table %s to the gateway, not to the user", table)
+		e.Hint = "The certificate of the gateway needs the permission Query, and Read for regions and " + linearizable + "."
+		return e
 	case errors.Is(err, client.ErrNotPermitted):
-		return sql.Refuse(sql.StatePrivilege, "permission denied for table %s", table)
+		e := sql.Refuse(sql.StatePrivilege, "permission denied for table %s", table)
+		e.Hint = "A rule of spec.security.authorization gives a subject the permissions Query, and Read for regions and " + linearizable + "."
+		return e
 	case errors.Is(err, client.ErrUnauthenticated):
 		return sql.Refuse(sql.StateAuthorization, "the grid does not accept the token any more: connect again with a new one")
 	case errors.Is(err, client.ErrUnsupported) && table == sql.TableName:

@@ -254,5 +254,5 @@ func (c *conn) explain(ctx context.Context, err error, table string) *sql.Error 
 			return sql.Refuse(sql.StateShutdown, "%s", cause)
 		}
 	}
-	return gridError(err, table)
+	return gridError(err, table, c.release == nil)
 }

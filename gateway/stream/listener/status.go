@@ -72,13 +72,16 @@ const (
 	statusSpan = 10
 )
 
+// unready is the status until the first one is rendered, with all that a page reads.
+var unready, _ = json.Marshal(Status{Partitions: []PartitionStatus{}}) // it has nothing that cannot be encoded
+
 // bytes is called on the loop.
 func (s *statusPage) bytes() []byte {
 	s.asked.Store(true)
 	if b := s.text.Load(); b != nil {
 		return *b
 	}
-	return []byte(`{"ready":false,"partitions":[]}`)
+	return unready
 }
 
 func (s *statusPage) run(ctx context.Context, l *Listener) {
