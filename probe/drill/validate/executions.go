@@ -94,6 +94,9 @@ func (a *Executions) partition(h *history.History, p wire.PartitionID, seed uint
 		case x.Error != "":
 			a.Unread = append(a.Unread, fmt.Sprintf("%s: executions of %s: %s", p, x.Where, x.Error))
 		default:
+			if short := endsEarly(h, p, x.Where, x.Through); x.InSync && short != "" {
+				a.Unread = append(a.Unread, fmt.Sprintf("%s: executions of %s %s", p, x.Where, short))
+			}
 			copies = append(copies, &copied{of: x, rest: x.Records, fills: replay.NewFills()})
 		}
 	}

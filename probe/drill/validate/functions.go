@@ -144,6 +144,12 @@ func (a *Functions) records(h *history.History, p wire.PartitionID, seed uint64)
 				a.Unread = append(a.Unread, fmt.Sprintf("%s: records of %s: %s", p, x.Where, x.Error))
 			}
 		default:
+			if short := endsEarly(h, p, x.Where, x.Through); short != "" {
+				a.Unread = append(a.Unread, fmt.Sprintf("%s: records of %s %s", p, x.Where, short))
+			}
+			if base := h.Base(p).Seq; x.From > base+1 {
+				a.Notes = append(a.Notes, fmt.Sprintf("%s: %s holds records from entry %d on only, the drill began behind entry %d", p, x.Where, x.From, base))
+			}
 			copies = append(copies, x)
 		}
 	}
@@ -179,6 +185,16 @@ func (a *Functions) records(h *history.History, p wire.PartitionID, seed uint64)
 	a.audits(h, p, copies)
 	done, found := forgeRecords(most, seed)
 	a.Control.Done, a.Control.Found = a.Control.Done+done, a.Control.Found+found
+}
+
+// endsEarly says that what a copy was asked for behind its log ends before the entries that it had
+// committed then: nothing would be compared of the rest.
+func endsEarly(h *history.History, p wire.PartitionID, where string, through uint64) string {
+	at := slices.IndexFunc(h.Logs, func(l history.Log) bool { return l.Partition == p && l.Where == where && l.Error == "" })
+	if at < 0 || through >= h.Logs[at].Committed {
+		return ""
+	}
+	return fmt.Sprintf("end with entry %d, its log had %d committed", through, h.Logs[at].Committed)
 }
 
 // trail looks at the records of an audit trail in a copy. Behind the first that is held it may begin

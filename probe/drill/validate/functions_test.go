@@ -12,7 +12,7 @@ import (
 // called is a history of ten orders, entries 3 to 12, in two copies that have a record of an audit
 // trail of each; entry 8 is no order.
 func called() *history.History {
-	h := &history.History{Partitions: []wire.PartitionID{0}, Functions: &history.Functions{Pre: []string{"limit"}, Stamp: 10002, Sets: []uint32{10002}, Chains: []string{"0123456789abcdef99"},
+	h := &history.History{Partitions: []wire.PartitionID{0}, Bases: []history.Base{{Seq: 2}}, Functions: &history.Functions{Pre: []string{"limit"}, Stamp: 10002, Sets: []uint32{10002}, Chains: []string{"0123456789abcdef99"},
 		Post: []history.PostFunction{{Name: "audit", Audit: true}}}}
 	for _, where := range []string{"a", "b"} {
 		l := history.Log{Where: where, InSync: true}
@@ -52,11 +52,16 @@ func TestTakeFunctions(t *testing.T) {
 			h.Functions.Records[1].Through = 5
 			*records(h, 1) = (*records(h, 1))[:3]
 		}},
+		"one is not read to what it had committed": {change: func(h *history.History) {
+			h.Logs[1].Committed = 12
+			h.Functions.Records[1].Through = 5
+			*records(h, 1) = (*records(h, 1))[:3]
+		}, unread: 1},
 		"one holds the last only": {change: func(h *history.History) {
 			h.Functions.Records[1].From = 10
 			*records(h, 1) = (*records(h, 1))[6:]
 			(*records(h, 1))[0].Link = history.Anchor
-		}},
+		}, notes: "p0: b holds records from entry 10 on only, the drill began behind entry 2"},
 		"the function began later": {change: func(h *history.History) {
 			for i := range 2 {
 				*records(h, i) = (*records(h, i))[4:]
