@@ -95,6 +95,9 @@ func (c *Config) checkFunctions() error {
 	if c.Functions == nil {
 		return nil
 	}
+	if !order.FunctionsBuilt {
+		return errors.New("--function-pre, --function-post, --function-compute: functions, allowed: none in a program built with the tag nofunctions")
+	}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("--function-pre: "+format, args...)) }
 	if n := len(c.Functions.Pre); n == 0 && len(c.Functions.Post)+len(c.Functions.Compute) == 0 || n > function.MaxChain {

@@ -45,7 +45,7 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 		payload = payload[:16:16]
 	}
 	if !mutant(mutApplyByRole) || r.role != RolePrimary || e.Kind != order.KindNoop {
-		if r.live.Functions != nil || e.Kind == order.KindFunctions {
+		if order.FunctionsBuilt && (r.live.Functions != nil || e.Kind == order.KindFunctions) {
 			r.applyCalled(e, payload)
 		} else {
 			r.live.Apply(e, payload)

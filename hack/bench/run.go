@@ -153,6 +153,11 @@ func (b *bench) tagged(ctx context.Context, chosen []cases.Case) (err error) {
 		if g.Program, err = grid.Build(ctx, b.dir, "grid-node", g.Tags...); err != nil {
 			return err
 		}
+		if g.Name() == cases.GridBare {
+			if err := grid.Bare(ctx, b.dir, g.Program); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

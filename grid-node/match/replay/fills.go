@@ -63,7 +63,8 @@ func (f *Fills) wrong(at, format string, args ...any) {
 	}
 }
 
-// Add takes the next record, which is named at: 17.2 is the second of entry 17.
+// Add takes the next record, which is named at: 17.2 is the second of entry 17. One of kind 0 is out
+// of its place in its entry, and adds up to nothing.
 func (f *Fills) Add(at string, r *match.Record) {
 	f.Records++
 	if f.half != nil && r.Kind != match.Filled {
@@ -71,6 +72,8 @@ func (f *Fills) Add(at string, r *match.Record) {
 		f.half = nil
 	}
 	switch {
+	case r.Kind == 0:
+		f.wrong(at, "a record of order %d is none that there can be in this place", r.Order)
 	case r.OfSweep():
 	case r.Kind == match.Accepted:
 		if f.orders[r.Order] != nil {

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/proc"
@@ -46,6 +49,23 @@ func (g *Grid) functionArgs() ([]string, error) {
 		flag = "--function-post"
 	}
 	return []string{flag, text}, nil
+}
+
+// Bare checks that a program was built without what calls functions: it refuses to have one, and says why. What is
+// left out of the command line keeps any other program from serving.
+func Bare(ctx context.Context, dir, program string) error {
+	g := Grid{Dir: dir, Function: &Function{Name: "fat-finger", Module: examples.FatFinger, Config: "quantity=1\n", Fuel: 100_000}}
+	args, err := g.functionArgs()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, append([]string{"serve", "--arbiter", "http://127.0.0.1:1", "--advertise", ""}, args...)...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "built with the tag nofunctions") {
+		return fmt.Errorf("%s calls functions, or does not say that it cannot (%v): without that it is no measure of a grid that calls none:\n%s", program, err, out)
+	}
+	return nil
 }
 
 // watchFunction waits until the logs of all partitions call a function of kind Post, and checks in the end that the

@@ -20,10 +20,17 @@ func (x *Functions) Rows() (rows [][2]string) {
 	}
 	if len(x.Post) > 0 {
 		add("records of", "%s: %d, %d of calls that failed; %d copies compared, %d linked to the one before", strings.Join(x.Post, ", "), x.Records, x.Failed, x.Copies, x.Linked)
-		add("wrong of them", "%d entries with others in another copy, %d orders without one, %d not linked", x.Different, x.Missing, x.Broken)
+		add("wrong of them", "%d entries with others in another copy, %d orders without one, %d not linked%s", x.Different, x.Missing, x.Broken, x.leftOutText())
 		add("their control", "%s: %d records forged, %d found", x.Control.Result, x.Control.Done, x.Control.Found)
 	}
 	return rows
+}
+
+func (x *Functions) leftOutText() string {
+	if len(x.LeftOut) == 0 {
+		return ""
+	}
+	return "; not judged, since changed: " + strings.Join(x.LeftOut, ", ")
 }
 
 func (x *Functions) chainText() string {

@@ -135,15 +135,19 @@ func (j judge) functions(x *Functions) {
 	}{
 		{x.Unstamped, "orders do not have the stamp of the functions that nodes decide by"},
 		{x.Different, "entries have other records of functions in another copy in sync"},
-		{x.Missing, "orders have no record of an audit trail"},
+		{x.Missing, "orders have no record of an audit trail, or one of a call that failed"},
 		{x.Broken, "records of an audit trail are not linked to the one before"},
 	} {
 		if y.n > 0 {
 			j.say(Violated, "%d %s, see FUNCTIONS", y.n, y.what)
 		}
 	}
-	if k := x.Control; k.Result == ControlFailed {
+	inForce := slices.ContainsFunc(j.h.Functions.Post, func(f history.PostFunction) bool { return !f.Changed })
+	switch k := x.Control; {
+	case k.Result == ControlFailed:
 		j.say(Invalid, "the negative control of records failed: %d were forged, and %d found", k.Done, k.Found)
+	case k.Result == ControlImpossible && inForce:
+		j.say(Invalid, "there is no negative control of records: no copy has four of them, so none could be forged")
 	}
 }
 

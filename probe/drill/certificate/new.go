@@ -113,7 +113,7 @@ func (c *Certificate) executions(x *validate.Executions) {
 
 func (c *Certificate) functions(x *validate.Functions) {
 	f := &Functions{Pre: orEmpty(x.Pre), Chains: orEmpty(x.Chains), Stamp: x.Stamp, Decided: x.Decided, Unstamped: x.Unstamped, Post: orEmpty(x.Post), Copies: x.Copies, Records: x.Records,
-		Failed: x.Failed, Linked: x.Linked, Different: x.Different, Missing: x.Missing, Broken: x.Broken, Findings: x.Words}
+		Failed: x.Failed, Linked: x.Linked, Different: x.Different, Missing: x.Missing, Broken: x.Broken, LeftOut: x.LeftOut, Findings: x.Words}
 	for _, v := range x.Values {
 		f.Values = append(f.Values, SetValue(v))
 	}
@@ -124,7 +124,7 @@ func (c *Certificate) functions(x *validate.Functions) {
 	case x.Control.Done == 0:
 		f.Control.Result = ControlImpossible
 	}
-	c.Functions, c.Unread = f, append(c.Unread, x.Unread...)
+	c.Functions, c.Unread, c.Notes = f, append(c.Unread, x.Unread...), slices.Concat(c.Notes, x.Notes)
 }
 
 // steps evaluates every fault of the history.

@@ -159,11 +159,12 @@ type Functions struct {
 	Post      []string        `json:"post"`
 	Copies    int             `json:"copies"` // whose records were compared
 	Records   int64           `json:"records"`
-	Failed    int64           `json:"failed"`    // calls without a result
-	Linked    int64           `json:"linked"`    // records of an audit trail that are linked to the one before
-	Different int64           `json:"different"` // entries of which a copy in sync has other records
-	Missing   int64           `json:"missing"`   // orders without a record of an audit trail
-	Broken    int64           `json:"broken"`    // records of an audit trail that are not linked
+	Failed    int64           `json:"failed"`            // calls without a result
+	Linked    int64           `json:"linked"`            // records of an audit trail that are linked to the one before
+	Different int64           `json:"different"`         // entries of which a copy in sync has other records
+	Missing   int64           `json:"missing"`           // orders without a record of an audit trail, or with that of a failed call
+	Broken    int64           `json:"broken"`            // records of an audit trail that are not linked
+	LeftOut   []string        `json:"leftOut,omitempty"` // audit trails that were not in force all the time: not judged
 	Control   FunctionControl `json:"negativeControl"`
 	Findings  []string        `json:"findings,omitempty"`
 }

@@ -47,6 +47,7 @@ type recordReader struct {
 	audits map[string]bool
 	trails map[string]*trail // of audits
 	names  map[string]string // so that records share them
+	offer  []history.PostFunction
 }
 
 func (r *recordReader) read(ctx context.Context, c *client.Client, p wire.PartitionID, at string, from uint64) error {
@@ -59,12 +60,15 @@ func (r *recordReader) read(ctx context.Context, c *client.Client, p wire.Partit
 		next, err = c.ReadRecords(ctx, p, at, from, r.record)
 	}
 	r.x.From, r.x.Through = from, next-1
-	if err != nil || len(r.trails) == 0 || next == from {
+	if err != nil || len(r.audits) == 0 || next == from {
 		return err
 	}
 	_, err = c.ReadLog(ctx, p, at, from, func(e client.LogEntry) error {
 		if e.Seq > r.x.Through {
 			return errThrough
+		}
+		if err := r.change(&e); err != nil {
+			return err
 		}
 		for _, t := range r.trails {
 			t.entry(&r.x, &e)
@@ -84,6 +88,27 @@ func (r *recordReader) read(ctx context.Context, c *client.Client, p wire.Partit
 
 // errThrough ends a read of the log behind the records.
 var errThrough = errors.New("through")
+
+// change notes from which entry on the log has which functions in force.
+func (r *recordReader) change(e *client.LogEntry) error {
+	if e.Kind != order.KindFunctions {
+		return nil
+	}
+	c, err := order.ParseFunctionsChange(order.Payload(e.Bytes))
+	if err != nil {
+		return fmt.Errorf("entry %d: %w", e.Seq, err)
+	}
+	switch c.Op {
+	case order.FunctionsOffer:
+		r.offer = nil
+		for i := range c.Offer {
+			r.offer = append(r.offer, history.PostFunction{Name: c.Offer[i].Name, SHA256: fmt.Sprintf("%x", c.Offer[i].SHA256)})
+		}
+	case order.FunctionsBegin:
+		r.x.Begun = append(r.x.Begun, history.Begun{Entry: e.Seq, Post: r.offer})
+	}
+	return nil
+}
 
 func (r *recordReader) record(rec client.Record) error {
 	name := r.names[rec.Function]
@@ -108,6 +133,7 @@ func (r *recordReader) record(rec client.Record) error {
 type trail struct {
 	at    []int // in Recorded.Records
 	bytes [][]byte
+	begun bool   // there was a record
 	last  []byte // hash of the record before; nil: not known
 }
 
@@ -121,7 +147,7 @@ func (t *trail) entry(x *history.Recorded, e *client.LogEntry) {
 		t.at, t.bytes = t.at[1:], t.bytes[1:]
 		switch {
 		case r.Fault != "": // what it wrote before it failed is in its state
-			r.Link, t.last = history.NoLink, nil
+			r.Link, t.begun, t.last = history.NoLink, true, nil
 			continue
 		case r.Entry != e.Seq || !e.Kind.IsOrder() || len(b) != linkSize ||
 			binary.LittleEndian.Uint64(b) != e.Seq || int64(binary.LittleEndian.Uint64(b[8:])) != order.Received(e.Bytes):
@@ -129,6 +155,7 @@ func (t *trail) entry(x *history.Recorded, e *client.LogEntry) {
 		default:
 			r.Link = t.link(b, order.Message(e.Bytes))
 		}
+		t.begun = true
 		if t.last = nil; len(b) == linkSize {
 			t.last = b[16:]
 		}
@@ -146,9 +173,9 @@ func (t *trail) link(b, message []byte) history.Link {
 	}
 	first := make([]byte, sha256.Size) // before the first of all
 	switch {
-	case t.last != nil && follows(t.last), t.last == nil && follows(first):
+	case t.last != nil && follows(t.last), !t.begun && follows(first):
 		return history.Linked
-	case t.last == nil, follows(first): // the function begins anew, as with another grant
+	case t.last == nil, follows(first): // in the middle of a trail the account asks what begins it anew
 		return history.Anchor
 	}
 	return history.Broken

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -66,6 +68,11 @@ func TestTrail(t *testing.T) {
 				copy(r[i].Bytes[16:], again)
 			}
 		}, []history.Link{l, l, l, a, l}},
+		"begun anew behind a call that failed": {0, func(e []client.LogEntry, r []client.Record) {
+			r[2].Fault, r[2].Bytes = "trap", nil
+			sum := sha256.Sum256(append(append(make([]byte, sha256.Size), r[3].Bytes[:16]...), order.Message(e[3].Bytes)...))
+			copy(r[3].Bytes[16:], sum[:])
+		}, []history.Link{l, l, none, a, b}},
 		"an entry of no kind": {0, func(e []client.LogEntry, _ []client.Record) { e[2].Kind = order.KindCursor }, []history.Link{l, l, b, l, l}},
 	} {
 		entries, records := audited(5)
@@ -81,4 +88,36 @@ func asBytes(list []history.Link) (b []byte) {
 		b = append(b, byte(l))
 	}
 	return b
+}
+
+// TestChanges: a log tells from which entry on it has which functions in force.
+func TestChanges(t *testing.T) {
+	entry := func(seq uint64, kind order.Kind, c order.FunctionsChange) *client.LogEntry {
+		payload := c.Append(nil)
+		e := order.Entry{Kind: kind, Seq: seq, Size: uint32(order.HeaderSize + len(payload))}
+		b := make([]byte, order.HeaderSize, e.Size)
+		e.Put(b)
+		return &client.LogEntry{Entry: e, Bytes: append(b, payload...)}
+	}
+	var r recordReader
+	audit := order.Function{Name: "audit", SHA256: [32]byte{1}, Fuel: 1, Pages: 1}
+	for _, e := range []*client.LogEntry{
+		entry(3, order.KindFunctions, order.FunctionsChange{Op: order.FunctionsBegin}), // of an offer that was not read
+		entry(4, order.KindFunctions, order.FunctionsChange{Op: order.FunctionsOffer, Offer: []order.Function{audit}}),
+		entry(5, order.KindNoop, order.FunctionsChange{}),
+		entry(6, order.KindFunctions, order.FunctionsChange{Op: order.FunctionsBegin}),
+		entry(7, order.KindFunctions, order.FunctionsChange{Op: order.FunctionsOffer}),
+		entry(8, order.KindFunctions, order.FunctionsChange{Op: order.FunctionsBegin}),
+	} {
+		if err := r.change(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []history.Begun{{Entry: 3}, {Entry: 6, Post: []history.PostFunction{{Name: "audit", SHA256: "01" + strings.Repeat("00", 31)}}}, {Entry: 8}}
+	if !reflect.DeepEqual(r.x.Begun, want) {
+		t.Errorf("%+v, want %+v", r.x.Begun, want)
+	}
+	if err := r.change(entry(9, order.KindFunctions, order.FunctionsChange{Op: 9})); err == nil {
+		t.Error("an entry that no primary makes is passed over")
+	}
 }

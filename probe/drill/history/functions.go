@@ -21,10 +21,10 @@ type Functions struct {
 }
 
 // PostFunction is one that logs have in force. Audit is one whose records are linked, and were
-// compared with their entries.
+// compared with their entries. Changed is one that nodes told of in the beginning or at the end only.
 type PostFunction struct {
-	Name, SHA256 string
-	Audit        bool
+	Name, SHA256   string
+	Audit, Changed bool
 }
 
 // Decided are the values of Sets in the orders of the run that a copy has.
@@ -51,7 +51,15 @@ type Recorded struct {
 	From      uint64 // the first entry of which records are held
 	Through   uint64
 	Records   []Record
-	Error     string // they could not be read to their end
+	Begun     []Begun // changes of functions in its log meanwhile, where there is an audit trail
+	Error     string  // they could not be read to their end
+}
+
+// Begun is an entry of a log behind which these functions of kind Post were in force, and no others.
+// Of a change that had begun before the log was read there are none.
+type Begun struct {
+	Entry uint64
+	Post  []PostFunction
 }
 
 // Record of an entry.
@@ -69,7 +77,7 @@ type Link uint8
 // Links.
 const (
 	NoLink Link = iota // of another function
-	Anchor             // the first that is held, or since the function began anew, or behind a failed call
+	Anchor             // the first that is held, one with which the function begins anew, or one behind a failed call
 	Linked             // its hash is of the one before, the entry's number, time and message
 	Broken             // it is not
 )

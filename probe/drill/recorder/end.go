@@ -147,9 +147,10 @@ func (r *Recorder) read(ctx context.Context, asked api.Finish, patience time.Dur
 		r.h.Notes = append(r.h.Notes, "at the end no node reports roles; the copies are looked for at their last addresses: "+err.Error())
 	}
 	ask, cancel = context.WithTimeout(ctx, patience)
-	r.h.Functions = r.askFunctions(ask, r.h.Functions)
+	functions, last := r.nodeHTTP.askFunctions(ask, r.watch.Table(), r.h.Functions)
 	cancel()
-	noteFunctions(r.h)
+	r.h.Functions = functions
+	noteFunctions(r.h, r.functions, last)
 	sinks := r.sinks(ctx, asked.Nodes)
 	if err := collect.Read(ctx, r.watch, sinks, r.h, patience); err != nil {
 		r.h.Notes = append(r.h.Notes, "reading ended early: "+err.Error())

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
+	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
@@ -21,16 +23,17 @@ import (
 const (
 	deskTag, stampTag = 10001, 10002
 	desk              = "DESK-7"
+	maxFuel           = 1_000_000
 )
 
 // calling are the arguments of nodes that have a check and a tag set before each order, stamp it, and
-// make an audit trail of it on every copy.
-func calling(t *testing.T) []string {
+// make an audit trail of it on every copy, with so much fuel.
+func calling(t *testing.T, auditFuel int) []string {
 	t.Helper()
 	dir := t.TempDir()
-	named := func(flag, name string, module []byte, config, more string) []string {
+	named := func(flag, name string, module []byte, fuel int, config, more string) []string {
 		file := filepath.Join(dir, name)
-		text := fmt.Sprintf("%s=%s.wasm:sha256=%x,fuel=1000000%s", name, file, sha256.Sum256(module), more)
+		text := fmt.Sprintf("%s=%s.wasm:sha256=%x,fuel=%d%s", name, file, sha256.Sum256(module), fuel, more)
 		if err := os.WriteFile(file+".wasm", module, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -43,10 +46,10 @@ func calling(t *testing.T) []string {
 		return []string{flag, text}
 	}
 	return slices.Concat(
-		named("--function-pre", "fat-finger", examples.FatFinger, "quantity=1000000\n", ""),
-		named("--function-pre", "enrich-client", examples.EnrichClient, "ACCT-00012345="+desk+"\n", fmt.Sprintf(",tags=%d", deskTag)),
-		named("--function-post", "audit-trail", examples.AuditTrail, "", ""),
-		named("--function-post", "count-accounts", examples.CountAccounts, "", ""),
+		named("--function-pre", "fat-finger", examples.FatFinger, maxFuel, "quantity=1000000\n", ""),
+		named("--function-pre", "enrich-client", examples.EnrichClient, maxFuel, "ACCT-00012345="+desk+"\n", fmt.Sprintf(",tags=%d", deskTag)),
+		named("--function-post", "audit-trail", examples.AuditTrail, auditFuel, "", ""),
+		named("--function-post", "count-accounts", examples.CountAccounts, maxFuel, "", ""),
 		[]string{"--function-stamp", fmt.Sprint(stampTag)})
 }
 
@@ -71,7 +74,7 @@ func inForce(d *drill) {
 // and every copy records it. What they decided is what was acknowledged, and the audit trail is whole
 // on all copies.
 func TestKillUnderFunctions(t *testing.T) {
-	d := start(t, setup{replicas: 2, args: calling(t), ready: inForce})
+	d := start(t, setup{replicas: 2, args: calling(t, maxFuel), ready: inForce})
 	d.calm()
 	for i := range 2 {
 		d.kill(i, i)
@@ -107,6 +110,47 @@ func TestKillUnderFunctions(t *testing.T) {
 	seesWrongFunctions(t, d.dir)
 }
 
+// TestAuditThatFails: no certificate is given where no call of the audit trail has a result.
+func TestAuditThatFails(t *testing.T) {
+	d := start(t, setup{replicas: 2, args: calling(t, 1000), ready: inForce})
+	d.calm()
+	c := d.finish(api.Finish{Context: api.Context{Drill: "trading/functions"}})
+	x := c.Functions
+	if x == nil || c.Verdict != certificate.Violated || x.Linked != 0 || x.Failed == 0 || x.Missing < 2*c.Orders.Acknowledged || x.Different+x.Broken != 0 {
+		t.Errorf("%s: %q, functions %+v", c.Verdict, c.Reasons, x)
+	}
+	if text := strings.Join(c.Reasons, "\n"); !strings.Contains(text, "or one of a call that failed") {
+		t.Errorf("reasons %q", text)
+	}
+	begun(d)
+}
+
+// begun reads the whole log of every copy: it has the change with which the functions began.
+func begun(d *drill) {
+	d.t.Helper()
+	c, err := client.Dial(d.t.Context(), client.Config{Endpoints: d.grid.Endpoints})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it never fails
+	post := []history.PostFunction{
+		{Name: "audit-trail", SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))},
+		{Name: "count-accounts", SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.CountAccounts))},
+	}
+	h := &history.History{Functions: &history.Functions{Post: slices.Clone(post)}}
+	if err := collect.All(d.t.Context(), c, nil, h); err != nil {
+		d.t.Fatal(err)
+	}
+	for _, x := range h.Functions.Records {
+		if x.Error != "" || len(x.Begun) != 1 || !slices.Equal(x.Begun[0].Post, post) || len(x.Records) == 0 || x.Begun[0].Entry >= x.Records[0].Entry {
+			d.t.Errorf("%s: error %q, begun %+v, %d records", x.Where, x.Error, x.Begun, len(x.Records))
+		}
+	}
+	if len(h.Functions.Records) < 2 {
+		d.t.Errorf("%d copies were read", len(h.Functions.Records))
+	}
+}
+
 // seesWrongFunctions: no certificate is given where an order was not decided, or a copy has other
 // records.
 func seesWrongFunctions(t *testing.T, dir string) {
@@ -135,7 +179,17 @@ func seesWrongFunctions(t *testing.T, dir string) {
 			x.Records = slices.Delete(x.Records, at, at+1)
 		}, func(x *validate.Functions) int64 { return min(x.Missing, x.Different) }, "has no record of audit-trail"},
 		"a record is another one": {func(h *history.History) { x, at := middle(h); x.Records[at].Sum++ }, func(x *validate.Functions) int64 { return x.Different }, "or other ones"},
-		"a record is not linked":  {func(h *history.History) { x, at := middle(h); x.Records[at].Link = history.Broken }, func(x *validate.Functions) int64 { return x.Broken }, "is not linked"},
+		"a call of the audit trail failed on all copies": {func(h *history.History) {
+			_, at := middle(h)
+			p := h.Functions.Records[len(h.Functions.Records)-1].Partition
+			for i := range h.Functions.Records {
+				if x := &h.Functions.Records[i]; x.Partition == p {
+					x.Records[at].Fault, x.Records[at].Link = "out of fuel", history.NoLink
+				}
+			}
+		}, func(x *validate.Functions) int64 { return x.Missing }, "failed: out of fuel"},
+		"the audit trail begins anew": {func(h *history.History) { x, at := middle(h); x.Records[at].Link = history.Anchor }, func(x *validate.Functions) int64 { return x.Broken }, "begins the trail anew"},
+		"a record is not linked":      {func(h *history.History) { x, at := middle(h); x.Records[at].Link = history.Broken }, func(x *validate.Functions) int64 { return x.Broken }, "is not linked"},
 	} {
 		h, err := history.Load(filepath.Join(dir, certificate.HistoryFile))
 		if err != nil {

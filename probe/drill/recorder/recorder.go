@@ -30,6 +30,7 @@ type Recorder struct {
 	nodeHTTP      *nodes
 	told          told     // executions
 	auctions      auctions // that are held
+	functions     asked    // in the beginning
 
 	finish chan struct{} // closed when the end was requested
 
@@ -152,7 +153,7 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	h := &history.History{FIX: r.cfg.FIX, Trading: trading, Scenario: "drill", Target: "drill", Seed: r.cfg.Seed, Rate: r.cfg.Probes * r.cfg.Rate, Replicas: r.cfg.Replicas, Partitions: parts}
-	h.Functions = r.askFunctions(connect, nil)
+	h.Functions, r.functions = r.nodeHTTP.askFunctions(connect, r.watch.Table(), nil)
 	r.roomForRecords(h.Functions)
 	if h.Bases, err = r.bases(connect, parts); err != nil {
 		return err

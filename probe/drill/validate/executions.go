@@ -57,6 +57,8 @@ type copied struct {
 	of    *history.Copied
 	rest  []byte
 	fills *replay.Fills
+	// resting are the orders that have to be left behind the last entry that the copy was read to.
+	resting []uint64
 }
 
 // of takes what the copy says the entry did.
@@ -92,6 +94,9 @@ func (a *Executions) partition(h *history.History, p wire.PartitionID, seed uint
 		case x.Error != "":
 			a.Unread = append(a.Unread, fmt.Sprintf("%s: executions of %s: %s", p, x.Where, x.Error))
 		default:
+			if short := endsEarly(h, p, x.Where, x.Through); x.InSync && short != "" {
+				a.Unread = append(a.Unread, fmt.Sprintf("%s: executions of %s %s", p, x.Where, short))
+			}
 			copies = append(copies, &copied{of: x, rest: x.Records, fills: replay.NewFills()})
 		}
 	}
@@ -136,6 +141,9 @@ func (a *Executions) replay(h *history.History, p wire.PartitionID, entries [][]
 			if i == 0 {
 				control.entry(p, e.Seq, did, want)
 			}
+			if e.Seq == c.of.Through {
+				c.resting = log.Resting()
+			}
 		}
 		told.entry(e.Seq, want)
 		a.Records += int64(len(want))
@@ -145,11 +153,18 @@ func (a *Executions) replay(h *history.History, p wire.PartitionID, entries [][]
 			}
 		}
 	}
+	for _, c := range copies {
+		if at := len(entries); at > 0 && c.of.Through > order.Seq(entries[at-1]) { // it was read later than the log
+			c.resting = log.Resting()
+		}
+	}
 	a.sum(p, log, copies, &sums)
 	a.Told += told.n
 	a.lost(told.wrong(p))
-	done, found := control.finish(log.Resting())
-	a.Control.Done, a.Control.Found = a.Control.Done+done, a.Control.Found+found
+	if len(copies) > 0 {
+		done, found := control.finish(copies[0].resting)
+		a.Control.Done, a.Control.Found = a.Control.Done+done, a.Control.Found+found
+	}
 	for _, f := range []findings{differ, other, sums} {
 		if a.Words = append(a.Words, f.words...); f.more > 0 {
 			a.Words = append(a.Words, fmt.Sprintf("and %d more of this kind", f.more))
@@ -161,16 +176,16 @@ func name(p wire.PartitionID, entry uint64, n int) string {
 	return fmt.Sprintf("%s/%d.%d", p, entry, n)
 }
 
-// sum adds up what copies say that are as far as the log.
+// sum adds up what copies say, each as of the entry that it was read to: the log may have been read
+// to a later one.
 func (a *Executions) sum(p wire.PartitionID, log *replay.Log, copies []*copied, f *findings) {
-	resting := log.Resting()
-	a.Resting += int64(len(resting))
+	a.Resting += int64(len(log.Resting()))
 	for i, c := range copies {
 		if i == 0 {
 			a.Orders, a.Trades = a.Orders+int64(c.fills.Orders), a.Trades+int64(c.fills.Trades)
 		}
-		wrong, words := c.fills.Finish(resting)
-		if !c.of.InSync { // it may end before the log
+		wrong, words := c.fills.Finish(c.resting)
+		if !c.of.InSync {
 			continue
 		}
 		a.Unsummed += int64(wrong)

@@ -27,11 +27,13 @@ type Functions struct {
 	Failed    int64 // of these, of a call that failed
 	Linked    int64 // of these, linked to the one before by entry and message
 	Different int64 // entries of which a copy in sync has other records than the others
-	Missing   int64 // orders in a copy in sync without a record of an audit trail
+	Missing   int64 // orders in a copy in sync without a record of an audit trail, those of failed calls with them
 	Broken    int64 // records in a copy in sync that are not linked
 	Control   FunctionControl
+	LeftOut   []string // audit trails that were not in force all the time, and are not judged
 
 	Words  []string // findings, the first of each kind
+	Notes  []string
 	Unread []string
 }
 
@@ -53,11 +55,29 @@ func TakeFunctions(h *history.History, seed uint64) *Functions {
 	for _, p := range f.Post {
 		a.Post = append(a.Post, p.Name)
 	}
+	a.leaveOut(f)
 	for _, p := range h.Partitions {
 		a.decisions(h, p)
 		a.records(h, p, seed)
 	}
 	return a
+}
+
+// leaveOut finds the audit trails that cannot be judged: those that were put in force, taken out or
+// replaced by another module during the run, as nodes told or a log says.
+func (a *Functions) leaveOut(f *history.Functions) {
+	for _, p := range f.Post {
+		other := func(o history.PostFunction) bool { return o.Name == p.Name && o.SHA256 != p.SHA256 }
+		same := func(o history.PostFunction) bool { return o.Name == p.Name && o.SHA256 == p.SHA256 }
+		gone := slices.ContainsFunc(f.Records, func(x history.Recorded) bool {
+			return x.InSync && slices.ContainsFunc(x.Begun, func(b history.Begun) bool { return !slices.ContainsFunc(b.Post, same) })
+		})
+		if !p.Audit || slices.Contains(a.LeftOut, p.Name) || !p.Changed && !gone && !slices.ContainsFunc(f.Post, other) {
+			continue
+		}
+		a.LeftOut = append(a.LeftOut, p.Name)
+		a.Notes = append(a.Notes, fmt.Sprintf("%s was not in force during the whole drill: that it has a record of each order, and how these are linked, is not judged", p.Name))
+	}
 }
 
 // decisions looks at what functions of kind Pre set.
@@ -124,6 +144,12 @@ func (a *Functions) records(h *history.History, p wire.PartitionID, seed uint64)
 				a.Unread = append(a.Unread, fmt.Sprintf("%s: records of %s: %s", p, x.Where, x.Error))
 			}
 		default:
+			if short := endsEarly(h, p, x.Where, x.Through); short != "" {
+				a.Unread = append(a.Unread, fmt.Sprintf("%s: records of %s %s", p, x.Where, short))
+			}
+			if base := h.Base(p).Seq; x.From > base+1 {
+				a.Notes = append(a.Notes, fmt.Sprintf("%s: %s holds records from entry %d on only, the drill began behind entry %d", p, x.Where, x.From, base))
+			}
 			copies = append(copies, x)
 		}
 	}
@@ -138,30 +164,71 @@ func (a *Functions) records(h *history.History, p wire.PartitionID, seed uint64)
 		if r.Fault != "" {
 			a.Failed++
 		}
-		if r.Link == history.Linked {
+		if r.Link == history.Linked && !slices.Contains(a.LeftOut, r.Function) {
 			a.Linked++
 		}
 	}
-	var differ, broken findings
+	var differ, broken, failed findings
 	for _, x := range copies {
 		if x != most {
 			a.Different += different(p, most, x, &differ)
 		}
-		for i := range x.Records {
-			r := &x.Records[i]
-			if r.Link == history.Broken {
-				a.Broken++
+		for _, f := range h.Functions.Post {
+			if f.Audit && !slices.Contains(a.LeftOut, f.Name) {
+				a.trail(x, f.Name, x == most, &broken, &failed)
 			}
-			broken.add(r.Link == history.Broken, func() string {
-				return fmt.Sprintf("%s: %s: the record of %s of entry %d is not linked to the one before", p, x.Where, r.Function, r.Entry)
-			})
 		}
 	}
 	a.say(differ)
 	a.say(broken)
+	a.say(failed)
 	a.audits(h, p, copies)
 	done, found := forgeRecords(most, seed)
 	a.Control.Done, a.Control.Found = a.Control.Done+done, a.Control.Found+found
+}
+
+// endsEarly says that what a copy was asked for behind its log ends before the entries that it had
+// committed then: nothing would be compared of the rest.
+func endsEarly(h *history.History, p wire.PartitionID, where string, through uint64) string {
+	at := slices.IndexFunc(h.Logs, func(l history.Log) bool { return l.Partition == p && l.Where == where && l.Error == "" })
+	if at < 0 || through >= h.Logs[at].Committed {
+		return ""
+	}
+	return fmt.Sprintf("end with entry %d, its log had %d committed", through, h.Logs[at].Committed)
+}
+
+// trail looks at the records of an audit trail in a copy. Behind the first that is held it may begin
+// anew with a change of functions, which is noted.
+func (a *Functions) trail(x *history.Recorded, function string, note bool, broken, failed *findings) {
+	var before *history.Record
+	for i := range x.Records {
+		r := &x.Records[i]
+		if r.Function != function {
+			continue
+		}
+		last := before
+		before = r
+		if r.Fault != "" {
+			a.Missing++
+			failed.add(true, func() string {
+				return fmt.Sprintf("%s: %s: the call of %s for entry %d failed: %s", x.Partition, x.Where, function, r.Entry, r.Fault)
+			})
+			continue
+		}
+		bad, how := r.Link == history.Broken, "is not linked to the one before"
+		if r.Link == history.Anchor && last != nil && last.Fault == "" {
+			at := slices.IndexFunc(x.Begun, func(b history.Begun) bool { return b.Entry > last.Entry && b.Entry < r.Entry })
+			if bad, how = at < 0, "begins the trail anew, without a change of functions"; !bad && note {
+				a.Notes = append(a.Notes, fmt.Sprintf("%s: %s begins anew with entry %d: entry %d changed functions", x.Partition, function, r.Entry, x.Begun[at].Entry))
+			}
+		}
+		if bad {
+			a.Broken++
+		}
+		broken.add(bad, func() string {
+			return fmt.Sprintf("%s: %s: the record of %s of entry %d %s", x.Partition, x.Where, function, r.Entry, how)
+		})
+	}
 }
 
 // different counts the entries of which two copies have other records, as far as both hold them.
@@ -213,7 +280,7 @@ func ofEntry(list []history.Record, entry uint64) (of, rest []history.Record) {
 func (a *Functions) audits(h *history.History, p wire.PartitionID, copies []*history.Recorded) {
 	var missing findings
 	for _, f := range h.Functions.Post {
-		if !f.Audit {
+		if !f.Audit || slices.Contains(a.LeftOut, f.Name) {
 			continue
 		}
 		begin, has := uint64(0), false
@@ -247,7 +314,7 @@ func hasOrders(h *history.History, p wire.PartitionID) bool {
 	})
 }
 
-// unrecorded counts the orders of a copy without a record.
+// unrecorded counts the orders of a copy without a record; a failed call has one, with its fault.
 func unrecorded(h *history.History, x *history.Recorded, function string, from uint64, f *findings) (n int64) {
 	at := slices.IndexFunc(h.Logs, func(l history.Log) bool { return l.Partition == x.Partition && l.Where == x.Where && l.Error == "" })
 	if at < 0 {

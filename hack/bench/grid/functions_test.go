@@ -1,0 +1,23 @@
+package grid
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestBare: a program built with the tag is taken for bare, and a release is not.
+func TestBare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds grid-node twice: run it without -short")
+	}
+	dir := t.TempDir()
+	for tags, bare := range map[string]bool{"nofunctions": true, "": false} {
+		program, err := Build(t.Context(), dir, "grid-node", strings.Fields(tags)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Bare(t.Context(), dir, program); (err == nil) != bare {
+			t.Errorf("built with the tags %q: %v, bare: %v", tags, err, bare)
+		}
+	}
+}
