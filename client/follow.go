@@ -34,6 +34,7 @@ type Follower struct {
 	back     backoff
 	advances advances
 	unended  []byte // executions of an entry that the next frame goes on with
+	answered bool   // the replica has answered the request
 	// With FollowOptions.Selection: the present one, and which of them the node was told.
 	selection  atomic.Pointer[numbered]
 	selectSent uint32
@@ -130,7 +131,7 @@ func (f *Follower) final(err error) bool {
 	var diverged *DivergedError
 	var fault *LogError
 	var reject *RejectError
-	return permanent(err) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrClosed) || errors.As(err, &snapshot) || errors.As(err, &diverged) || errors.As(err, &fault) ||
+	return permanent(err) || errors.Is(err, errUnselected) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrClosed) || errors.As(err, &snapshot) || errors.As(err, &diverged) || errors.As(err, &fault) ||
 		errors.As(err, &reject) && !passing(reject.Code)
 }
 
@@ -180,7 +181,7 @@ func (f *Follower) connect(ctx context.Context) error {
 		return err
 	}
 	conn.grow(readerBuffer)
-	f.conn, f.taken, f.window, f.unended = conn, 0, f.o.Window, f.unended[:0]
+	f.conn, f.taken, f.window, f.unended, f.answered = conn, 0, f.o.Window, f.unended[:0], false
 	f.heardAt, f.pingedAt = nanotime(), 0
 	return nil
 }
@@ -250,7 +251,8 @@ func (f *Follower) silent(ctx context.Context) error {
 
 // handle takes a frame in; nil: it is no batch.
 func (f *Follower) handle(frame []byte) (*FollowBatch, error) {
-	addr := f.conn.addr
+	addr, first := f.conn.addr, !f.answered
+	f.answered = true
 	switch t := wire.FrameType(frame); t {
 	case wire.TypeFollowEntries:
 		var m wire.FollowEntries
@@ -276,6 +278,9 @@ func (f *Follower) handle(frame []byte) (*FollowBatch, error) {
 		return nil, (&caller{client: f.c, addr: addr}).refusal(frame)
 	case wire.TypeGoaway:
 		_, err := f.conn.checkGoaway(frame)
+		if first && f.o.Selection != nil {
+			return nil, unselected(f.o.Partition, err)
+		}
 		return nil, err
 	default:
 		return nil, &ProtocolError{Address: addr, What: fmt.Sprintf("frame type %s was not asked for", t)}

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -83,6 +84,18 @@ func (f *Follower) Select(s Selection) (number uint32, err error) {
 	number = before.number + 1
 	f.selection.Store(&numbered{s, number})
 	return number, nil
+}
+
+// errUnselected: the replica knows no selections.
+var errUnselected = errors.New("the replica takes no Selection: it is of a release before; update the nodes first")
+
+// unselected is the error of a replica that closed the connection upon a request with a Selection, for good if that was why.
+func unselected(p wire.PartitionID, err error) error {
+	var goaway *GoawayError
+	if errors.As(err, &goaway) && goaway.Code == wire.GoawayProtocol {
+		return fmt.Errorf("client: follow %s: %w: %w", p, errUnselected, err)
+	}
+	return err
 }
 
 // selectFrame is the frame of the present selection.

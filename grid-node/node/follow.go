@@ -17,16 +17,14 @@ import (
 // in costs no more than that.
 
 const (
-	maxStreams    = 1024    // of a node
-	clientStreams = 256     // of one client
-	connStreams   = 64      // of one connection
-	maxWindow     = 4 << 20 // bytes of one stream
-	minWindow     = 64 << 10
-	windowsPart   = 4 // all windows together are this part of what clients may take
-	windowsOfOne  = 2 // those of one client are this part of all
-	followTurns   = 4 // frames of streams that a wake-up of the loop takes over
-	// selectBytes are set aside for what a stream with StreamBySelect is asked to send.
-	selectBytes    = 64 << 10
+	maxStreams     = 1024    // of a node
+	clientStreams  = 256     // of one client
+	connStreams    = 64      // of one connection
+	maxWindow      = 4 << 20 // bytes of one stream
+	minWindow      = 64 << 10
+	windowsPart    = 4 // all windows together are this part of what clients may take
+	windowsOfOne   = 2 // those of one client are this part of all
+	followTurns    = 4 // frames of streams that a wake-up of the loop takes over
 	maxFollowFrame = wire.FollowEntriesFixed + wire.MaxFollowBytes
 )
 
@@ -39,9 +37,7 @@ type follows struct {
 	stats    metrics.Follow            // but Streams and Windows
 	ofClient map[uint64]*clientFollows // by link.client
 	turns    chan []byte               // buffers; who has one may hand the loop a frame
-	// Who has one may pass over many entries that it does not send: streams that begin far behind leave the other
-	// cores to orders, however many they are.
-	passes chan struct{}
+	passes   *passes
 }
 
 type clientFollows struct {
@@ -51,12 +47,9 @@ type clientFollows struct {
 
 func newFollows(plan memoryPlan) follows {
 	f := follows{windows: max(plan.clients/windowsPart, minWindow), ofClient: map[uint64]*clientFollows{}, turns: make(chan []byte, followTurns),
-		passes: make(chan struct{}, slotsBeside())}
+		passes: &passes{free: slotsBeside()}}
 	for range followTurns {
 		f.turns <- nil
-	}
-	for range cap(f.passes) {
-		f.passes <- struct{}{}
 	}
 	return f
 }
@@ -121,10 +114,7 @@ func (c *clients) startStream(l *link, frame []byte, m *wire.Follow, what uint8)
 		l.conn.SetOut(wire.AppendFollowEnd(l.conn.Out(), p.id, end))
 		return nil
 	}
-	kept := int64(len(frame))
-	if what == wire.StreamBySelect {
-		kept = selectBytes
-	}
+	kept := keptOf(frame, what)
 	window, full, have, limit := c.follows.grant(l, int64(m.Window), kept)
 	if window == 0 {
 		c.follows.stats.Rejected++

@@ -14,7 +14,8 @@ import (
 )
 
 // follower is one stream. It holds the log where it reads it, for as long as it takes to copy a frame. While its
-// client gives it no room it holds nothing: what it wants next may be freed meanwhile, and then it ends.
+// client gives it no room, or others have their turn, it holds nothing: what it wants next may be freed meanwhile, and then
+// it ends.
 type follower struct {
 	p       *partition
 	inc     *incarnation
@@ -46,6 +47,7 @@ type follower struct {
 	from      uint64        // first entry that no frame covers
 	hash      uint64        // of entry next-1
 	held      bool          // the log holds from on
+	passed    bool          // it has one of follows.passes
 	begun     bool          // the first frame is out
 	toldAt    time.Time
 	full      bool // the last frame had no room for what is committed
@@ -158,6 +160,8 @@ func (w *follower) run(ctx context.Context) {
 			w.log.Await(ctx, feed.Never, w.patience)
 			w.patience = min(2*w.patience, crowdedLast)
 			w.onLoop(w.lookAgain)
+		case w.needsPass():
+			w.takePass(ctx, w.log.Committed()-w.next)
 		case !w.held:
 			w.onLoop(w.takeHold)
 		case collects > 0:
@@ -171,6 +175,7 @@ func (w *follower) run(ctx context.Context) {
 			w.log.Await(ctx, w.next, w.due())
 		}
 	}
+	w.givePass()
 	w.log.Hold(0)
 	if !w.p.loop.Post(func() { // which takes readers out of the feed without waiting for those that end
 		w.log.Close()
@@ -180,25 +185,37 @@ func (w *follower) run(ctx context.Context) {
 	}
 }
 
-// takePass waits for a turn of follows.passes; false: ctx has ended.
-func (w *follower) takePass(ctx context.Context) bool {
-	select {
-	case <-w.p.clients.follows.passes:
-		return true
-	case <-ctx.Done():
-		return false
+// needsPass reports whether the stream has to have one of follows.passes before entries are looked at.
+func (w *follower) needsPass() bool {
+	return !w.passed && !w.waits && !w.tells && !w.sel.all() && w.next+passEntries <= w.log.Committed()
+}
+
+// takePass takes one, for so many entries. It lets the log go while it waits.
+func (w *follower) takePass(ctx context.Context, left uint64) {
+	all := w.p.clients.follows.passes
+	if w.passed = all.tryTake(); !w.passed {
+		w.letGo()
+		w.passed = all.take(ctx, w.client, left)
 	}
 }
 
-func (w *follower) givePass() { w.p.clients.follows.passes <- struct{}{} }
+func (w *follower) givePass() {
+	if w.passed {
+		w.passed = false
+		w.p.clients.follows.passes.give()
+	}
+}
 
 // selection makes what the stream sends of a request.
 func (w *follower) selection(ctx context.Context, frame []byte) (s selection) {
 	if len(frame) >= passBytes {
-		if !w.takePass(ctx) {
-			return s
+		if !w.passed {
+			w.takePass(ctx, 0)
 		}
 		defer w.givePass()
+		if !w.passed {
+			return s
+		}
 	}
 	return selectionOf(frame)
 }
@@ -209,6 +226,7 @@ func (w *follower) takeSelection(ctx context.Context) {
 		return
 	}
 	if frame := w.asked.Swap(nil); frame != nil && wire.CheckStreamSelect(*frame, &w.selected) == nil {
+		w.sel = selection{chosen: &rows{}} // what was asked for before makes room
 		w.sel, w.waits, w.tells = w.selection(ctx, *frame), false, true
 		w.quiet = time.Duration(w.selected.QuietMs) * time.Millisecond
 	}
@@ -235,6 +253,7 @@ func (w *follower) takeCredit() {
 
 // letGo is for a stream that may not go on for now.
 func (w *follower) letGo() {
+	w.givePass()
 	if w.held {
 		w.held = false
 		w.holdFrom(0)
@@ -244,13 +263,13 @@ func (w *follower) letGo() {
 // onHold has the log hold what the stream wants next, or ends the stream if that is freed; on the loop.
 func (w *follower) onHold() {
 	base, hash := w.inc.store.Base()
-	if w.ended || w.from > base {
-		w.log.Hold(w.from)
+	if w.ended || w.next > base { // those between from and next were looked at
+		w.log.Hold(w.next)
 		w.taken <- true
 		return
 	}
 	w.endAt(&wire.FollowEnd{ReqID: w.reqID, Reason: wire.EndSnapshotRequired, Seq: base + 1, Hash: hash,
-		Text: fmt.Appendf(nil, "entry %d was freed while the follower gave no room, as all up to %d: follow from entry %d on; what is freed is downstream", w.from, base, base+1)})
+		Text: fmt.Appendf(nil, "entry %d was freed while the follower gave no room, or others had their turn, as all up to %d: follow from entry %d on; what is freed is downstream", w.next, base, base+1)})
 	w.taken <- false
 }
 
@@ -269,16 +288,14 @@ func (w *follower) onLoop(f func()) {
 
 // examine looks at entries until one has to be sent, and reports whether a frame is due.
 func (w *follower) examine(ctx context.Context) bool {
+	defer w.givePass()
 	committed := w.log.Committed()
+	if !w.passed {
+		committed = min(committed, w.next+passEntries-1)
+	}
 	w.found = false
 	if w.waits || w.tells || w.sel.all() {
 		return !w.begun || w.tells || w.next <= committed
-	}
-	if w.next+passEntries <= committed {
-		if !w.takePass(ctx) {
-			return false
-		}
-		defer w.givePass()
 	}
 	for step := 0; w.next <= committed && step < examineStep && ctx.Err() == nil; step++ {
 		if w.found = w.matches(w.log.Read(w.next)); w.found {

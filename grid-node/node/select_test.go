@@ -167,8 +167,9 @@ func TestStreamsThatBeginFarBehindWaitForTheirTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	passes := g.nodes[0].data.clients.follows.passes
-	for range cap(passes) {
-		<-passes
+	all := 0
+	for passes.tryTake() {
+		all++
 	}
 	none := client.Selection{Selectors: []client.Selector{{Kinds: client.KindOrders, Account: "NONE"}}, Quiet: time.Millisecond}
 	behind := taped(t.Context(), g.client(), client.FollowOptions{Selection: &none})
@@ -181,6 +182,9 @@ func TestStreamsThatBeginFarBehindWaitForTheirTurn(t *testing.T) {
 	}
 	var w *follower
 	g.onLoop(0, func() { w = g.nodes[0].data.parts.list[0].inc.followers[0] })
+	if held := w.log.Held(); held != 0 {
+		t.Errorf("a stream without a turn holds the log from entry %d on", held)
+	}
 	if behind.seq() != 0 || live.failed() != nil {
 		t.Errorf("a stream without a turn is at entry %d, %v", behind.seq(), live.failed())
 	}
@@ -191,8 +195,8 @@ func TestStreamsThatBeginFarBehindWaitForTheirTurn(t *testing.T) {
 	if n := examined(); w == nil || n > 3*passEntries {
 		t.Errorf("%d entries were looked at", n)
 	}
-	for range cap(passes) {
-		passes <- struct{}{}
+	for range all {
+		passes.give()
 	}
 	g.until(func() bool { return behind.seq() >= live.seq() || behind.failed() != nil }, "the stream is at entry %d: %v", func() any { return behind.seq() }, func() any { return behind.failed() })
 }

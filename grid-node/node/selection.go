@@ -29,14 +29,14 @@ func selectionOf(frame []byte) (s selection) {
 	var m wire.Stream
 	switch wire.FrameType(frame) {
 	case wire.TypeStreamSelect:
-		s.chosen = newRows(len(frame), func(add func(wire.Selector)) { wire.EachSelector(frame, add) })
+		s.chosen = newRows(func(add func(wire.Selector)) { wire.EachSelector(frame, add) })
 		s.what = s.chosen.any
 		return s
 	case wire.TypeFollow:
 		s.what = everything
 		if wire.DecodeFollow(frame, &f) == nil && f.Filter == wire.FilterAccount {
 			s.what = wire.SelectOrders
-			s.accounts = newRows(len(f.Value), func(add func(wire.Selector)) { add(wire.Selector{What: s.what, Account: f.Value}) })
+			s.accounts = newRows(func(add func(wire.Selector)) { add(wire.Selector{What: s.what, Account: f.Value}) })
 		}
 		return s
 	}
@@ -49,10 +49,10 @@ func selectionOf(frame []byte) (s selection) {
 	if m.What&wire.StreamExecutions != 0 {
 		s.what |= wire.SelectExecutions
 	}
-	s.accounts = newRows(len(frame), func(add func(wire.Selector)) {
+	s.accounts = newRows(func(add func(wire.Selector)) {
 		wire.EachSelected(frame, func(v []byte) { add(wire.Selector{What: s.what, Account: v}) }, func([]byte) {})
 	})
-	s.symbols = newRows(len(frame), func(add func(wire.Selector)) {
+	s.symbols = newRows(func(add func(wire.Selector)) {
 		wire.EachSelected(frame, func([]byte) {}, func(v []byte) { add(wire.Selector{What: s.what, Symbol: v}) })
 	})
 	if s.accounts.n == 0 {
@@ -133,6 +133,38 @@ type rows struct {
 	any   uint16 // of some
 }
 
+// rowsOf is how large a table of so many is.
+func rowsOf(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return 1 << bits.Len(uint(2*n-1))
+}
+
+const (
+	rowBytes = 8
+	// selectBytes are set aside for what a stream with StreamBySelect is asked to send: the largest table with its texts,
+	// the frame that it is made of, and another one that has come meanwhile.
+	selectBytes = mostRowBytes + 2*wire.MaxSelectSize
+	// mostRowBytes is for a table that is as large as that of MaxSelectors, with the fewest that it is made for, so that
+	// most of the frame is texts.
+	mostRowBytes = 2*wire.MaxSelectors*rowBytes + wire.MaxSelectSize - wire.SelectSize - (wire.MaxSelectors/2+1)*4
+)
+
+// keptOf is how many bytes are set aside for what a stream is asked to send: the request, and what is made of it. It
+// allocates nothing. What is the field of a Stream.
+func keptOf(frame []byte, what uint8) int64 {
+	n := 2 * int64(len(frame))
+	switch {
+	case what == wire.StreamBySelect:
+		return selectBytes
+	case what == 0:
+		return n + int64(rowsOf(1)*rowBytes)
+	}
+	accounts, symbols := wire.Selected(frame)
+	return n + int64((rowsOf(accounts)+rowsOf(symbols))*rowBytes)
+}
+
 // row has its text at an offset, the account first; what is 0 where it is free.
 type row struct {
 	at              uint32
@@ -140,15 +172,15 @@ type row struct {
 	what            uint16
 }
 
-// newRows makes those that each calls add with, whose texts have at most so many bytes.
-func newRows(size int, each func(add func(wire.Selector))) *rows {
-	x, count := &rows{}, 0
-	each(func(wire.Selector) { count++ })
+// newRows makes those that each calls add with.
+func newRows(each func(add func(wire.Selector))) *rows {
+	x, count, size := &rows{}, 0, 0
+	each(func(s wire.Selector) { count, size = count+1, size+len(s.Account)+len(s.Symbol) })
 	if count == 0 {
 		return x
 	}
 	x.seed = maphash.MakeSeed()
-	x.table = make([]row, 1<<bits.Len(uint(2*count-1)))
+	x.table = make([]row, rowsOf(count))
 	x.text = make([]byte, 0, size)
 	each(x.add)
 	return x

@@ -3,7 +3,9 @@ package node
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/feed"
 	"github.com/ordergrid/ordergrid/grid-node/match"
@@ -166,4 +168,54 @@ func BenchmarkPassOver(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What is set aside for a stream is what its request takes, and what is made of it.
+func TestWhatIsAskedForIsCountedAsItIs(t *testing.T) {
+	var text [wire.MaxSelectedValue]byte
+	value := func(i, size int) []byte { return append([]byte(nil), fmt.Appendf(text[:0], "%0*d", size, i)[:size]...) }
+	check := func(what uint8, frame []byte) {
+		t.Helper()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s := selectionOf(frame)
+		runtime.ReadMemStats(&after)
+		made := len(frame)
+		for _, x := range []*rows{s.accounts, s.symbols, s.chosen} {
+			if x != nil {
+				made += cap(x.text) + len(x.table)*int(unsafe.Sizeof(row{}))
+			}
+		}
+		if what == wire.StreamBySelect {
+			made += wire.MaxSelectSize // another one may have come
+		}
+		kept, took := keptOf(frame, what), int64(after.TotalAlloc-before.TotalAlloc)+int64(len(frame))
+		if t.Logf("a request of %d bytes: %d with what is made of it, %d allocated, %d kept", len(frame), made, took, kept); int64(made) > kept || took > kept+16<<10 { // sizes are rounded
+			t.Errorf("%d bytes are set aside for %d", kept, made)
+		}
+	}
+	for _, n := range []int{1, 500, 1025, wire.MaxSelectors/2 + 1, wire.MaxSelectors} {
+		m := wire.StreamSelect{ReqID: 1, QuietMs: 1}
+		size := min((wire.MaxSelectSize-wire.SelectSize)/n-4, 2*wire.MaxSelectedValue)
+		for i := range n {
+			m.Selectors = append(m.Selectors, wire.Selector{What: wire.SelectOrders, Account: value(i, size/2), Symbol: value(i, size-size/2)})
+		}
+		frame := wire.AppendStreamSelect(nil, 0, &m)
+		if err := wire.CheckStreamSelect(frame, &wire.StreamSelect{}); err != nil {
+			t.Fatal(err)
+		}
+		check(wire.StreamBySelect, frame)
+	}
+	for _, size := range []int{3, wire.MaxSelectedValue} {
+		m := wire.Stream{ReqID: 1, Window: 1, What: wire.StreamOrders}
+		for i := range wire.MaxSelected {
+			m.Accounts, m.Symbols = append(m.Accounts, value(i, size)), append(m.Symbols, value(i, size))
+		}
+		frame := wire.AppendStream(nil, 0, &m)
+		if n := testing.AllocsPerRun(20, func() { keptOf(frame, m.What) }); n != 0 {
+			t.Errorf("it is counted with %v allocations: that is on the loop", n)
+		}
+		check(m.What, frame)
+	}
+	check(0, wire.AppendFollow(nil, 0, &wire.Follow{ReqID: 1, Window: 1, Filter: wire.FilterAccount, Value: value(1, 60)}))
 }

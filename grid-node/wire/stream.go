@@ -111,6 +111,11 @@ func CheckStream(f []byte, m *Stream) (err error) {
 	return done(b, TypeStream)
 }
 
+// Selected returns how many accounts and symbols a Stream frame has that CheckStream takes.
+func Selected(f []byte) (accounts, symbols int) {
+	return int(le.Uint16(f[44:])), int(le.Uint16(f[46:]))
+}
+
 // EachSelected calls account and symbol with those of a Stream frame that CheckStream takes. They refer to the frame.
 func EachSelected(f []byte, account, symbol func([]byte)) {
 	accounts, b := le.Uint16(f[44:]), f[streamFixed:]

@@ -15,7 +15,7 @@ type catching struct {
 	begun bool // what the ring does not have was told
 	seek  int  // messages to go back by, before next is the first one: see Subscription.Last
 	live  bool // to be told Outlet.Live
-	// With a claim: from where on all that it is for was published, of each partition; nil: that is not known yet.
+	// With a claim: from where on all that it is for was published, of each partition but those that are away.
 	since []Position
 	back  int // it begins with so many last messages, which are to be looked for elsewhere: Rewind
 }
@@ -37,7 +37,7 @@ func (h *Hub) resume(t *Token) (*catching, error) {
 		if p.Partition < 0 || p.Partition >= len(h.last) {
 			return nil, fmt.Errorf("%w: partition of the token is %d, allowed: 0 to %d", ErrLineage, p.Partition, len(h.last)-1)
 		}
-		if h.last[p.Partition].Before(p.At) && h.last[p.Partition].Seq < p.At.Seq {
+		if h.last[p.Partition].Seq < p.At.Seq {
 			return nil, fmt.Errorf("%w: position of partition %d is %s, allowed: up to %s; try again", ErrAhead, p.Partition, p.At, h.last[p.Partition])
 		}
 		k.at[p.Partition] = p.At
@@ -48,31 +48,6 @@ func (h *Hub) resume(t *Token) (*catching, error) {
 // lastOf begins the way back to the last n messages of a subscription. What is before them it did not ask for.
 func (h *Hub) lastOf(n int) *catching {
 	return &catching{at: append([]Position(nil), h.last...), next: h.ring.head, begun: true, seek: n, live: true}
-}
-
-// claim has a new subscription wait for what is not brought for it yet: it is on hold then, as one that resumes.
-func (h *Hub) claim(s *Sub) {
-	since := s.claimed()
-	has := h.last // a new one lacks nothing of before,
-	switch {
-	case s.catch != nil && s.catch.seek > 0: // one that goes back over the ring nothing of before that,
-		has = h.evicted
-	case s.catch != nil:
-		has = s.catch.at
-	}
-	complete := since != nil
-	for p := range since {
-		complete = complete && !has[p].Before(since[p])
-	}
-	switch {
-	case complete:
-		return
-	case s.catch == nil:
-		s.catch = &catching{at: append([]Position(nil), h.last...), next: h.ring.head}
-	case s.catch.seek > 0:
-		s.catch = &catching{at: s.catch.at, back: s.catch.seek, live: true}
-	}
-	s.catch.hold, s.catch.since = true, since
 }
 
 // seekBack looks for the first of the last messages, a share of the ring at a time.
@@ -98,29 +73,8 @@ func (h *Hub) seekBack(s *Sub) {
 	}
 }
 
-// claimed returns from where on all that a subscription is for was published; nil: that is not known yet.
-func (s *Sub) claimed() []Position {
-	since := make([]Position, len(s.client.hub.last))
-	for p := range since {
-		var known bool
-		if since[p], known = s.client.hub.claims[s.id].Since(p); !known {
-			return nil
-		}
-	}
-	return since
-}
-
 // Held reports whether a subscription waits for Release.
 func (s *Sub) Held() bool { return s.catch != nil && s.catch.hold }
-
-// Waits reports whether it is not known yet what a subscription on hold lacks.
-func (s *Sub) Waits() bool {
-	if !s.Held() || s.client.hub.cfg.Join == nil || s.catch.since != nil {
-		return false
-	}
-	s.catch.since = s.claimed()
-	return s.catch.since == nil
-}
 
 // Back returns how many last messages a subscription on hold begins with, which are to be looked for elsewhere, of those
 // up to At.
@@ -131,12 +85,17 @@ func (s *Sub) Back() int {
 	return s.catch.back
 }
 
-// At returns up to where a subscription that catches up has the messages of a partition.
+// At returns up to where a subscription has the messages of a partition, but for those that wait for its client.
 func (s *Sub) At(partition int) Position {
-	if s.catch == nil {
-		return s.client.hub.last[partition]
+	if s.catch != nil {
+		return s.catch.at[partition]
 	}
-	return s.catch.at[partition]
+	for _, a := range s.places {
+		if a.Partition == partition {
+			return a.At
+		}
+	}
+	return s.client.hub.last[partition]
 }
 
 // Rewind has a subscription on hold begin behind a position of each partition.
@@ -157,6 +116,9 @@ func (s *Sub) Missing() []Range {
 	}
 	var g Gap
 	for p, gone := range s.client.hub.evicted {
+		if s.Away(p) {
+			continue
+		}
 		if since := s.catch.since; since != nil && gone.Before(since[p]) {
 			gone = since[p]
 		}
@@ -208,7 +170,7 @@ func (s *Sub) Lost(partition int, through Position) bool {
 // Gone reports whether the subscription has ended.
 func (s *Sub) Gone() bool { return s.gone }
 
-// Release ends the hold. What is still missing is told as a gap.
+// Release ends the hold. What is still missing is told as a gap; that of partitions that are away once it is known.
 func (s *Sub) Release() {
 	if s.catch != nil && s.catch.hold {
 		s.catch.hold = false
@@ -250,6 +212,9 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 				}
 				c.out.Live(s.number)
 			}
+			for i := range s.places {
+				s.places[i].At = k.at[s.places[i].Partition]
+			}
 			s.catch = nil
 			return true, false
 		}
@@ -258,7 +223,16 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 		}
 		h.left--
 		e := h.ring.entry(k.next)
-		if p := e.partition; k.at[p].Before(e.at) {
+		p := int(e.partition)
+		if s.Away(p) {
+			if since, known := s.arrives(p); known { // and Comes was not called: what it lacks is a gap
+				k.since[p], k.begun = since, false
+				return false, false
+			}
+			k.next++
+			continue
+		}
+		if k.at[p].Before(e.at) {
 			m := h.ring.message(e, h.fields)
 			h.fields = m.Fields
 			if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,14 +52,18 @@ func (s *source) join(p topics.Pattern, _ topics.Filter) Claim {
 
 func (c *sourceClaim) Leave() { delete(c.s.claims, c) }
 
-func (c *sourceClaim) Since(p int) (at Position, known bool) {
+func (c *sourceClaim) Size() int { return 100 }
+
+func (c *sourceClaim) Since(p int, has Position) (at Position, known bool) {
 	for _, e := range slices.Backward(c.s.eras[p]) {
 		for _, topic := range c.topics {
 			if e.topics[topic] == 0 {
 				return at, known
 			}
 		}
-		at, known = e.after, true
+		if at, known = e.after, true; !has.Before(at) {
+			break
+		}
 	}
 	return at, known
 }
@@ -70,14 +75,19 @@ type sourceClient struct {
 	sub  *Sub
 	want topics.Pattern
 	from []Position // what is behind is to come
-	rewound,
-	last bool
-	live bool
-	got  []event
+	rewound, last, live,
+	slow,
+	lost bool // it is not told when a partition comes
+	got []event
 }
 
-func (*sourceClient) Buffered() int { return 0 }
-func (*sourceClient) Close(error)   {}
+func (c *sourceClient) Buffered() int {
+	if c.slow {
+		return 1 << 20
+	}
+	return 0
+}
+func (*sourceClient) Close(error) {}
 
 func (c *sourceClient) Live(uint32) { c.live = true }
 
@@ -108,7 +118,7 @@ func TestClaimsMissNothing(t *testing.T) {
 		}
 		s.log, s.asked, s.eras = make([][]Message, parts), make([]map[string]int, parts), make([][]sourceEra, parts)
 		t.Repeat(map[string]func(*rapid.T){
-			"entry": s.entry, "entry2": s.entry, "ask": s.ask, "subscribe": s.subscribe, "leave": s.leave, "read": s.read, "tick": s.tick, "": s.check,
+			"entry": s.entry, "entry2": s.entry, "ask": s.ask, "subscribe": s.subscribe, "leave": s.leave, "read": s.read, "goOn": s.goOn, "slow": s.slow, "tick": s.tick, "": s.check,
 		})
 		s.finish(t)
 	})
@@ -143,6 +153,37 @@ func (s *source) ask(t *rapid.T) {
 		s.eras[p] = slices.Delete(s.eras[p], 0, 1)
 	}
 	s.eras[p] = append(s.eras[p], sourceEra{s.hub.Last(p), asked})
+	s.comes(p)
+}
+
+// comes tells those that went on without a partition, as the listener does.
+func (s *source) comes(p int) {
+	for _, k := range s.clients {
+		if !k.lost {
+			k.sub.Comes(p)
+		}
+	}
+}
+
+// slow has a client take nothing, or all again.
+func (s *source) slow(t *rapid.T) {
+	if len(s.clients) == 0 {
+		t.Skip("none")
+	}
+	k := rapid.SampledFrom(s.clients).Draw(t, "client")
+	if k.slow = !k.slow; !k.slow {
+		k.c.Writable()
+	}
+}
+
+// goOn has those that wait go on without the partitions that are away. What the ring lacks is a gap.
+func (s *source) goOn(t *rapid.T) {
+	for _, k := range s.clients {
+		if k.sub.Waits() && k.sub.Held() && k.sub.Back() == 0 {
+			k.lost = k.lost || rapid.Bool().Draw(t, "lost")
+			k.sub.Release()
+		}
+	}
 }
 
 func (s *source) subscribe(t *rapid.T) {
@@ -190,9 +231,9 @@ func (s *source) leave(t *rapid.T) {
 }
 
 // read is what the listener does for one on hold: it looks for its last messages, and reads what it lacks.
-func (s *source) read(*rapid.T) {
+func (s *source) read(t *rapid.T) {
 	for _, k := range s.clients {
-		if !k.sub.Held() || k.sub.Waits() {
+		if !k.sub.Held() || k.sub.Waits() || k.slow {
 			continue
 		}
 		if n := k.sub.Back(); n > 0 {
@@ -212,8 +253,8 @@ func (s *source) read(*rapid.T) {
 		for missing := k.sub.Missing(); len(missing) > 0; missing = k.sub.Missing() {
 			r := missing[0]
 			for i := range s.log[r.Partition] {
-				if m := &s.log[r.Partition][i]; m.At.Seq <= r.Through.Seq && k.want.Matches(m.Topic) {
-					k.sub.Feed(m)
+				if m := &s.log[r.Partition][i]; m.At.Seq <= r.Through.Seq && k.want.Matches(m.Topic) && !k.sub.Feed(m) {
+					t.Fatal("there is no room")
 				}
 			}
 			k.sub.Fed(r.Partition, Position{r.Through.Seq, math.MaxUint32})
@@ -280,6 +321,23 @@ func (s *source) finish(t *rapid.T) {
 		}
 		s.asked[p] = asked
 		s.eras[p] = append(s.eras[p], sourceEra{s.hub.Last(p), asked})
+		s.comes(p)
+		for _, topic := range sourceTopics { // those that are lost see it by a message
+			m := Message{Partition: p, At: Position{s.hub.Last(p).Seq + 1, 0}, Topic: []byte(topic), Payload: []byte("=")}
+			if s.log[p] = append(s.log[p], m); asked[topic] > 0 {
+				if err := s.hub.Publish(&m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.hub.Examined(p, m.At)
+		}
+	}
+	for _, k := range s.clients {
+		k.slow = false
+		k.c.Writable()
+		if k.lost && k.sub.Held() {
+			k.sub.Release()
+		}
 	}
 	s.read(t)
 	for range 100 {
@@ -298,5 +356,41 @@ func (s *source) finish(t *rapid.T) {
 		if k.sub.catch != nil {
 			t.Fatal(fmt.Sprint("client ", i, " still catches up"))
 		}
+	}
+}
+
+// largeClaim takes as many bytes as it says, and counts those that are there.
+type largeClaim struct{ size, there *int }
+
+func (c largeClaim) Size() int                              { return *c.size }
+func (c largeClaim) Leave()                                 { *c.there-- }
+func (largeClaim) Since(int, Position) (p Position, _ bool) { return p, true }
+
+// What a claim takes counts as a subscription's, and one that is refused leaves nothing.
+func TestClaimsAreBounded(t *testing.T) {
+	size, there := 600, 0
+	h, err := New(Config{Partitions: 1, Encodings: []Encoding{testEncoding{'a'}}, Limits: Limits{IndexBytes: 2000}, Join: func(topics.Pattern, topics.Filter) Claim {
+		there++
+		return largeClaim{&size, &there}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := h.Open(&sourceClient{}, 0)
+	want, err := topics.ParsePattern("t.a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		_, err = c.Subscribe(Subscription{Number: uint32(i), Pattern: want})
+		if full := i == 2; errors.Is(err, ErrLimit) != full || there != min(i+1, 2) {
+			t.Errorf("subscription %d: %v, and %d claims are there", i, err, there)
+		}
+	}
+	if c.Unsubscribe(0); there != 1 || h.Stats().Subscriptions != 1 {
+		t.Errorf("%d claims are there, of %d subscriptions", there, h.Stats().Subscriptions)
+	}
+	if _, err := c.Subscribe(Subscription{Number: 7, Pattern: want}); err != nil || there != 2 {
+		t.Errorf("%v, and %d claims are there", err, there)
 	}
 }

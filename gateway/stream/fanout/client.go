@@ -60,28 +60,29 @@ type Client struct {
 
 // Sub is a subscription of a client.
 type Sub struct {
-	client  *Client
-	id      uint32 // in the index
-	number  uint32
-	size    int32
-	at      int32 // in Hub.waiting; -1: not there
-	first   int32
-	policy  Policy
-	ready   bool // in Client.ready
-	timed   bool // in the wheel
-	gone    bool
-	tried   bool
-	flush   int64
-	due     int64
-	queue   []uint64            // queue[first:] are numbers of the ring
-	latest  map[string]int      // Conflate: by topic, the place in queue
-	gap     *Gap                // behind the queue
-	catch   *catching           // nil: it is up to date
-	group   *group              // of latest messages; nil: it is to others
-	tail    string              // last token of its pattern,
-	owed    uint8               // which of them it is to be sent,
-	has     uint8               // and which it was sent
-	since   []PartitionPosition // what it resumed from
+	client *Client
+	id     uint32 // in the index
+	number uint32
+	size   int32
+	at     int32 // in Hub.waiting; -1: not there
+	first  int32
+	policy Policy
+	ready  bool // in Client.ready
+	timed  bool // in the wheel
+	gone   bool
+	tried  bool
+	flush  int64
+	due    int64
+	queue  []uint64       // queue[first:] are numbers of the ring
+	latest map[string]int // Conflate: by topic, the place in queue
+	gap    *Gap           // behind the queue
+	catch  *catching      // nil: it is up to date
+	group  *group         // of latest messages; nil: it is to others
+	tail   string         // last token of its pattern,
+	owed   uint8          // which of them it is to be sent,
+	has    uint8          // and which it was sent
+	// Of one to latest messages what it resumed from; of others the partitions that are away, and where it is there.
+	places  []PartitionPosition
 	pattern topics.Pattern
 	filter  topics.Filter
 }
@@ -165,7 +166,7 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	if s.id = uint32(len(h.subs)); len(h.free) > 0 {
 		s.id = h.free[len(h.free)-1]
 	}
-	if err := h.index.Add(s.id, w.Pattern, w.Filter); err != nil {
+	if err := h.join(s, &w); err != nil {
 		return nil, err
 	}
 	if len(h.free) > 0 {
@@ -175,13 +176,33 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	}
 	c.add(s)
 	if h.cfg.Join != nil {
-		h.claims[s.id] = h.cfg.Join(w.Pattern, w.Filter)
 		h.claim(s)
 	}
 	if s.catch != nil && !s.catch.hold {
 		h.makeReady(s)
 	}
 	return s, nil
+}
+
+// join puts a subscription into the index, with its claim.
+func (h *Hub) join(s *Sub, w *Subscription) error {
+	if h.cfg.Join == nil {
+		return h.index.Add(s.id, w.Pattern, w.Filter)
+	}
+	claim := h.cfg.Join(w.Pattern, w.Filter)
+	s.size += int32(claim.Size())
+	err := error(nil)
+	if n, most := s.client.indexed+int(s.size), h.cfg.Limits.IndexBytes; n > most {
+		err = fmt.Errorf("%w: patterns, filters and what they select by take %d bytes, allowed: at most %d", ErrLimit, n, most)
+	} else {
+		err = h.index.Add(s.id, w.Pattern, w.Filter)
+	}
+	if err != nil {
+		claim.Leave()
+		return err
+	}
+	h.claims[s.id] = claim
+	return nil
 }
 
 // add lists a subscription.
@@ -247,7 +268,7 @@ func (h *Hub) remove(s *Sub) {
 		h.claims[s.id].Leave()
 		delete(h.claims, s.id)
 	}
-	s.gone, s.gap, s.catch = true, nil, nil // the wheel and Client.ready pass over it
+	s.gone, s.gap, s.catch, s.places = true, nil, nil, nil // the wheel and Client.ready pass over it
 }
 
 // Token returns where all partitions are.
@@ -271,6 +292,10 @@ func (s *Sub) Token() Token {
 	}
 	if s.catch != nil {
 		copy(at, s.catch.at)
+	} else if s.group == nil {
+		for _, a := range s.places {
+			at[a.Partition] = a.At
+		}
 	}
 	for _, n := range s.queue[s.first:] {
 		e := h.ring.entry(n)

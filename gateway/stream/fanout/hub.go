@@ -76,9 +76,11 @@ type Config struct {
 
 // Claim is what one subscription is for.
 type Claim interface {
-	// Since returns the position of a partition behind which all messages that the subscription is for are published; false:
-	// that is not known yet, and then they are brought soon.
-	Since(partition int) (Position, bool)
+	// Since returns a position of a partition behind which all messages that the subscription is for are published: the
+	// first, or any that is not behind has; false: that is not known yet, and then they are brought soon.
+	Since(partition int, has Position) (Position, bool)
+	// Size is how many bytes it takes, which count as those of patterns and filters.
+	Size() int
 	// Leave is called when the subscription has ended.
 	Leave()
 }
@@ -211,7 +213,7 @@ func (h *Hub) Publish(m *Message) error {
 	}
 	h.shuffle(h.hits)
 	for _, id := range h.hits {
-		if s := h.subs[id]; s != nil && s.catch == nil {
+		if s := h.subs[id]; s != nil && s.catch == nil && (len(s.places) == 0 || h.gets(s, m.Partition)) {
 			h.offer(s, n)
 		}
 	}

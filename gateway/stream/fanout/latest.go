@@ -52,7 +52,7 @@ func (h *Hub) joinLatest(s *Sub, w *Subscription) error {
 		if _, err := h.resume(w.Resume); err != nil {
 			return err
 		}
-		s.since = w.Resume.At
+		s.places = w.Resume.At
 	}
 	g := h.groups[name]
 	if g == nil {
@@ -122,12 +122,12 @@ func (s *Sub) wantsKept(m *Message) bool {
 
 // behind reports whether a message that is stale is older than what a subscription resumed from.
 func (s *Sub) behind(k *kept) bool {
-	for i := range s.since {
-		if s.since[i].Partition == k.m.Partition {
-			if len(s.since) > 1 {
-				s.since = []PartitionPosition{s.since[i]} // a group is of one partition
+	for i := range s.places {
+		if s.places[i].Partition == k.m.Partition {
+			if len(s.places) > 1 {
+				s.places = []PartitionPosition{s.places[i]} // a group is of one partition
 			}
-			return k.stale && k.m.At.Before(s.since[0].At)
+			return k.stale && k.m.At.Before(s.places[0].At)
 		}
 	}
 	return false

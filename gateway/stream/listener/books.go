@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,9 @@ const (
 	// maxBooks of a partition can be subscribed to.
 	maxBooks = 1 << 16
 )
+
+// anywhere is behind all.
+var anywhere = fanout.Position{Seq: math.MaxUint64}
 
 // books are those of a partition that clients want. One question is asked at a time. The loop touches books and publishes;
 // a goroutine reads.
@@ -80,7 +84,7 @@ func (g *generation) asked(group string) error {
 	k := &book{symbol: symbol, group: group}
 	if g.wanted != nil {
 		k.claim = g.wanted.claim([]client.Selector{{Kinds: client.KindExecutions, Symbol: symbol}, {Kinds: client.KindOther}})
-		_, known := k.claim.Since(int(b.p.id))
+		_, known := k.claim.Since(int(b.p.id), anywhere)
 		k.unseen = !known
 	}
 	b.all[symbol] = k
@@ -108,7 +112,7 @@ func (b *books) begins(h *fanout.Hub, through uint64) {
 		if !k.unseen {
 			continue
 		}
-		if _, known := k.claim.Since(int(b.p.id)); known {
+		if _, known := k.claim.Since(int(b.p.id), anywhere); known {
 			k.unseen = false
 			b.touched(h, k, through)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
@@ -23,20 +24,31 @@ type past struct {
 // rewind looks for the last messages that a subscription asks for, in the last entries of the logs, and has it begin there:
 // what was wanted by no client is not in the ring.
 func (g *generation) rewind(ctx context.Context, h *server.Held, want *interest) error {
-	n, at := 0, make([]fanout.Position, len(g.parts))
+	n, at, away := 0, make([]fanout.Position, len(g.parts)), make([]bool, len(g.parts))
 	if !h.Do(func(s *fanout.Sub) {
 		n = s.Back()
 		for p := range at {
-			at[p] = s.At(p)
+			at[p], away[p] = s.At(p), s.Away(p)
 		}
 	}) || n == 0 {
 		return nil
 	}
 	var all []past
 	var failed error
+	until := time.Now().Add(lastTime)
 	for p := range at {
-		some, err := g.parts[p].last(ctx, want, at[p].Seq, n)
-		all, failed = append(all, some...), errors.Join(failed, err)
+		if away[p] {
+			continue
+		}
+		some, err := g.parts[p].last(ctx, h, want, at[p].Seq, n, until)
+		if err != nil { // in part, it would be the oldest that were found
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.parts[p].id, err))
+			if errors.Is(err, errGone) || ctx.Err() != nil {
+				return failed
+			}
+			continue
+		}
+		all = append(all, some...)
 	}
 	slices.SortFunc(all, func(a, b past) int {
 		return cmp.Or(cmp.Compare(b.received, a.received), cmp.Compare(a.partition, b.partition), cmp.Compare(b.at.Seq, a.at.Seq), cmp.Compare(b.at.Index, a.at.Index))
@@ -58,11 +70,15 @@ func (m *past) before() fanout.Position {
 	return fanout.Position{Seq: m.at.Seq - 1, Index: math.MaxUint32}
 }
 
+// lastTime is how long the last messages of a subscription are looked for. Partitions that were not read to their end then
+// have none.
+const lastTime = 5 * historyTurn
+
 // last returns the last n messages up to an entry, of the last Config.Backlog entries.
-func (p *partition) last(ctx context.Context, want *interest, through uint64, n int) (list []past, err error) {
+func (p *partition) last(ctx context.Context, h *server.Held, want *interest, through uint64, n int, until time.Time) (list []past, err error) {
 	after := client.Position{Seq: through - min(through, p.g.l.cfg.Backlog), Lineage: p.end.Lineage}
 	for after.Seq < through {
-		list, err = p.lastFrom(ctx, want, after, through, n)
+		list, err = p.lastFrom(ctx, h, want, after, through, n, until)
 		var freed *client.SnapshotRequiredError
 		if !errors.As(err, &freed) || freed.After.Seq <= after.Seq {
 			return list, err
@@ -72,7 +88,7 @@ func (p *partition) last(ctx context.Context, want *interest, through uint64, n 
 	return list, nil
 }
 
-func (p *partition) lastFrom(ctx context.Context, want *interest, after client.Position, through uint64, n int) (list []past, err error) {
+func (p *partition) lastFrom(ctx context.Context, h *server.Held, want *interest, after client.Position, through uint64, n int, until time.Time) (list []past, err error) {
 	f, err := p.reread(ctx, want, after)
 	if err != nil {
 		return nil, err
@@ -80,12 +96,17 @@ func (p *partition) lastFrom(ctx context.Context, want *interest, after client.P
 	defer f.Close() //nolint:errcheck // it never fails
 	b := &batch{}
 	for f.After().Seq < through {
-		part, err := f.Next(ctx)
-		if err != nil {
-			return list, err
+		switch {
+		case !h.Do(func(*fanout.Sub) {}):
+			return nil, errGone
+		case time.Now().After(until):
+			return nil, fmt.Errorf("entry %d is not reached within %s", through, lastTime)
+		case p.quiet():
+			return nil, errSilent
 		}
-		if part.Through.Lineage != p.end.Lineage {
-			return nil, fmt.Errorf("lineage of %s is %d, it was %d", p.id, part.Through.Lineage, p.end.Lineage)
+		part, err := p.next(ctx, f)
+		if err != nil {
+			return nil, err
 		}
 		b.fill(part, int(p.id))
 		for i := range b.messages {

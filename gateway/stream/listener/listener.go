@@ -144,7 +144,7 @@ type generation struct {
 	l         *Listener
 	server    *server.Server
 	parts     []*partition
-	histories chan *server.Held
+	histories chan *history
 	wanted    *wanted     // nil: everything is followed
 	ready     atomic.Bool // clients are accepted
 }
@@ -153,7 +153,7 @@ type generation struct {
 func (l *Listener) generation(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	g := &generation{l: l, histories: make(chan *server.Held, maxHistories)}
+	g := &generation{l: l, histories: make(chan *history, maxHistories)}
 	for _, p := range l.cfg.Client.Table() {
 		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
 		part.books = newBooks(part)
@@ -234,7 +234,9 @@ func (g *generation) open() error {
 	c.Hub.Lineage, c.Hub.Partitions = g.lineage(), len(g.parts)
 	c.Hub.Latest, c.Hub.Asked, c.Hub.Left = Books, g.asked, g.left
 	backlog := g.l.cfg.Backlog
-	if c.History = g.history; g.l.cfg.OnlyWanted {
+	g.l.metrics.everything.Store(1)
+	g.l.metrics.incomplete.Store(0)
+	if c.History = g.hold; g.l.cfg.OnlyWanted {
 		backlog, g.wanted = 0, newWanted(g)
 		c.Hub.Join, c.History = g.wanted.join, g.wanted.hold
 	}

@@ -18,6 +18,8 @@ type metrics struct {
 	fed         atomic.Uint64
 	// Selectors that nodes are asked for, and how often they were told others.
 	selectors, selections atomic.Uint64
+	everything            atomic.Uint64 // 1: it is followed
+	incomplete            atomic.Uint64 // subscriptions without a partition that is away
 	// Questions about books that were answered, and those that failed.
 	bookReads, bookFailures atomic.Uint64
 
@@ -44,7 +46,9 @@ var (
 	descRefused       = describe("refused_total", "Clients and connections refused, by reason: login (token, certificate, or connections of the client), late (no request or login in time), crowd (connections of an address without a login), full (all connections, or the TLS handshake failed).", "reason")
 	descHistories     = describe("histories_total", "Turns of subscriptions to have their history read from the grid, since it had left the ring, or was wanted by no client.")
 	descFed           = describe("history_messages_total", "Orders read from the grid for them.")
-	descSelectors     = describe("wanted_selectors", "Selectors that the nodes are asked for: accounts, symbols and pairs of them that subscriptions name; 0 where everything is followed.")
+	descSelectors     = describe("wanted_selectors", "Selectors that the nodes are asked for: accounts, symbols and pairs of them that subscriptions name; 0 while everything is followed, see following_everything.")
+	descEverything    = describe("following_everything", "1 while everything is followed: --websocket-follow is all, or subscriptions name more than nodes take.")
+	descIncomplete    = describe("incomplete_subscriptions", "Subscriptions that get nothing of some partition yet, as no node of it has said that it sends what they are for; they get it from the log then.")
 	descSelections    = describe("selections_total", "Times the nodes were told other selectors.")
 	descAnew          = describe("restarts_total", "Times all clients had to connect again, because a partition has another history or freed entries that were not read.")
 	descUnpublished   = describe("unpublished_total", "Orders that could not be published; each is in the log of the gateway.")
@@ -72,7 +76,7 @@ func (l *Listener) Collector() prometheus.Collector { return l.metrics }
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descClients, descUnknown, descSubscriptions, descWaiting, descPublished, descUnwanted, descDelivered, descConflated, descDropped,
-		descGaps, descEnded, descRefused, descHistories, descFed, descSelectors, descSelections, descAnew, descUnpublished, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
+		descGaps, descEnded, descRefused, descHistories, descFed, descSelectors, descSelections, descEverything, descIncomplete, descAnew, descUnpublished, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
 		out <- d
 	}
 }
@@ -86,6 +90,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	put(descUnpublished, prometheus.CounterValue, m.unpublished.Load())
 	put(descHistories, prometheus.CounterValue, m.histories.Load())
 	put(descSelectors, prometheus.GaugeValue, m.selectors.Load())
+	put(descEverything, prometheus.GaugeValue, m.everything.Load())
+	put(descIncomplete, prometheus.GaugeValue, m.incomplete.Load())
 	put(descSelections, prometheus.CounterValue, m.selections.Load())
 	put(descFed, prometheus.CounterValue, m.fed.Load())
 	put(descBookReads, prometheus.CounterValue, m.bookReads.Load())

@@ -28,12 +28,13 @@ type partition struct {
 	begun  bool                   // something was read
 	source atomic.Pointer[string] // replica that it was read from last
 	books  *books
-	eras   []era // the newest last; of the loop, and none without generation.wanted
+	eras   []era        // the newest last; of the loop, and none without generation.wanted
+	silent atomic.Int64 // Unix ns of when a history last waited for a turn, and nothing came
 
 	mu       sync.Mutex
 	err      error            // why nothing can be read; nil: it can
 	follower *client.Follower // which is told what is wanted
-	told     []*selected      // its selections, from number first on
+	told     []*selected      // its selections, from number first on, toldMost at most
 	first    uint32
 }
 
@@ -42,6 +43,9 @@ const (
 	followWindow = 1 << 20
 	surveyTime   = 5 * time.Second
 	retryPause   = 500 * time.Millisecond
+	// toldMost selections of a follower are known by their number. A node answers one within some round trips, or none
+	// but the newest.
+	toldMost = 64
 	// batches of a partition are on the way to the loop at most.
 	batches = 2
 )
@@ -146,23 +150,34 @@ func (p *partition) follow(ctx context.Context, from client.Position) (*client.F
 func (p *partition) ask(s *selected) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = append(p.told, s)
 	if p.follower == nil {
+		p.told = []*selected{s}
 		return
 	}
 	if _, err := p.follower.Select(client.Selection{Selectors: s.list, Quiet: quiet}); err != nil { // it fits
 		p.g.l.log.Error("a node is not told what is wanted", "partition", p.id.String(), "error", err)
+		return
+	}
+	p.told = append(p.told, s)
+	if over := len(p.told) - toldMost; over > 0 {
+		p.told, p.first = slices.Delete(p.told, 0, over), p.first+uint32(over)
 	}
 }
 
-// selectedBy returns by what a part of the log was selected; nil: that is not known.
+// nothing is what is known to be sent where the selection is not known any more. It is no one of those that are asked for.
+var nothing = newSelected()
+
+// selectedBy returns by what a part of the log was selected; nil: everything is followed.
 func (p *partition) selectedBy(number uint32) *selected {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if number == 0 || number < p.first || number-p.first >= uint32(len(p.told)) {
+	switch {
+	case number == 0:
 		return nil
+	case number < p.first || number-p.first >= uint32(len(p.told)):
+		return nothing
 	}
-	p.told, p.first = p.told[number-p.first:], number
+	p.told, p.first = slices.Delete(p.told, 0, int(number-p.first)), number
 	return p.told[0]
 }
 
@@ -244,7 +259,7 @@ func (p *partition) begins(h *fanout.Hub, b *batch) {
 	}
 	p.eras = append(p.eras, era{after: h.Last(int(p.id)), by: b.by})
 	p.books.begins(h, b.byFrom-1)
-	p.g.wanted.began()
+	p.g.wanted.began(int(p.id))
 }
 
 func (p *partition) publishAll(h *fanout.Hub, messages []fanout.Message, received []int64) {

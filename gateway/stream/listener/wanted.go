@@ -6,8 +6,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
-	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // wanted is what subscriptions are for, all together: the gateway follows that, and nothing else. It is of the loop.
@@ -17,17 +17,27 @@ import (
 // until it is, and gets what lies between from the log.
 type wanted struct {
 	g       *generation
-	claims  map[of]map[client.Kinds]int // how many subscriptions, and books, want what
+	claims  map[claimed]int // how many subscriptions, and books, want what
 	present *selected
+	whole   bool // everything is followed, as what is wanted is more than nodes take
 	// What is wanted is not in present, or less may be: the nodes are told soon.
 	widens, narrows bool
-	waiting         []*server.Held
+	waiting         []waiter // maxHistories at most
+	looks           bool     // there is a timer for them
+}
+
+// claimed is what a claim is for.
+type claimed struct {
+	of
+	kinds client.Kinds
 }
 
 const (
 	// widenPause and narrowPause are how long it is waited for other changes, before the nodes are told of one.
 	widenPause  = 20 * time.Millisecond
 	narrowPause = 5 * time.Second
+	// claimSize is about what a selector of a claim takes, beside its texts.
+	claimSize = 192
 	// eras of a partition are kept.
 	eras = 64
 	// quiet is how much later, at most, a gateway hears of entries that no client wants.
@@ -41,8 +51,9 @@ type era struct {
 }
 
 func newWanted(g *generation) *wanted {
-	w := &wanted{g: g, claims: map[of]map[client.Kinds]int{}, present: newSelected()}
+	w := &wanted{g: g, claims: map[claimed]int{}, present: newSelected()}
 	w.present.seal()
+	w.show()
 	return w
 }
 
@@ -59,12 +70,7 @@ func (w *wanted) join(p topics.Pattern, f topics.Filter) fanout.Claim {
 
 func (w *wanted) claim(list []client.Selector) *claim {
 	for i := range list {
-		k := &list[i]
-		at := of{k.Account, k.Symbol}
-		if w.claims[at] == nil {
-			w.claims[at] = map[client.Kinds]int{}
-		}
-		w.claims[at][k.Kinds]++
+		w.claims[claimOf(&list[i])]++
 	}
 	if !w.widens && !w.present.covers(list) {
 		w.widens = true
@@ -73,18 +79,25 @@ func (w *wanted) claim(list []client.Selector) *claim {
 	return &claim{w, list}
 }
 
+func claimOf(k *client.Selector) claimed { return claimed{of{k.Account, k.Symbol}, k.Kinds} }
+
+// Size implements fanout.Claim.
+func (c *claim) Size() (n int) {
+	for i := range c.list {
+		n += claimSize + len(c.list[i].Account) + len(c.list[i].Symbol)
+	}
+	return n
+}
+
 // Leave implements fanout.Claim.
 func (c *claim) Leave() {
 	w := c.w
 	for i := range c.list {
-		k := &c.list[i]
-		at := of{k.Account, k.Symbol}
-		if w.claims[at][k.Kinds]--; w.claims[at][k.Kinds] > 0 {
+		k := claimOf(&c.list[i])
+		if w.claims[k]--; w.claims[k] > 0 {
 			continue
 		}
-		if delete(w.claims[at], k.Kinds); len(w.claims[at]) == 0 {
-			delete(w.claims, at)
-		}
+		delete(w.claims, k)
 		if !w.narrows {
 			w.narrows = true
 			w.askIn(narrowPause)
@@ -93,12 +106,14 @@ func (c *claim) Leave() {
 }
 
 // Since implements fanout.Claim.
-func (c *claim) Since(partition int) (at fanout.Position, known bool) {
+func (c *claim) Since(partition int, has fanout.Position) (at fanout.Position, known bool) {
 	for _, e := range slices.Backward(c.w.g.parts[partition].eras) {
 		if !e.by.covers(c.list) {
 			break
 		}
-		at, known = e.after, true
+		if at, known = e.after, true; !has.Before(at) {
+			break
+		}
 	}
 	return at, known
 }
@@ -114,27 +129,52 @@ func (w *wanted) ask() {
 		return
 	}
 	w.widens, w.narrows = false, false
-	next := newSelected()
-	for at, list := range w.claims {
-		for kinds := range list {
-			next.add(&client.Selector{Kinds: kinds, Account: at.account, Symbol: at.symbol})
-		}
-	}
-	// Who has asked for everything goes on so until there is room to spare.
-	if whole := len(w.present.kinds) == 1 && w.present.kinds[of{}] == w.g.everything(); !next.fits(1, 1) || whole && !next.fits(3, 4) {
+	next, fits := w.union()
+	if !fits {
 		next = newSelected()
 		next.add(&client.Selector{Kinds: w.g.everything()})
 	}
+	if w.whole == fits {
+		w.whole = !fits
+		w.g.l.log.Info("what is followed has changed", "everything", w.whole, "claims", len(w.claims), "allowed", wire.MaxSelectors, "bytesAllowed", wire.MaxSelectSize)
+	}
 	if next.same(w.present) {
+		w.show()
 		return
 	}
 	next.seal()
 	w.present = next
-	w.g.l.metrics.selectors.Store(uint64(len(next.list)))
+	w.show()
 	w.g.l.metrics.selections.Add(1)
 	for _, p := range w.g.parts {
 		p.ask(next)
 	}
+}
+
+// union makes one of all that is wanted; false: that is more than nodes take. A gateway that follows everything goes on so
+// until there is room to spare.
+func (w *wanted) union() (s *selected, fits bool) {
+	s = newSelected()
+	numerator, denominator := 1, 1
+	if w.whole {
+		numerator, denominator = 3, 4
+	}
+	for k := range w.claims {
+		if s.add(&client.Selector{Kinds: k.kinds, Account: k.account, Symbol: k.symbol}); !s.fits(numerator, denominator) {
+			return nil, false
+		}
+	}
+	return s, true
+}
+
+// show sets the metrics of what is followed.
+func (w *wanted) show() {
+	selectors, everything := uint64(len(w.present.list)), uint64(0)
+	if w.whole {
+		selectors, everything = 0, 1
+	}
+	w.g.l.metrics.selectors.Store(selectors)
+	w.g.l.metrics.everything.Store(everything)
 }
 
 // everything is what the whole log has for a gateway.
@@ -146,30 +186,3 @@ func (g *generation) everything() client.Kinds {
 }
 
 func (g *generation) matches() bool { return g.l.cfg.Client.BySymbol() }
-
-// hold takes in a subscription that lacks something. It is on the loop.
-func (w *wanted) hold(h *server.Held) bool {
-	waits := false
-	h.Here(func(s *fanout.Sub) { waits = s.Waits() })
-	if waits {
-		w.waiting = append(w.waiting, h)
-		return true
-	}
-	return w.g.history(h)
-}
-
-// began has those go on that have waited. It is on the loop.
-func (w *wanted) began() {
-	list := w.waiting
-	w.waiting = nil
-	for _, h := range list {
-		h.Here(func(s *fanout.Sub) {
-			switch {
-			case s.Waits():
-				w.waiting = append(w.waiting, h)
-			case s.Back() == 0 && len(s.Missing()) == 0, !w.g.history(h):
-				s.Release()
-			}
-		})
-	}
-}
