@@ -123,17 +123,18 @@ type nearPart struct {
 	id   wire.PartitionID
 	wake chan struct{} // a call asks for an age to be shown
 
-	mu      sync.Mutex
-	started bool
-	life    uint64 // which following of the log it is, from 1; what was read in another one is not kept
-	through uint64 // changes up to this entry are dropped
-	logNs   int64  // time of the log: what expires by it is gone
-	asOf    int64  // what is kept has all changes that were acknowledged before this, nanotime; 0: not known
-	proofs  []proof
-	cleared uint64               // the last entry that dropped everything
-	reads   map[string]*nearRead // by key: those under way
-	kept    nearList
-	stats   NearStats
+	mu        sync.Mutex
+	started   bool
+	following bool   // the log is followed; otherwise nothing is kept
+	life      uint64 // which following of the log it is, or was the last; what was read in another one is not kept
+	through   uint64 // changes up to this entry are dropped
+	logNs     int64  // time of the log: what expires by it is gone
+	asOf      int64  // what is kept has all changes that were acknowledged before this, nanotime; 0: not known
+	proofs    []proof
+	cleared   uint64               // the last entry that dropped everything
+	reads     map[string]*nearRead // by key: those under way, of this following
+	kept      nearList
+	stats     NearStats
 }
 
 // nearRead are reads of a key that are under way.
@@ -142,6 +143,9 @@ type nearRead struct {
 	calls   int
 	changed uint64 // the last entry that changed the key meanwhile
 }
+
+// notKept is a read while nothing is followed: of no following.
+var notKept nearRead
 
 // proof is the answer of a primary: when the follower has come to seq, what is kept is as of at.
 type proof struct {
@@ -175,8 +179,11 @@ func (p *nearPart) get(key []byte) (Entry, *nearRead) {
 		p.stats.Hits++
 		return e.Entry, nil
 	}
+	if !p.following {
+		return Entry{}, &notKept
+	}
 	read := p.reads[string(key)]
-	if read == nil || read.life != p.life {
+	if read == nil {
 		read = &nearRead{life: p.life}
 		p.reads[string(key)] = read
 	}
@@ -189,10 +196,13 @@ func (p *nearPart) get(key []byte) (Entry, *nearRead) {
 func (p *nearPart) keep(read *nearRead, e *Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if read.calls--; read.calls == 0 && p.reads[string(e.Key)] == read {
+	if !p.following || read.life != p.life {
+		return
+	}
+	if read.calls--; read.calls == 0 {
 		delete(p.reads, string(e.Key))
 	}
-	if has := max(e.CommitSeq, e.Version); e.Version == 0 || read.life == 0 || read.life != p.life || read.changed > has || p.cleared > has {
+	if has := max(e.CommitSeq, e.Version); e.Version == 0 || read.changed > has || p.cleared > has {
 		return
 	}
 	if old := p.kept.find(e.Key); old != nil && old.Version > e.Version {
@@ -208,14 +218,29 @@ func (p *nearPart) run() {
 		if p.follow() {
 			back = backoff{}
 		}
-		p.mu.Lock()
-		p.life++
-		p.through, p.logNs, p.asOf, p.proofs, p.cleared = 0, 0, 0, nil, 0
-		p.stats.Invalidated += uint64(len(p.kept.by))
-		p.stats.Restarts++
-		p.kept.clear()
-		p.mu.Unlock()
+		p.ends()
 	}
+}
+
+// begins is called when changes behind an entry are followed: what is read from now on is kept. asOf is before now.
+func (p *nearPart) begins(through uint64, asOf int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.following = true
+	p.life++
+	p.through, p.asOf = through, asOf
+}
+
+// ends is called when changes are not followed any more.
+func (p *nearPart) ends() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.following = false
+	p.through, p.logNs, p.asOf, p.proofs, p.cleared = 0, 0, 0, nil, 0
+	p.stats.Invalidated += uint64(len(p.kept.by))
+	p.stats.Restarts++
+	p.kept.clear()
+	clear(p.reads)
 }
 
 // follow begins behind what is committed, and reports whether the log was followed at all.
@@ -231,10 +256,7 @@ func (p *nearPart) follow() bool {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // it never fails
-	p.mu.Lock()
-	p.life++
-	p.through, p.asOf = first.seq, first.at
-	p.mu.Unlock()
+	p.begins(first.seq, first.at)
 	p.n.work.Go(func() { p.prove(ctx) })
 	for any := false; ; any = true {
 		b, err := f.Next(ctx)
