@@ -13,8 +13,8 @@ import (
 
 // NearCacheOptions bound a NearCache.
 type NearCacheOptions struct {
-	// MaxBytes of keys and values, with 128 bytes for each; 64 MiB when 0. Each partition has its part. The values that were
-	// read longest ago go first.
+	// MaxBytes of memory: a value counts with twice its key and 256 bytes, which is about what it takes. 64 MiB when 0.
+	// Each partition has its part. The values that were read longest ago go first.
 	MaxBytes int64
 	// MaxAge is how old an answer may be: it has every change that was acknowledged this long before the call, or earlier.
 	// 1 s when 0, at least 10 ms.
