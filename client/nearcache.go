@@ -275,7 +275,7 @@ func (p *nearPart) ask(ctx context.Context) (proof, error) {
 	return proof{seq, at}, err
 }
 
-// prove shows how old what is kept is, as long as it is read.
+// prove shows how old what is kept is, as long as it is read. After an answer, and after none, it pauses.
 func (p *nearPart) prove(ctx context.Context) {
 	for {
 		select {
@@ -283,20 +283,23 @@ func (p *nearPart) prove(ctx context.Context) {
 			return
 		case <-p.wake:
 		}
-		at, err := p.ask(ctx)
-		if err != nil {
-			continue
+		if at, err := p.ask(ctx); err == nil {
+			p.proven(at)
 		}
-		p.mu.Lock()
-		if p.through >= at.seq {
-			p.asOf = max(p.asOf, at.at)
-		} else if len(p.proofs) < maxProofs {
-			p.proofs = append(p.proofs, at)
-		}
-		p.mu.Unlock()
 		if !sleep(p.n.o.MaxAge/8, ctx.Done(), nil, nil) {
 			return
 		}
+	}
+}
+
+// proven takes a proof in.
+func (p *nearPart) proven(at proof) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.through >= at.seq {
+		p.asOf = max(p.asOf, at.at)
+	} else if len(p.proofs) < maxProofs {
+		p.proofs = append(p.proofs, at)
 	}
 }
 
