@@ -128,6 +128,7 @@ type nearPart struct {
 	following bool   // the log is followed; otherwise nothing is kept
 	life      uint64 // which following of the log it is, or was the last; what was read in another one is not kept
 	through   uint64 // changes up to this entry are dropped
+	lineage   uint32 // of the log that is followed
 	logNs     int64  // time of the log: what expires by it is gone
 	asOf      int64  // what is kept has all changes that were acknowledged before this, nanotime; 0: not known
 	proofs    []proof
@@ -147,10 +148,11 @@ type nearRead struct {
 // notKept is a read while nothing is followed: of no following.
 var notKept nearRead
 
-// proof is the answer of a primary: when the follower has come to seq, what is kept is as of at.
+// proof is the answer of a primary: when the follower of a log of its lineage has come to seq, what is kept is as of at.
 type proof struct {
-	seq uint64
-	at  int64
+	seq     uint64
+	lineage uint32 // of the primary's log; where the table has gone on since, a later one
+	at      int64
 }
 
 // get returns what is kept of a key, if its age can be shown, otherwise a read that has to be made, and ended by keep.
@@ -222,13 +224,13 @@ func (p *nearPart) run() {
 	}
 }
 
-// begins is called when changes behind an entry are followed: what is read from now on is kept. asOf is before now.
-func (p *nearPart) begins(through uint64, asOf int64) {
+// begins is called with the first part of a log: what is read from now on is kept, with what is dropped behind that part.
+func (p *nearPart) begins(at Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.following = true
 	p.life++
-	p.through, p.asOf = through, asOf
+	p.through, p.lineage, p.asOf = at.Seq, at.Lineage, nanotime()
 }
 
 // ends is called when changes are not followed any more.
@@ -236,33 +238,36 @@ func (p *nearPart) ends() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.following = false
-	p.through, p.logNs, p.asOf, p.proofs, p.cleared = 0, 0, 0, nil, 0
+	p.through, p.lineage, p.logNs, p.asOf, p.proofs, p.cleared = 0, 0, 0, 0, nil, 0
 	p.stats.Invalidated += uint64(len(p.kept.by))
 	p.stats.Restarts++
 	p.kept.clear()
 	clear(p.reads)
 }
 
-// follow begins behind what is committed, and reports whether the log was followed at all.
-func (p *nearPart) follow() bool {
+// follow begins behind what is committed, and reports whether the log was followed at all. It ends when the loss of data
+// was accepted, too: entries that it has passed may be other ones now.
+func (p *nearPart) follow() (followed bool) {
 	ctx, end := context.WithCancel(p.n.ctx)
 	defer end()
-	first, err := p.ask(ctx)
-	if err != nil {
-		return false
-	}
-	f, err := p.n.r.c.Follow(ctx, FollowOptions{Partition: p.id, After: Position{Seq: first.seq}})
+	f, err := p.n.r.c.Follow(ctx, FollowOptions{Partition: p.id, AtEnd: true})
 	if err != nil {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // it never fails
-	p.begins(first.seq, first.at)
-	p.n.work.Go(func() { p.prove(ctx) })
-	for any := false; ; any = true {
+	for lineage := uint32(0); ; followed = true {
 		b, err := f.Next(ctx)
+		if err == nil && followed && b.Through.Lineage != lineage {
+			err = fmt.Errorf("the log is of lineage %d, was of %d", b.Through.Lineage, lineage)
+		}
 		if err != nil {
 			p.n.r.c.cfg.Logger.Info("near cache follows anew", "region", p.n.r.name, "partition", p.id.String(), "reason", err)
-			return any
+			return followed
+		}
+		if !followed {
+			lineage = b.Through.Lineage
+			p.begins(b.Through)
+			p.n.work.Go(func() { p.prove(ctx) })
 		}
 		p.apply(b)
 	}
@@ -271,8 +276,18 @@ func (p *nearPart) follow() bool {
 // ask asks the primary what is committed, by a read of a key.
 func (p *nearPart) ask(ctx context.Context) (proof, error) {
 	at := nanotime()
-	seq, err := p.n.r.committed(ctx, p.id)
-	return proof{seq, at}, err
+	m, err := p.n.r.got(ctx, p.id, []byte{0}, Confirmed)
+	if err != nil {
+		return proof{}, err
+	}
+	if m.Epoch > p.n.r.c.epochOf(p.id) {
+		p.n.r.c.refresh(ctx, p.id, "") //nolint:errcheck // the table shows it
+	}
+	info, _ := p.n.r.c.partition(p.id)
+	if m.Epoch > info.Epoch {
+		return proof{}, fmt.Errorf("the answer is of epoch %d, the table of %d", m.Epoch, info.Epoch)
+	}
+	return proof{m.CommitSeq, info.Lineage, at}, nil
 }
 
 // prove shows how old what is kept is, as long as it is read. After an answer, and after none, it pauses.
@@ -284,7 +299,7 @@ func (p *nearPart) prove(ctx context.Context) {
 		case <-p.wake:
 		}
 		if at, err := p.ask(ctx); err == nil {
-			p.proven(at)
+			p.proven(ctx, at)
 		}
 		if !sleep(p.n.o.MaxAge/8, ctx.Done(), nil, nil) {
 			return
@@ -292,13 +307,15 @@ func (p *nearPart) prove(ctx context.Context) {
 	}
 }
 
-// proven takes a proof in.
-func (p *nearPart) proven(at proof) {
+// proven takes a proof in, if it is of the log that is followed until ctx ends.
+func (p *nearPart) proven(ctx context.Context, at proof) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.through >= at.seq {
+	switch {
+	case ctx.Err() != nil || at.lineage != p.lineage:
+	case p.through >= at.seq:
 		p.asOf = max(p.asOf, at.at)
-	} else if len(p.proofs) < maxProofs {
+	case len(p.proofs) < maxProofs:
 		p.proofs = append(p.proofs, at)
 	}
 }

@@ -44,7 +44,7 @@ func TestNearReadsAndChanges(t *testing.T) {
 		{"a change of another key", func(p *nearPart) { p.hears(11, 0, put("j")) }, Entry{Version: 3, CommitSeq: 10}, nil, true},
 		{"a clear that it lacks", func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionClear}) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
 		{"a clear before it", func(p *nearPart) { p.hears(9, 0, order.RegionOp{Op: order.RegionClear}) }, Entry{Version: 10, CommitSeq: 10}, nil, true},
-		{"another life", func(p *nearPart) { p.ends(); p.begins(11, nanotime()) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
+		{"another life", func(p *nearPart) { p.ends(); p.begins(Position{Seq: 11}) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
 		{"changed later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionRemove, Key: nearKey}) }, false},
 		{"patched later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionPatch, Key: nearKey}) }, false},
 		{"its own change later", nil, Entry{Version: 12, CommitSeq: 10}, func(p *nearPart) { p.hears(12, 0, put("k")) }, true},
@@ -92,7 +92,7 @@ func TestNearAge(t *testing.T) {
 		}
 	}
 	stale("before a proof", true)
-	p.proofs = append(p.proofs, proof{12, nanotime()}, proof{14, nanotime()})
+	p.proofs = append(p.proofs, proof{seq: 12, at: nanotime()}, proof{seq: 14, at: nanotime()})
 	p.hears(11, 0, order.RegionOp{Op: order.RegionTick})
 	stale("before the follower has come to it", true)
 	p.hears(12, 0, order.RegionOp{Op: order.RegionTick})
@@ -112,7 +112,7 @@ func TestNearAge(t *testing.T) {
 // What is kept was read, from begin to end, while the log was followed, by one following of it.
 func TestNearFollowsAnew(t *testing.T) {
 	p := nearPartOf(time.Hour)
-	begins := func() { p.begins(12, nanotime()) }
+	begins := func() { p.begins(Position{Seq: 12}) }
 	read := func() *nearRead {
 		t.Helper()
 		e, read := p.get(nearKey)

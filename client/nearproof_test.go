@@ -117,6 +117,39 @@ func (n *nearNode) hits(c *NearCache) {
 	})
 }
 
+// What a primary of another lineage has committed shows nothing about what is followed.
+func TestNearProofOfAnotherLineage(t *testing.T) {
+	const age = 100 * time.Millisecond
+	n := newNearNode(t)
+	c := n.near(age)
+	n.becomes(func() { n.g.epoch++ }) // a change of the members alone
+	time.Sleep(2 * age)
+	n.hits(c)
+	if s := c.Stats(); s.Restarts != 0 {
+		t.Errorf("%+v", s)
+	}
+	// The loss of data is accepted: entries behind 50 are gone, and the key is changed by entry 60.
+	n.becomes(func() { n.g.epoch, n.lineage, n.commit, n.version = n.g.epoch+1, 2, 60, 60 })
+	lost := time.Now()
+	for begin := lost; begin.Before(lost.Add(4 * age)); begin = time.Now() {
+		if v := n.get(c); v != 60 && begin.After(lost.Add(age)) {
+			t.Fatalf("the value of version %d is given, which was changed %v ago", v, begin.Sub(lost))
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if s := c.Stats(); s.Restarts != 0 || s.Stale == 0 {
+		t.Errorf("before the follower has heard of it: %+v", s)
+	}
+	n.becomes(func() {
+		_, _ = n.stream.Write(wire.AppendFollowEntries(nil, testPartition, &wire.FollowEntries{ReqID: n.follow.ReqID, From: 101, Through: 100, CommitSeq: 100, ThroughHash: 1,
+			Lineage: 2, Window: 1 << 20}))
+	})
+	n.hits(c)
+	if s := c.Stats(); s.Restarts != 1 || n.get(c) != 60 {
+		t.Errorf("when it has: %+v", s)
+	}
+}
+
 // A primary that does not say what is committed is asked again after a pause, not by each read.
 func TestNearAsksAgain(t *testing.T) {
 	const age, asks = 400 * time.Millisecond, 6
