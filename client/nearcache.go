@@ -13,8 +13,8 @@ import (
 
 // NearCacheOptions bound a NearCache.
 type NearCacheOptions struct {
-	// MaxBytes of keys and values, with 128 bytes for each; 64 MiB when 0. Each partition has its part. The values that were
-	// read longest ago go first.
+	// MaxBytes of memory: a value counts with twice its key and 256 bytes, which is about what it takes. 64 MiB when 0.
+	// Each partition has its part. The values that were read longest ago go first.
 	MaxBytes int64
 	// MaxAge is how old an answer may be: it has every change that was acknowledged this long before the call, or earlier.
 	// 1 s when 0, at least 10 ms.
@@ -123,17 +123,19 @@ type nearPart struct {
 	id   wire.PartitionID
 	wake chan struct{} // a call asks for an age to be shown
 
-	mu      sync.Mutex
-	started bool
-	life    uint64 // which following of the log it is, from 1; what was read in another one is not kept
-	through uint64 // changes up to this entry are dropped
-	logNs   int64  // time of the log: what expires by it is gone
-	asOf    int64  // what is kept has all changes that were acknowledged before this, nanotime; 0: not known
-	proofs  []proof
-	cleared uint64               // the last entry that dropped everything
-	reads   map[string]*nearRead // by key: those under way
-	kept    nearList
-	stats   NearStats
+	mu        sync.Mutex
+	started   bool
+	following bool   // the log is followed; otherwise nothing is kept
+	life      uint64 // which following of the log it is, or was the last; what was read in another one is not kept
+	through   uint64 // changes up to this entry are dropped
+	lineage   uint32 // of the log that is followed
+	logNs     int64  // time of the log: what expires by it is gone
+	asOf      int64  // what is kept has all changes that were acknowledged before this, nanotime; 0: not known
+	proofs    []proof
+	cleared   uint64               // the last entry that dropped everything
+	reads     map[string]*nearRead // by key: those under way, of this following
+	kept      nearList
+	stats     NearStats
 }
 
 // nearRead are reads of a key that are under way.
@@ -143,10 +145,14 @@ type nearRead struct {
 	changed uint64 // the last entry that changed the key meanwhile
 }
 
-// proof is the answer of a primary: when the follower has come to seq, what is kept is as of at.
+// notKept is a read while nothing is followed: of no following.
+var notKept nearRead
+
+// proof is the answer of a primary: when the follower of a log of its lineage has come to seq, what is kept is as of at.
 type proof struct {
-	seq uint64
-	at  int64
+	seq     uint64
+	lineage uint32 // of the primary's log; where the table has gone on since, a later one
+	at      int64
 }
 
 // get returns what is kept of a key, if its age can be shown, otherwise a read that has to be made, and ended by keep.
@@ -175,8 +181,11 @@ func (p *nearPart) get(key []byte) (Entry, *nearRead) {
 		p.stats.Hits++
 		return e.Entry, nil
 	}
+	if !p.following {
+		return Entry{}, &notKept
+	}
 	read := p.reads[string(key)]
-	if read == nil || read.life != p.life {
+	if read == nil {
 		read = &nearRead{life: p.life}
 		p.reads[string(key)] = read
 	}
@@ -189,10 +198,13 @@ func (p *nearPart) get(key []byte) (Entry, *nearRead) {
 func (p *nearPart) keep(read *nearRead, e *Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if read.calls--; read.calls == 0 && p.reads[string(e.Key)] == read {
+	if !p.following || read.life != p.life {
+		return
+	}
+	if read.calls--; read.calls == 0 {
 		delete(p.reads, string(e.Key))
 	}
-	if has := max(e.CommitSeq, e.Version); e.Version == 0 || read.life == 0 || read.life != p.life || read.changed > has || p.cleared > has {
+	if has := max(e.CommitSeq, e.Version); e.Version == 0 || read.changed > has || p.cleared > has {
 		return
 	}
 	if old := p.kept.find(e.Key); old != nil && old.Version > e.Version {
@@ -208,39 +220,54 @@ func (p *nearPart) run() {
 		if p.follow() {
 			back = backoff{}
 		}
-		p.mu.Lock()
-		p.life++
-		p.through, p.logNs, p.asOf, p.proofs, p.cleared = 0, 0, 0, nil, 0
-		p.stats.Invalidated += uint64(len(p.kept.by))
-		p.stats.Restarts++
-		p.kept.clear()
-		p.mu.Unlock()
+		p.ends()
 	}
 }
 
-// follow begins behind what is committed, and reports whether the log was followed at all.
-func (p *nearPart) follow() bool {
+// begins is called with the first part of a log: what is read from now on is kept, with what is dropped behind that part.
+func (p *nearPart) begins(at Position) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.following = true
+	p.life++
+	p.through, p.lineage, p.asOf = at.Seq, at.Lineage, nanotime()
+}
+
+// ends is called when changes are not followed any more.
+func (p *nearPart) ends() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.following = false
+	p.through, p.lineage, p.logNs, p.asOf, p.proofs, p.cleared = 0, 0, 0, 0, nil, 0
+	p.stats.Invalidated += uint64(len(p.kept.by))
+	p.stats.Restarts++
+	p.kept.clear()
+	clear(p.reads)
+}
+
+// follow begins behind what is committed, and reports whether the log was followed at all. It ends when the loss of data
+// was accepted, too: entries that it has passed may be other ones now.
+func (p *nearPart) follow() (followed bool) {
 	ctx, end := context.WithCancel(p.n.ctx)
 	defer end()
-	first, err := p.ask(ctx)
-	if err != nil {
-		return false
-	}
-	f, err := p.n.r.c.Follow(ctx, FollowOptions{Partition: p.id, After: Position{Seq: first.seq}})
+	f, err := p.n.r.c.Follow(ctx, FollowOptions{Partition: p.id, AtEnd: true})
 	if err != nil {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // it never fails
-	p.mu.Lock()
-	p.life++
-	p.through, p.asOf = first.seq, first.at
-	p.mu.Unlock()
-	p.n.work.Go(func() { p.prove(ctx) })
-	for any := false; ; any = true {
+	for lineage := uint32(0); ; followed = true {
 		b, err := f.Next(ctx)
+		if err == nil && followed && b.Through.Lineage != lineage {
+			err = fmt.Errorf("the log is of lineage %d, was of %d", b.Through.Lineage, lineage)
+		}
 		if err != nil {
 			p.n.r.c.cfg.Logger.Info("near cache follows anew", "region", p.n.r.name, "partition", p.id.String(), "reason", err)
-			return any
+			return followed
+		}
+		if !followed {
+			lineage = b.Through.Lineage
+			p.begins(b.Through)
+			p.n.work.Go(func() { p.prove(ctx) })
 		}
 		p.apply(b)
 	}
@@ -249,11 +276,21 @@ func (p *nearPart) follow() bool {
 // ask asks the primary what is committed, by a read of a key.
 func (p *nearPart) ask(ctx context.Context) (proof, error) {
 	at := nanotime()
-	seq, err := p.n.r.committed(ctx, p.id)
-	return proof{seq, at}, err
+	m, err := p.n.r.got(ctx, p.id, []byte{0}, Confirmed)
+	if err != nil {
+		return proof{}, err
+	}
+	if m.Epoch > p.n.r.c.epochOf(p.id) {
+		p.n.r.c.refresh(ctx, p.id, "") //nolint:errcheck // the table shows it
+	}
+	info, _ := p.n.r.c.partition(p.id)
+	if m.Epoch > info.Epoch {
+		return proof{}, fmt.Errorf("the answer is of epoch %d, the table of %d", m.Epoch, info.Epoch)
+	}
+	return proof{m.CommitSeq, info.Lineage, at}, nil
 }
 
-// prove shows how old what is kept is, as long as it is read.
+// prove shows how old what is kept is, as long as it is read. After an answer, and after none, it pauses.
 func (p *nearPart) prove(ctx context.Context) {
 	for {
 		select {
@@ -261,20 +298,25 @@ func (p *nearPart) prove(ctx context.Context) {
 			return
 		case <-p.wake:
 		}
-		at, err := p.ask(ctx)
-		if err != nil {
-			continue
+		if at, err := p.ask(ctx); err == nil {
+			p.proven(ctx, at)
 		}
-		p.mu.Lock()
-		if p.through >= at.seq {
-			p.asOf = max(p.asOf, at.at)
-		} else if len(p.proofs) < maxProofs {
-			p.proofs = append(p.proofs, at)
-		}
-		p.mu.Unlock()
 		if !sleep(p.n.o.MaxAge/8, ctx.Done(), nil, nil) {
 			return
 		}
+	}
+}
+
+// proven takes a proof in, if it is of the log that is followed until ctx ends.
+func (p *nearPart) proven(ctx context.Context, at proof) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case ctx.Err() != nil || at.lineage != p.lineage:
+	case p.through >= at.seq:
+		p.asOf = max(p.asOf, at.at)
+	case len(p.proofs) < maxProofs:
+		p.proofs = append(p.proofs, at)
 	}
 }
 

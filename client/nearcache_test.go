@@ -9,7 +9,7 @@ import (
 
 // nearPartOf is a part that follows nothing: the test says what it hears.
 func nearPartOf(age time.Duration) *nearPart {
-	p := &nearPart{n: &NearCache{o: NearCacheOptions{MaxAge: age}}, wake: make(chan struct{}, 1), reads: map[string]*nearRead{}, started: true, life: 1}
+	p := &nearPart{n: &NearCache{o: NearCacheOptions{MaxAge: age}}, wake: make(chan struct{}, 1), reads: map[string]*nearRead{}, started: true, following: true, life: 1}
 	p.kept.init(1 << 20)
 	return p
 }
@@ -44,7 +44,7 @@ func TestNearReadsAndChanges(t *testing.T) {
 		{"a change of another key", func(p *nearPart) { p.hears(11, 0, put("j")) }, Entry{Version: 3, CommitSeq: 10}, nil, true},
 		{"a clear that it lacks", func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionClear}) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
 		{"a clear before it", func(p *nearPart) { p.hears(9, 0, order.RegionOp{Op: order.RegionClear}) }, Entry{Version: 10, CommitSeq: 10}, nil, true},
-		{"another life", func(p *nearPart) { p.life++ }, Entry{Version: 3, CommitSeq: 10}, nil, false},
+		{"another life", func(p *nearPart) { p.ends(); p.begins(Position{Seq: 11}) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
 		{"changed later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionRemove, Key: nearKey}) }, false},
 		{"patched later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionPatch, Key: nearKey}) }, false},
 		{"its own change later", nil, Entry{Version: 12, CommitSeq: 10}, func(p *nearPart) { p.hears(12, 0, put("k")) }, true},
@@ -92,7 +92,7 @@ func TestNearAge(t *testing.T) {
 		}
 	}
 	stale("before a proof", true)
-	p.proofs = append(p.proofs, proof{12, nanotime()}, proof{14, nanotime()})
+	p.proofs = append(p.proofs, proof{seq: 12, at: nanotime()}, proof{seq: 14, at: nanotime()})
 	p.hears(11, 0, order.RegionOp{Op: order.RegionTick})
 	stale("before the follower has come to it", true)
 	p.hears(12, 0, order.RegionOp{Op: order.RegionTick})
@@ -106,5 +106,49 @@ func TestNearAge(t *testing.T) {
 	stale("at the next proof", false)
 	if s := p.stats; s.Hits != 2 || s.Stale != 3 || s.Misses != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// What is kept was read, from begin to end, while the log was followed, by one following of it.
+func TestNearFollowsAnew(t *testing.T) {
+	p := nearPartOf(time.Hour)
+	begins := func() { p.begins(Position{Seq: 12}) }
+	read := func() *nearRead {
+		t.Helper()
+		e, read := p.get(nearKey)
+		if read == nil {
+			t.Fatalf("kept: %+v", e)
+		}
+		return read
+	}
+	found := func(read *nearRead) { p.keep(read, &Entry{Key: nearKey, Version: 3, CommitSeq: 11}) }
+	for range 2 {
+		before, across1 := read(), read()
+		p.ends()
+		between, across2 := read(), read()
+		found(between) // and then entry 12 changes it, which the next following does not see
+		found(before)
+		if len(p.kept.by) != 0 || len(p.reads) != 0 {
+			t.Errorf("%d values and %d reads are kept while nothing is followed", len(p.kept.by), len(p.reads))
+		}
+		begins()
+		found(across1)
+		found(across2)
+		if len(p.kept.by) != 0 {
+			t.Error("what was read across the beginning is kept")
+		}
+		found(read())
+		if e, read := p.get(nearKey); read != nil || e.Version != 3 || len(p.reads) != 0 {
+			t.Errorf("what is read while it is followed is not kept: %+v, %d reads", e, len(p.reads))
+		}
+		p.ends()
+		begins()
+	}
+	p.ends() // for good, by Close
+	for range 3 {
+		found(read())
+	}
+	if len(p.kept.by) != 0 || p.kept.bytes != 0 || len(p.reads) != 0 {
+		t.Errorf("behind the end: %d values of %d bytes, %d reads", len(p.kept.by), p.kept.bytes, len(p.reads))
 	}
 }

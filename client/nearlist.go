@@ -2,8 +2,9 @@ package client
 
 import "container/list"
 
-// nearCost is what an entry of a near cache takes beside its key and value, in bytes, about.
-const nearCost = 128
+// nearCost is what an entry of a near cache takes beside its value and twice its key, which the map has too, in bytes,
+// about: itself, its place in the order and in the map, and the frame that the value is in.
+const nearCost = 256
 
 // nearList are entries by key, and in the order in which they were read last.
 type nearList struct {
@@ -15,7 +16,7 @@ type nearList struct {
 
 type nearEntry struct{ Entry }
 
-func (e *nearEntry) cost() int64 { return int64(len(e.Key)+len(e.Value)) + nearCost }
+func (e *nearEntry) cost() int64 { return int64(2*len(e.Key)+len(e.Value)) + nearCost }
 
 func (l *nearList) init(most int64) {
 	l.most = most

@@ -1,14 +1,19 @@
 package client
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // A list has as many bytes as it may; what was read longest ago goes first.
 func TestNearList(t *testing.T) {
 	var l nearList
-	l.init(10 * (nearCost + 10))
+	const cost = nearCost + 2*5 + 5
+	l.init(10 * cost)
 	key := func(i int) []byte { return fmt.Appendf(nil, "%05d", i) }
 	dropped := uint64(0)
 	for i := range 25 {
@@ -24,11 +29,46 @@ func TestNearList(t *testing.T) {
 		t.Errorf("a longer value: %d of %d bytes, %d dropped", l.bytes, l.most, dropped)
 	}
 	l.put(Entry{Key: key(3), Value: make([]byte, l.most)})
-	if l.find(key(3)) != nil || l.bytes < 0 || int(l.bytes) != len(l.by)*(nearCost+10) {
+	if l.find(key(3)) != nil || l.bytes < 0 || int(l.bytes) != len(l.by)*cost {
 		t.Errorf("a value over the bound: %d bytes, %d entries", l.bytes, len(l.by))
 	}
 	l.clear()
 	if l.bytes != 0 || l.order.Len() != 0 || l.find(key(24)) != nil {
 		t.Error("it is not empty")
 	}
+}
+
+// What a list counts is what it takes of the heap.
+func TestNearListCost(t *testing.T) {
+	for _, c := range []struct{ key, value int }{{12, 0}, {12, 8}, {40, 100}, {200, 30}, {20, 1000}, {20, 9000}} {
+		n := 64_000
+		if c.value > 500 {
+			n = 8_000
+		}
+		key := make([]byte, c.key)
+		var l nearList
+		l.init(1 << 30)
+		was := heap()
+		for i := range n {
+			copy(key, fmt.Appendf(nil, "%d", i))
+			// As an answer has them: the value is behind the rest of its frame.
+			frame := append([]byte(nil), make([]byte, wire.RegionGotFixed+c.value)...)
+			l.put(Entry{Key: bytes.Clone(key), Value: frame[wire.RegionGotFixed:], Version: 1})
+		}
+		takes := int64(heap() - was)
+		t.Logf("keys of %d bytes, values of %d: %d counted, %d taken, each", c.key, c.value, l.bytes/int64(n), takes/int64(n))
+		if takes > l.bytes*115/100 || takes < l.bytes*8/10 {
+			t.Errorf("keys of %d bytes, values of %d: %d bytes counted, %d taken, want 70%% to 110%% of that", c.key, c.value, l.bytes, takes)
+		}
+		runtime.KeepAlive(&l)
+	}
+}
+
+// heap is what is in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -14,6 +14,9 @@ func IfAbsent() PutOption { return func(m *wire.RegionApply) { m.If = wire.Regio
 // value are copied. Puts of one partition are sent in the order of the calls. ErrOverloaded, after which Put tries again,
 // is given to done.
 func (r *Region) PutAsync(key, value []byte, done func(Receipt, error), opts ...PutOption) error {
+	if done == nil {
+		return errors.New("client: PutAsync: done is nil, allowed: a function; use Put to wait for the outcome")
+	}
 	if err := r.check(key, value); err != nil {
 		return err
 	}

@@ -43,12 +43,6 @@ func (r *Region) got(ctx context.Context, p wire.PartitionID, key []byte, mode R
 	return m, nil
 }
 
-// committed is an entry of a partition's log behind all that was acknowledged before the call.
-func (r *Region) committed(ctx context.Context, p wire.PartitionID) (uint64, error) {
-	m, err := r.got(ctx, p, []byte{0}, Confirmed)
-	return m.CommitSeq, err
-}
-
 func expires(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
