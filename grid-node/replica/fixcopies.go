@@ -72,6 +72,33 @@ func (x *fixCopies) nameOf(name string) uint32 {
 	return n
 }
 
+// mostCopies returns the memory of the copies that an entry may have, in bytes: it is appended if
+// that is there too, so the copies of entries that make many, such as continues, leave what freeing
+// the log needs. Orders leave it twice, for a mass cancel when no more are taken.
+func (r *Replica) mostCopies(e *order.Entry, payload []byte) int64 {
+	targets := r.live.Fix.DropCopies()
+	if targets == 0 {
+		return 0
+	}
+	n := 0
+	switch e.Kind {
+	case order.KindOrder:
+		n = 1
+	case order.KindFix:
+		n = len(payload) / order.FixRecordSize
+		fallthrough
+	case order.KindMarket, order.KindContinue, order.KindGuard:
+		if r.execs != nil {
+			n += r.live.Books.MostRecords()
+		}
+	case order.KindExecute:
+		n = 2 * r.live.Books.MostRecords()
+	}
+	l := &r.fix.copies.list
+	more := n*targets - (len(l.chunks)*dequeChunk - int(l.next-l.origin))
+	return int64((max(more, 0)+dequeChunk-1)/dequeChunk) * dequeChunk * fixCopyBytes
+}
+
 // noteCopies keeps the copies of the entry that was just applied.
 func (r *Replica) noteCopies(seq uint64) {
 	x := &r.fix.copies
