@@ -165,7 +165,9 @@ func (r *Replica) pushCopies(seq uint64) {
 
 func (r *Replica) sendCopies(slot uint32, list []uint64) {
 	seat := r.fix.at(slot)
-	r.count.FixCopies += uint64(len(list))
+	if r.counts(r.fix.copies.list.at(list[0]).seq) {
+		r.count.FixCopies += uint64(len(list))
+	}
 	if seat.next += uint64(len(list)); mutant(mutCopyUncounted) {
 		seat.next -= uint64(len(list))
 	}
