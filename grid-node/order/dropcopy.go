@@ -97,6 +97,15 @@ func NextSource(b []byte) (id [2]uint64, name, rest []byte, ok bool) {
 	return [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, b[17:][:n:n], b[Padded(17+n):], true
 }
 
+// CountSources returns how many sources there are in a list that CheckSources accepted.
+func CountSources(b []byte) (n int) {
+	for ok := len(b) > 0; ok; n++ {
+		_, _, b, _ = NextSource(b)
+		ok = len(b) > 0
+	}
+	return n
+}
+
 // CheckSources checks a list of sources.
 func CheckSources(b []byte) error { return checkSources(0, b) }
 
