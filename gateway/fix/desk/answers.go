@@ -114,7 +114,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 		x.rebound(m)
 		return nil
 	}
-	if !x.late && (!x.cancelsAsAsked(m.Mode) || !x.getsCopies(m.Copies)) {
+	if !x.late && (!x.cancelsAsAsked(m.Mode) || !x.getsCopies(now, m.Copies)) {
 		return nil
 	}
 	x.in, x.sent, x.logOn = m.In, m.Number-1, true
@@ -244,9 +244,10 @@ func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) {
 		x.lost(errTaken)
 		return
 	case n.Code == 0 && x.named == m.ReqID && m.ReqID != 0:
-		x.naming, x.named = false, 0
+		x.wereNamed(m.Entry)
 		return
 	case n.Code != 0:
+		x.notNamed(m.ReqID, n.Code.String())
 		x.unasked(m.ReqID)
 		x.later(now)
 		return
@@ -315,6 +316,7 @@ func (l *line) rejected(now fix.Now, m *wire.Reject) {
 			x.fetch.request = 0
 			x.refused(now, m)
 		case m.ForType == wire.TypeFixStep:
+			x.notNamed(m.RequestID, refusal(m).Error())
 			x.unasked(m.RequestID)
 			x.refused(now, m)
 		}
