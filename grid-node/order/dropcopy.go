@@ -143,21 +143,11 @@ func checkDropCopy(seq uint64, b []byte) error {
 	return nil
 }
 
-// refusedHead is the size of the fixed part of the record of a refusal by the grid, and
-// refusedByGrid its first two bytes.
-const (
-	refusedHead   = 18
-	refusedByGrid = 1
-)
-
 // IsCopied reports whether the record of a refusal is told to its session by an ExecutionReport
 // Rejected, of which there are drop copies: that of an order which the grid refuses. There are
 // none of what refuses a cancel (OrderCancelReject), a mass cancel or a message of the session
 // layer, and none of the state of an order that the session asked for: nothing happened.
 func IsCopied(record []byte) bool {
-	if len(record) < refusedHead || le.Uint16(record) != refusedByGrid {
-		return false
-	}
-	n := refusedHead + int(le.Uint16(record[16:]))
-	return n < len(record) && string(TagValue(record[n:], 35)) == "D"
+	r, ok := ParseFixRefused(record)
+	return ok && string(r.msgType()) == "D"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -353,7 +354,7 @@ func (x *door) submitRejected(now fix.Now, m *wire.Reject) {
 			continue
 		}
 		if i.asked = false; m.Code == wire.CodeCapacity { // it is told: waiting would hold everything behind it
-			i.record = appendGridRefusal(nil, m, i.payload)
+			i.record = order.AppendFixRefused(nil, uint16(m.Code), m.Tag, m.Detail, string(m.Text), i.payload)
 		}
 	}
 	x.refused(now, m)
