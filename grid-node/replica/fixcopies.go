@@ -1,13 +1,10 @@
 package replica
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 	"unsafe"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // Drop copies, see docs/adr/0089: a FIX session gets copies of the reports of others, its
@@ -185,39 +182,16 @@ func (r *Replica) copiesBehind(slot uint32, seq uint64) (n uint64) {
 // sessions: behind all else that it gave numbers.
 func (r *Replica) pushCopies(seq uint64) {
 	x := &r.fix.copies
-	at, list := x.list.at, r.reported[:0]
-	for i := x.from(seq); i < x.list.next && at(i).seq == seq; i++ {
-		list = append(list, i)
-	}
-	slices.SortFunc(list, func(a, b uint64) int { return cmp.Or(cmp.Compare(at(a).slot, at(b).slot), cmp.Compare(a, b)) })
-	for r.reported = list; len(list) > 0; {
-		slot, k := at(list[0]).slot, 1
-		for k < len(list) && at(list[k]).slot == slot {
-			k++
+	at, to := x.list.at, x.from(seq+1)
+	r.eachSession(x.from(seq), to, func(i uint64) uint32 { return at(i).slot }, func(slot uint32, list []uint64) {
+		if r.counts(seq) {
+			r.count.FixCopies += uint64(len(list))
 		}
-		r.sendCopies(slot, list[:k])
-		list = list[k:]
-	}
-}
-
-func (r *Replica) sendCopies(slot uint32, list []uint64) {
-	seat := r.fix.at(slot)
-	if r.counts(r.fix.copies.list.at(list[0]).seq) {
-		r.count.FixCopies += uint64(len(list))
-	}
-	if seat.next += uint64(len(list)); mutant(mutCopyUncounted) {
-		seat.next -= uint64(len(list))
-	}
-	if seat.conn == 0 || seat.opening {
-		return
-	}
-	r.text = r.text[:0]
-	for _, i := range list {
-		r.text = r.appendCopy(r.text, r.fix.copies.list.at(i))
-	}
-	off := len(r.out.buf)
-	r.out.buf = wire.AppendFixReports(r.out.buf, r.part, &wire.FixReports{Slot: slot, Attempt: r.live.Fix.At(slot).Attempt, Entries: r.text})
-	r.out.reply(seat.conn, off, nil)
+		r.tell(slot, list, func(dst []byte, i uint64) []byte { return r.appendCopy(dst, at(i)) })
+		if mutant(mutCopyUncounted) {
+			r.fix.at(slot).next -= uint64(len(list))
+		}
+	})
 }
 
 // appendCopy appends the number of a copy and what it is made of, as an entry of kind drop-copy.
