@@ -53,7 +53,7 @@ func (c *ExecutionCounters) add(r *match.Record, digits uint8) {
 
 // counts reports whether what an entry did is counted as it is committed: not what was read from
 // the journal, which another process had committed.
-func (r *Replica) counts(seq uint64) bool { return seq > r.resumedTo }
+func (r *Replica) counts(seq uint64) bool { return seq > r.resumedTo || mutant(mutResumedCounted) }
 
 // countExecutions counts what an entry did, when it is committed.
 func (r *Replica) countExecutions(seq uint64) {

@@ -104,7 +104,7 @@ func (x *fixCopies) leave(n uint32) {
 // the log needs. Orders leave it twice, for a mass cancel when no more are taken.
 func (r *Replica) mostCopies(e *order.Entry, payload []byte) int64 {
 	targets := r.live.Fix.DropCopies()
-	if targets == 0 {
+	if targets == 0 || mutant(mutCopyUnreserved) {
 		return 0
 	}
 	n, end := 0, int64(0) // of the entry that ends copies behind an opening

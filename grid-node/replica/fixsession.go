@@ -187,7 +187,7 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 	}
 	seat := r.fix.at(slot) // what is under way still counts its numbers
 	late := o.Flags&order.FixLate != 0
-	if m.Flags&(wire.FixOpenCopies|wire.FixOpenLate) == 0 && r.live.Fix.Sources(slot) != nil && !mutant(mutCopyKept) {
+	if (m.Flags&(wire.FixOpenCopies|wire.FixOpenLate) == 0 || mutant(mutCopyEndedLate) && m.Flags&wire.FixOpenCopies == 0) && r.live.Fix.Sources(slot) != nil && !mutant(mutCopyKept) {
 		_ = r.endCopies(slot) // the opening has left room for it
 	}
 	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true, late: late, goneNs: seat.gone(late)}

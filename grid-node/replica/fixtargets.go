@@ -85,6 +85,10 @@ func (r *Replica) fixSources(conn uint64, m *wire.FixStep) {
 		return
 	case bytes.Equal(r.live.Fix.Sources(q.Slot), q.Body):
 		last, _ := r.store.Last()
+		if mutant(mutCopyNamedAhead) {
+			r.sourcesKnown(&read{conn: conn, reqID: m.ReqID, slot: q.Slot, seq: uint64(q.Generation), commit: uint64(q.Attempt)})
+			return
+		}
 		r.confirm(read{conn: conn, reqID: m.ReqID, kind: readFixSources, slot: q.Slot, seq: uint64(q.Generation), commit: uint64(q.Attempt), need: last})
 		return
 	}
