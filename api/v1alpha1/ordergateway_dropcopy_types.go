@@ -26,12 +26,13 @@ type GatewayDropCopy struct {
 	Partition *int32 `json:"partition,omitempty"`
 
 	// sessions are those whose reports are copied, written as session is, of FIX.4.2 or FIX.4.4. One that the file does not
-	// have has no reports. Default: all sessions of the file that get no copies themselves.
+	// have has no reports. Its CompIDs have together at most 62 bytes, since they are in each copy. Default: all sessions of
+	// the file that get no copies themselves.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=512
-	// +kubebuilder:validation:items:MaxLength=140
+	// +kubebuilder:validation:items:MaxLength=72
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^FIX[.]4[.][24]:.+->.+$'))",messageExpression="'%s is no session; write it as FIX.4.4:BANK->GRID, the CompIDs as its counterparty has them'.format([self.filter(s, !s.matches('^FIX[.]4[.][24]:.+->.+$'))[0]])"
 	Sessions []string `json:"sessions,omitempty"`
 }

@@ -73,6 +73,7 @@ type OrderGatewaySpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(d, self.exists_one(o, o.session == d.session))",message="two drop copies are for the same session; give each a session of its own, or name all sessions in one"
+	// +kubebuilder:validation:XValidation:rule="self.all(d, self.all(o, o.name == d.name || !has(o.sessions) || !(d.session in o.sessions)))",messageExpression="'%s gets copies itself, and has no reports that could be copied; remove it from the sessions of the others'.format([self.filter(d, self.exists(o, o.name != d.name && has(o.sessions) && d.session in o.sessions))[0].session])"
 	DropCopies []GatewayDropCopy `json:"dropCopies,omitempty"`
 
 	// streams is what the listener of protocol WebSocket serves, and to whom.

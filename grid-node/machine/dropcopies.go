@@ -31,6 +31,7 @@ type dropCopies struct {
 type copyTarget struct {
 	slot    uint32
 	sources []byte // as in its entry
+	since   uint64 // that entry; 0 if it is before the snapshot that the state is of. It is in no digest
 }
 
 // copying is a target of a source, with the source's name.
@@ -53,6 +54,15 @@ func (x *Fix) Copied() []FixCopy { return x.copied }
 
 // DropCopies is how many sessions get copies.
 func (x *Fix) DropCopies() int { return len(x.copies.targets) }
+
+// EachDropCopy calls f for each session that gets copies, by rising slots: with its sources, as their
+// entry has them, and that entry, 0 if it is before the snapshot that the state is of.
+func (x *Fix) EachDropCopy(f func(slot uint32, sources []byte, since uint64)) {
+	for i := range x.copies.targets {
+		t := &x.copies.targets[i]
+		f(t.slot, t.sources, t.since)
+	}
+}
 
 // Sources returns the sources of a session that gets copies, as its entry has them; nil of another one.
 func (x *Fix) Sources(slot uint32) []byte {
@@ -91,8 +101,8 @@ func (x *Fix) checkCopies(e *order.Entry, payload []byte) error {
 	return nil
 }
 
-// setSources gives a session its sources; none end its copies.
-func (x *Fix) setSources(slot uint32, sources []byte) {
+// setSources gives a session its sources, by the entry since; none end its copies.
+func (x *Fix) setSources(slot uint32, sources []byte, since uint64) {
 	c := &x.copies
 	i, is := c.find(slot)
 	if is {
@@ -100,7 +110,7 @@ func (x *Fix) setSources(slot uint32, sources []byte) {
 		c.targets = slices.Delete(c.targets, i, i+1)
 	}
 	if len(sources) > 0 {
-		t := copyTarget{slot, bytes.Clone(sources)}
+		t := copyTarget{slot, bytes.Clone(sources), since}
 		c.targets = slices.Insert(c.targets, i, t)
 		x.sum += t.hash()
 	}
@@ -214,6 +224,6 @@ func (d *decoder) dropCopy(x *Fix) {
 		d.fail("copyTarget", uint64(slot), "rising slots of open FIX sessions")
 		return
 	}
-	x.setSources(slot, d.b[:n])
+	x.setSources(slot, d.b[:n], 0)
 	d.b = d.b[n:]
 }

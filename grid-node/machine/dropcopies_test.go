@@ -33,9 +33,7 @@ func copied(m *Machine) string {
 
 // refused is the record of an order that the grid refuses, or of another message.
 func refused(kind string) []byte {
-	b := le.AppendUint16(le.AppendUint16(nil, 1), 5)
-	b = le.AppendUint64(le.AppendUint32(b, 11), 0)
-	return append(le.AppendUint16(b, 2), "no8=FIX.4.4\x019=5\x0135="+kind+"\x0111=a\x0110=000\x01"...)
+	return order.AppendFixRefused(nil, 5, 11, 0, "no", []byte("8=FIX.4.4\x019=5\x0135="+kind+"\x0111=a\x0110=000\x01"))
 }
 
 // TestDropCopies: in a partition that stores, each ExecutionReport of a source has one copy, under

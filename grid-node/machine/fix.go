@@ -268,7 +268,7 @@ func (x *Fix) apply(e *order.Entry, payload []byte, lineage uint64) {
 		}
 	case order.KindDropCopy:
 		c := order.DropCopyOf(payload)
-		x.setSources(c.Slot, c.Sources)
+		x.setSources(c.Slot, c.Sources, e.Seq)
 	case order.KindNoop:
 		if le.Uint64(payload) != lineage && len(x.slots) > 0 && !mutant(mutFixNoJump) {
 			x.jump(e.Seq)
@@ -319,7 +319,7 @@ func (x *Fix) record(seq uint64, r *order.FixRecord, lineage uint64) {
 		}
 	case order.FixRemove:
 		x.modes -= s.lapsing()
-		x.setSources(r.Slot, nil)
+		x.setSources(r.Slot, nil, seq)
 		delete(x.byID, s.ID)
 		*s = FixSession{Generation: s.Generation, Attempt: s.Attempt, Day: s.Day}
 	}

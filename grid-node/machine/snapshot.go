@@ -118,7 +118,7 @@ func (m *Machine) Restored() *SnapshotError {
 	m.Fix.expected, m.Fix.copies.expected = 0, 0
 	if mutant(mutCopyUnsnapshotted) {
 		for m.Fix.DropCopies() > 0 {
-			m.Fix.setSources(m.Fix.copies.targets[0].slot, nil)
+			m.Fix.setSources(m.Fix.copies.targets[0].slot, nil, 0)
 		}
 	}
 	if mutant(mutFixRestoreless) {

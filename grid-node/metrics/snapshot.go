@@ -105,6 +105,7 @@ type Partition struct {
 	Exchange  *Exchange        // nil in a partition that stores orders
 	Limited   bool             // its log has limits
 	Kills     int              // in effect there
+	Targets   int              // FIX sessions that get copies of the reports of others
 	LagNs     int64            // age of the oldest entry that is not known to be committed, ns; 0 if all are
 }
 

@@ -156,7 +156,7 @@ func (p *partition) snapshot(wall int64) metrics.Partition {
 	if point, ok := p.replica.Restoring(); ok {
 		m.Unloaded = point.Seq - min(point.Seq, m.Status.LastSeq)
 	}
-	m.Unread = p.loadFailures
+	m.Unread, m.Targets = p.loadFailures, p.replica.DropCopyTargets()
 	if m.Limited = p.replica.Guard().Limited(); m.Limited {
 		_, _, m.Kills = p.replica.Limits()
 	}

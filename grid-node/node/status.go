@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
@@ -30,7 +31,7 @@ func (d *dataLoop) status() nodestatus.Node {
 			ps.InSync = memberIDs(c.InSync)
 			ps.Standby, ps.Term, ps.FencedBy = c.Standby, c.Term, p.replica.FencedBy()
 		}
-		ps.Regions = p.regionRows()
+		ps.Regions, ps.DropCopies = p.regionRows(), p.dropCopyRows()
 		ps.View = p.inc.view.status(r.CommitSeq)
 		if point, ok := p.replica.Restoring(); ok {
 			ps.Restore = &nodestatus.Restore{ThroughSeq: point.Seq, Error: p.loadError}
@@ -38,6 +39,16 @@ func (d *dataLoop) status() nodestatus.Node {
 		s.Partitions = append(s.Partitions, ps)
 	}
 	return s
+}
+
+// dropCopyRows are the FIX sessions of the partition that get copies.
+func (p *partition) dropCopyRows() (rows []nodestatus.DropCopy) {
+	for _, c := range p.replica.DropCopies() {
+		id := c.Session.ID
+		rows = append(rows, nodestatus.DropCopy{Session: fmt.Sprintf("%016x%016x", id[0], id[1]), Slot: c.Slot, Sources: c.Sources, SinceSeq: c.Since,
+			Day: time.Unix(int64(c.Session.Day)*86400, 0).UTC().Format(time.DateOnly), Open: c.Bound})
+	}
+	return rows
 }
 
 // lacks returns why this process is not in sync in the partition, "" if it is, or if all

@@ -160,6 +160,19 @@ type Partition struct {
 	View *View `json:"view,omitempty"` // absent without --views
 
 	Regions []Region `json:"regions,omitempty"` // that the log has; absent without
+
+	DropCopies []DropCopy `json:"dropCopies,omitempty"` // of its FIX sessions; absent without
+}
+
+// DropCopy is a FIX session that gets copies of the reports of others, as far as the log is stored
+// here. One that is not listed gets none, whatever its gateway is configured with.
+type DropCopy struct {
+	Session  string `json:"session"` // its id, in 32 hex digits, which its gateway logs with its name
+	Slot     uint32 `json:"slot"`
+	Sources  int    `json:"sources"`            // sessions whose reports are copied
+	SinceSeq uint64 `json:"sinceSeq,omitempty"` // the entry that named them; absent where it was freed before this copy began
+	Day      string `json:"day"`                // of its last Logon, in UTC: 2026-03-02
+	Open     bool   `json:"open,omitempty"`     // this is the primary, and a gateway has the session
 }
 
 // View is the view of a partition's orders on this node, which questions are asked of.

@@ -97,6 +97,15 @@ func NextSource(b []byte) (id [2]uint64, name, rest []byte, ok bool) {
 	return [2]uint64{le.Uint64(b), le.Uint64(b[8:])}, b[17:][:n:n], b[Padded(17+n):], true
 }
 
+// CountSources returns how many sources there are in a list that CheckSources accepted.
+func CountSources(b []byte) (n int) {
+	for ok := len(b) > 0; ok; n++ {
+		_, _, b, _ = NextSource(b)
+		ok = len(b) > 0
+	}
+	return n
+}
+
 // CheckSources checks a list of sources.
 func CheckSources(b []byte) error { return checkSources(0, b) }
 
@@ -134,21 +143,11 @@ func checkDropCopy(seq uint64, b []byte) error {
 	return nil
 }
 
-// refusedHead is the size of the fixed part of the record of a refusal by the grid, and
-// refusedByGrid its first two bytes.
-const (
-	refusedHead   = 18
-	refusedByGrid = 1
-)
-
 // IsCopied reports whether the record of a refusal is told to its session by an ExecutionReport
 // Rejected, of which there are drop copies: that of an order which the grid refuses. There are
 // none of what refuses a cancel (OrderCancelReject), a mass cancel or a message of the session
 // layer, and none of the state of an order that the session asked for: nothing happened.
 func IsCopied(record []byte) bool {
-	if len(record) < refusedHead || le.Uint16(record) != refusedByGrid {
-		return false
-	}
-	n := refusedHead + int(le.Uint16(record[16:]))
-	return n < len(record) && string(TagValue(record[n:], 35)) == "D"
+	r, ok := ParseFixRefused(record)
+	return ok && string(r.msgType()) == "D"
 }

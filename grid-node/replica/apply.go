@@ -12,7 +12,7 @@ var le = binary.LittleEndian
 // an order; p is the request that waits for it. It fills the rest of e and of p.
 func (r *Replica) append(e *order.Entry, payload []byte, hint uint32, p pending) error {
 	e.Epoch, e.TimeNs = uint32(r.epoch), r.now.Wall
-	if err := r.store.AppendHinted(e, payload, hint); err != nil {
+	if err := r.store.AppendHinted(e, payload, hint, r.mostCopies(e, payload)); err != nil {
 		return err
 	}
 	r.apply(e, payload)

@@ -13,7 +13,7 @@ const qtyDigits = 13
 // ExecutionCounters count what entries did that this replica committed as the primary. They
 // have no part by instrument, of which there may be thousands.
 type ExecutionCounters struct {
-	Kinds      [match.OrderRemoved + 1]uint64 // records, by match.Kind
+	Kinds      [match.OrderRemoved + 1]uint64 // records, by match.Kind; Accepted of orders alone
 	Refusals   [match.Reasons]uint64          // what a book refused, by match.Reason
 	SelfMatch  uint64                         // orders cancelled, in full or in part, because they met one of their group
 	Continuous uint64                         // trades in continuous trading
@@ -25,6 +25,9 @@ type ExecutionCounters struct {
 
 // add counts a record of a book whose quantities have so many digits behind the point.
 func (c *ExecutionCounters) add(r *match.Record, digits uint8) {
+	if r.OfSweep() {
+		return
+	}
 	c.Kinds[r.Kind]++
 	switch r.Kind {
 	case match.Filled: // both sides have a record
@@ -48,8 +51,15 @@ func (c *ExecutionCounters) add(r *match.Record, digits uint8) {
 	}
 }
 
+// counts reports whether what an entry did is counted as it is committed: not what was read from
+// the journal, which another process had committed.
+func (r *Replica) counts(seq uint64) bool { return seq > r.resumedTo || mutant(mutResumedCounted) }
+
 // countExecutions counts what an entry did, when it is committed.
 func (r *Replica) countExecutions(seq uint64) {
+	if !r.counts(seq) {
+		return
+	}
 	list := r.live.Books.Instruments()
 	first, n := r.execs.of(seq)
 	for i := range n {

@@ -1,15 +1,10 @@
 package replica
 
 import (
-	"bytes"
-	"cmp"
-	"slices"
 	"sort"
 	"unsafe"
 
-	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // Drop copies, see docs/adr/0089: a FIX session gets copies of the reports of others, its
@@ -19,9 +14,16 @@ import (
 
 // fixCopies are the copies of the entries that are held, in the order of entries.
 type fixCopies struct {
-	list  deque[fixCopy]
-	names []string // of sources
-	known map[string]uint32
+	list   deque[fixCopy]
+	names  []copyName // of the sources of these copies
+	known  map[string]uint32
+	unused []uint32 // in names
+}
+
+// copyName is the name of a source, and how many copies have it.
+type copyName struct {
+	name   string
+	copies uint64
 }
 
 // fixCopy is a copy of a report.
@@ -36,6 +38,9 @@ type fixCopy struct {
 // fixCopyBytes is the memory of a fixCopy, and of its place among the numbers of its session.
 const fixCopyBytes = int64(unsafe.Sizeof(fixCopy{})) + 8
 
+// endCopiesBytes is at least the memory of an entry that ends the copies of a session.
+const endCopiesBytes = 128
+
 func (x *fixCopies) none() bool { return x.list.first == x.list.next }
 
 // bytes counts against the memory of the log: when that is full, orders are refused.
@@ -47,11 +52,17 @@ func (x *fixCopies) from(seq uint64) uint64 {
 	return l.first + uint64(sort.Search(int(l.next-l.first), func(i int) bool { return l.at(l.first+uint64(i)).seq >= seq }))
 }
 
+// copyWalk finds copies of an entry by rising numbers.
+type copyWalk struct{ seq, at uint64 }
+
 // as returns the copy of an entry that a session got under a number, nil for none.
-func (x *fixCopies) as(seq uint64, slot uint32, number uint64) *fixCopy {
-	for i := x.from(seq); i < x.list.next; i++ {
-		switch c := x.list.at(i); {
-		case c.seq != seq:
+func (w *copyWalk) as(x *fixCopies, seq uint64, slot uint32, number uint64) *fixCopy {
+	if w.seq != seq {
+		w.seq, w.at = seq, x.from(seq)
+	}
+	for ; w.at < x.list.next; w.at++ {
+		switch c := x.list.at(w.at); {
+		case c.seq != seq || c.slot == slot && c.number > number:
 			return nil
 		case c.slot == slot && c.number == number:
 			return c
@@ -60,16 +71,64 @@ func (x *fixCopies) as(seq uint64, slot uint32, number uint64) *fixCopy {
 	return nil
 }
 
-func (x *fixCopies) nameOf(name string) uint32 {
+// take counts a copy of a source, and returns the place of its name.
+func (x *fixCopies) take(name string) uint32 {
 	n, is := x.known[name]
-	if !is {
+	switch k := len(x.unused); {
+	case is:
+	case k > 0:
+		n, x.unused = x.unused[k-1], x.unused[:k-1]
+		x.names[n].name, x.known[name] = name, n
+	default:
 		if x.known == nil {
 			x.known = map[string]uint32{}
 		}
 		n = uint32(len(x.names))
-		x.names, x.known[name] = append(x.names, name), n
+		x.names, x.known[name] = append(x.names, copyName{name: name}), n
 	}
+	x.names[n].copies++
 	return n
+}
+
+// leave forgets a name with its last copy.
+func (x *fixCopies) leave(n uint32) {
+	m := &x.names[n]
+	if m.copies--; m.copies == 0 {
+		delete(x.known, m.name)
+		m.name, x.unused = "", append(x.unused, n)
+	}
+}
+
+// mostCopies returns the memory of the copies that an entry may have, in bytes: it is appended if
+// that is there too, so the copies of entries that make many, such as continues, leave what freeing
+// the log needs. Orders leave it twice, for a mass cancel when no more are taken.
+func (r *Replica) mostCopies(e *order.Entry, payload []byte) int64 {
+	targets := r.live.Fix.DropCopies()
+	if targets == 0 || mutant(mutCopyUnreserved) {
+		return 0
+	}
+	n, end := 0, int64(0) // of the entry that ends copies behind an opening
+	switch e.Kind {
+	case order.KindOrder:
+		n = 1
+	case order.KindFix:
+		if !order.IsLapse(payload) {
+			n = len(payload) / order.FixRecordSize
+		}
+		fallthrough
+	case order.KindMarket, order.KindContinue, order.KindGuard:
+		if r.execs != nil {
+			n += r.live.Books.MostRecords()
+		}
+	case order.KindExecute:
+		n = 2 * r.live.Books.MostRecords()
+	}
+	l := &r.fix.copies.list
+	more := n*targets - (len(l.chunks)*dequeChunk - int(l.next-l.origin))
+	if e.Kind == order.KindFix {
+		end = endCopiesBytes
+	}
+	return end + int64((max(more, 0)+dequeChunk-1)/dequeChunk)*dequeChunk*fixCopyBytes
 }
 
 // noteCopies keeps the copies of the entry that was just applied.
@@ -82,7 +141,7 @@ func (r *Replica) noteCopies(seq uint64) {
 	list, held := r.live.Fix.Copied(), x.bytes()
 	for i := range list {
 		m := &list[i]
-		c := fixCopy{seq: seq, number: m.Number, slot: m.Slot, name: x.nameOf(m.Name), of: uint64(m.Record)}
+		c := fixCopy{seq: seq, number: m.Number, slot: m.Slot, name: x.take(m.Name), of: uint64(m.Record)}
 		if m.Report >= 0 {
 			c.of, c.executed = reports+uint64(m.Report), true
 		}
@@ -100,7 +159,9 @@ func (r *Replica) freeCopies(seq uint64) {
 	x := &r.fix.copies
 	to, held := x.from(seq+1), x.bytes()
 	for i := x.list.first; i < to; i++ {
-		r.fix.drop(x.list.at(i).slot, seq)
+		c := x.list.at(i)
+		r.fix.drop(c.slot, seq)
+		x.leave(c.name)
 	}
 	x.list.freeTo(to)
 	r.store.Hold(x.bytes() - held)
@@ -121,43 +182,22 @@ func (r *Replica) copiesBehind(slot uint32, seq uint64) (n uint64) {
 // sessions: behind all else that it gave numbers.
 func (r *Replica) pushCopies(seq uint64) {
 	x := &r.fix.copies
-	at, list := x.list.at, r.reported[:0]
-	for i := x.from(seq); i < x.list.next && at(i).seq == seq; i++ {
-		list = append(list, i)
-	}
-	slices.SortFunc(list, func(a, b uint64) int { return cmp.Or(cmp.Compare(at(a).slot, at(b).slot), cmp.Compare(a, b)) })
-	for r.reported = list; len(list) > 0; {
-		slot, k := at(list[0]).slot, 1
-		for k < len(list) && at(list[k]).slot == slot {
-			k++
+	at, to := x.list.at, x.from(seq+1)
+	r.eachSession(x.from(seq), to, func(i uint64) uint32 { return at(i).slot }, func(slot uint32, list []uint64) {
+		if r.counts(seq) {
+			r.count.FixCopies += uint64(len(list))
 		}
-		r.sendCopies(slot, list[:k])
-		list = list[k:]
-	}
-}
-
-func (r *Replica) sendCopies(slot uint32, list []uint64) {
-	seat := r.fix.at(slot)
-	r.count.FixCopies += uint64(len(list))
-	if seat.next += uint64(len(list)); mutant(mutCopyUncounted) {
-		seat.next -= uint64(len(list))
-	}
-	if seat.conn == 0 || seat.opening {
-		return
-	}
-	r.text = r.text[:0]
-	for _, i := range list {
-		r.text = r.appendCopy(r.text, r.fix.copies.list.at(i))
-	}
-	off := len(r.out.buf)
-	r.out.buf = wire.AppendFixReports(r.out.buf, r.part, &wire.FixReports{Slot: slot, Attempt: r.live.Fix.At(slot).Attempt, Entries: r.text})
-	r.out.reply(seat.conn, off, nil)
+		r.tell(slot, list, func(dst []byte, i uint64) []byte { return r.appendCopy(dst, at(i)) })
+		if mutant(mutCopyUncounted) {
+			r.fix.at(slot).next -= uint64(len(list))
+		}
+	})
 }
 
 // appendCopy appends the number of a copy and what it is made of, as an entry of kind drop-copy.
 func (r *Replica) appendCopy(dst []byte, c *fixCopy) []byte {
 	entry := r.store.Get(c.seq)
-	m := order.DropCopy{Op: order.DropCopyReport, Slot: c.slot, Name: []byte(r.fix.copies.names[c.name])}
+	m := order.DropCopy{Op: order.DropCopyReport, Slot: c.slot, Name: []byte(r.fix.copies.names[c.name].name)}
 	switch {
 	case c.executed:
 		m.Body = r.reportBody(entry, r.reports.list.at(c.of))
@@ -189,66 +229,3 @@ func appendMade(dst []byte, number uint64, kind order.Kind, of, payload []byte) 
 	}
 	return dst
 }
-
-// refusesCopies returns why a session cannot be opened as one that gets copies.
-func (r *Replica) refusesCopies(m *wire.FixOpen, slot uint32, found bool) (code wire.Code, text string) {
-	switch {
-	case m.Flags&wire.FixOpenCopies == 0:
-		return 0, ""
-	case !r.allKnow(wire.FeatureDropCopy):
-		return wire.CodeOverloaded, "a member of the partition has not said that it knows drop copies, or does not; retry when all nodes are updated"
-	case r.live.Fix.DropCopies() == machine.MaxDropCopies && (!found || r.live.Fix.Sources(slot) == nil):
-		return wire.CodeUnsupported, "the partition has drop copies for 16 sessions, allowed: no more; log on to one of them without, or remove it"
-	}
-	return 0, ""
-}
-
-// endCopies logs that a session gets no copies any more: it is opened as one that does not.
-func (r *Replica) endCopies(slot uint32) error {
-	s := r.live.Fix.At(slot)
-	m := order.DropCopy{Op: order.DropCopySources, Slot: slot, Generation: s.Generation, Attempt: s.Attempt}
-	r.fix.taken = m.Append(r.fix.taken[:0])
-	return r.append(&order.Entry{Kind: order.KindDropCopy}, r.fix.taken, 0, pending{})
-}
-
-// fixSources gives a session that gets copies its sources, by an entry unless it has them.
-func (r *Replica) fixSources(conn uint64, m *wire.FixStep) {
-	q := &m.Records[0]
-	s, seat, code := r.seated(conn, q.Slot, q.Generation, q.Attempt)
-	switch {
-	case code != 0:
-		r.sayStepped(conn, &wire.FixStepped{ReqID: m.ReqID, Records: append(r.fix.said[:0], wire.FixNumber{Slot: q.Slot, Code: code})})
-		return
-	case bytes.Equal(r.live.Fix.Sources(q.Slot), q.Body):
-		r.sayStepped(conn, &wire.FixStepped{ReqID: m.ReqID, Records: append(r.fix.said[:0], wire.FixNumber{Slot: q.Slot, First: seat.next})})
-		return
-	}
-	refuse := func(code wire.Code, why string) { r.reject(conn, wire.TypeFixStep, m.ReqID, 0, code, 0, 0, why) }
-	if !r.allKnow(wire.FeatureDropCopy) {
-		refuse(wire.CodeOverloaded, "a member of the partition has not said that it knows drop copies, or does not; retry when all nodes are updated")
-		return
-	}
-	c := order.DropCopy{Op: order.DropCopySources, Slot: q.Slot, Generation: s.Generation, Attempt: s.Attempt, Sources: q.Body}
-	r.fix.taken = c.Append(r.fix.taken[:0])
-	e := order.Entry{Kind: order.KindDropCopy}
-	err := order.CheckSources(q.Body)
-	if err == nil {
-		err = r.live.Check(&e, r.fix.taken)
-	}
-	if err != nil {
-		refuse(wire.CodeUnsupported, err.Error())
-		return
-	}
-	if err := r.append(&e, r.fix.taken, 0, pending{conn: conn, requestID: m.ReqID, slot: q.Slot, kind: pendingFixSources}); err != nil {
-		r.rejectAppend(conn, wire.TypeFixStep, m.ReqID, 0, err)
-	}
-}
-
-// sourcesCommitted answers for the sources of a session that are committed now.
-func (r *Replica) sourcesCommitted(p *pending, entry []byte) {
-	r.sayStepped(p.conn, &wire.FixStepped{ReqID: p.requestID, Entry: order.Seq(entry), TimeNs: order.Received(entry),
-		Records: append(r.fix.said[:0], wire.FixNumber{Slot: p.slot, First: r.fix.at(p.slot).next})})
-}
-
-// FixSources returns the sources of a FIX session that gets copies. It is for the simulator.
-func (r *Replica) FixSources(slot uint32) []byte { return r.live.Fix.Sources(slot) }

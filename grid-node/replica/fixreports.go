@@ -133,32 +133,41 @@ func (r *Replica) pushReports(seq uint64) {
 	if l := &r.reports.list; l.first == l.next {
 		return
 	}
+	at := r.reports.list.at
 	from, to := r.reports.of(r.execs.of(seq))
+	r.eachSession(from, to, func(i uint64) uint32 { return at(i).slot }, func(slot uint32, list []uint64) {
+		r.tell(slot, list, func(dst []byte, i uint64) []byte { return r.appendReport(dst, seq, at(i)) })
+	})
+}
+
+// eachSession calls f for each session with its places from from up to to, rising.
+func (r *Replica) eachSession(from, to uint64, slot func(i uint64) uint32, f func(slot uint32, list []uint64)) {
 	list := r.reported[:0]
 	for i := from; i < to; i++ {
 		list = append(list, i)
 	}
-	at := r.reports.list.at
-	slices.SortFunc(list, func(a, b uint64) int { return cmp.Or(cmp.Compare(at(a).slot, at(b).slot), cmp.Compare(a, b)) })
+	slices.SortFunc(list, func(a, b uint64) int { return cmp.Or(cmp.Compare(slot(a), slot(b)), cmp.Compare(a, b)) })
 	for r.reported = list; len(list) > 0; {
-		slot, k := at(list[0]).slot, 1
-		for k < len(list) && at(list[k]).slot == slot {
+		first, k := slot(list[0]), 1
+		for k < len(list) && slot(list[k]) == first {
 			k++
 		}
-		r.sendReports(seq, r.fix.at(slot), list[:k])
+		f(first, list[:k])
 		list = list[k:]
 	}
 }
 
-func (r *Replica) sendReports(seq uint64, seat *fixSeat, list []uint64) {
-	slot := r.reports.list.at(list[0]).slot
+// tell gives a session the next numbers, for what is in the places of the list, and sends it to the
+// gateway that has the session.
+func (r *Replica) tell(slot uint32, list []uint64, add func(dst []byte, i uint64) []byte) {
+	seat := r.fix.at(slot)
 	seat.next += uint64(len(list))
 	if seat.conn == 0 || seat.opening {
 		return
 	}
 	r.text = r.text[:0]
 	for _, i := range list {
-		r.text = r.appendReport(r.text, seq, r.reports.list.at(i))
+		r.text = add(r.text, i)
 	}
 	off := len(r.out.buf)
 	r.out.buf = wire.AppendFixReports(r.out.buf, r.part, &wire.FixReports{Slot: slot, Attempt: r.live.Fix.At(slot).Attempt, Entries: r.text})

@@ -120,7 +120,7 @@ func (r *Replica) fixResend(conn uint64, frame []byte) error {
 	}
 	end := min(m.Through+1, seat.next)
 	reply := wire.FixResent{ReqID: m.ReqID, Next: max(m.First, end)}
-	b := r.resent[:0]
+	b, walk := r.resent[:0], copyWalk{}
 	for at, seq := r.fix.from(m.Slot, m.First); seq != 0 && at < end; at, seq = r.fix.from(m.Slot, at+1) {
 		entry := r.store.Get(seq) // nil for one that is freed
 		if len(b) > 0 && len(b)+8+order.Padded(len(entry)) > wire.MaxFixResent {
@@ -130,10 +130,11 @@ func (r *Replica) fixResend(conn uint64, frame []byte) error {
 		if entry == nil {
 			continue
 		}
-		c, f := r.fix.copies.as(seq, m.Slot, at), r.executedAs(seq, m.Slot, at)
-		switch {
-		case c != nil:
+		if c := walk.as(&r.fix.copies, seq, m.Slot, at); c != nil {
 			b = r.appendCopy(b, c)
+			continue
+		}
+		switch f := r.executedAs(seq, m.Slot, at); {
 		case f != nil:
 			b = r.appendReport(b, seq, f)
 		case r.execs == nil || order.Kind(entry[4]) == order.KindFix:

@@ -101,14 +101,6 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 	seat.admitted = m.Seq
 }
 
-// fixRefusalHead is the fixed part of the body of a refusal that the primary makes: u16 1,
-// u16 code, u32 tag, u64 detail, u16 length of the text; then the text and the beginning
-// of the message, which names the order.
-const fixRefusalHead = 18
-
-// maxFixText bounds the text in a refusal.
-const maxFixText = 512
-
 // refuseFix refuses an order for good: by an entry, since its report has a number.
 func (r *Replica) refuseFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, code wire.Code, tag uint32, detail uint64, text string) {
 	if mutant(mutFixRefusalUnlogged) {
@@ -116,11 +108,7 @@ func (r *Replica) refuseFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, code 
 		seat.admitted = m.Seq
 		return
 	}
-	text = text[:min(len(text), maxFixText)]
-	b := le.AppendUint16(le.AppendUint16(r.text[:0], 1), uint16(code))
-	b = le.AppendUint16(le.AppendUint64(le.AppendUint32(b, tag), detail), uint16(len(text)))
-	b = append(b, text...)
-	r.logFixRefusal(conn, m, seat, code, append(b, m.Payload[:min(len(m.Payload), order.MaxFixBody-len(b))]...))
+	r.logFixRefusal(conn, m, seat, code, order.AppendFixRefused(r.text[:0], uint16(code), tag, detail, text, m.Payload))
 }
 
 // fixKnown is the first form of reports of which a generation's gateways know that an order

@@ -160,6 +160,10 @@ const (
 	mutCopyOpenedAhead
 	mutCopyKept
 	mutCopyOnPrimary
+	mutCopyUnreserved
+	mutCopyNamedAhead
+	mutCopyEndedLate
+	mutResumedCounted
 	mutFeaturesUnasked
 	mutGuardUnasked
 	mutGuardUnchecked

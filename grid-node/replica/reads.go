@@ -29,9 +29,10 @@ const (
 	readOrder readKind = iota
 	readSession
 	readFixSession
-	readRegion    // an answer about a region, or to a call that failed, which is kept at place seq; commit is the type of the request
-	readCondition // a RegionApply whose condition does not hold; seq is the version of the value
-	readDuplicate // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
+	readFixSources // of a session that gets copies, and has those
+	readRegion     // an answer about a region, or to a call that failed, which is kept at place seq; commit is the type of the request
+	readCondition  // a RegionApply whose condition does not hold; seq is the version of the value
+	readDuplicate  // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
 )
 
 func (rd *read) frameType() wire.Type {
@@ -40,6 +41,8 @@ func (rd *read) frameType() wire.Type {
 		return wire.TypeOpenSession
 	case readFixSession:
 		return wire.TypeFixOpen
+	case readFixSources:
+		return wire.TypeFixStep
 	case readDuplicate:
 		return wire.TypeSubmit
 	case readRegion:
@@ -217,6 +220,9 @@ func (r *Replica) answer(rd *read) {
 			return
 		}
 		r.fixBound(rd.conn, rd.reqID, rd.slot)
+		return
+	case readFixSources:
+		r.sourcesKnown(rd)
 		return
 	case readSession:
 		if s := r.live.Sessions.Find(rd.slot, uint32(rd.commit)); s == nil {

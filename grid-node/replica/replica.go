@@ -81,6 +81,7 @@ type Replica struct {
 	limits       guardState
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
+	resumedTo    uint64 // the last entry that was read from a journal
 	lossTold     uint64 // epoch for which AlarmLossSuspected was raised
 }
 

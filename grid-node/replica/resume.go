@@ -75,7 +75,7 @@ func (r *Replica) ResumeEntries(entries []byte) error {
 func (r *Replica) Resume(h Heritage) {
 	j := r.journal
 	last, _ := r.store.Last()
-	j.Seq, j.written = last, last
+	j.Seq, j.written, r.resumedTo = last, last, last
 	j.Base, _ = r.store.Base()
 	r.changes = h.Life << 32 // ids of changes are never used again
 	r.resumed, r.heir.active = last > 0 || h.Config != nil, h.Heir

@@ -60,6 +60,7 @@ type worldOptions struct {
 	functions bool     // pods have functions, see scriptDecider
 	computes  bool     // pods have a region and functions that clients call, see scriptComputer
 	matches   bool     // the partition matches one instrument, X
+	rests     int      // orders that may rest; 16
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -146,7 +147,7 @@ func (n *node) start() {
 	}
 	o.Functions = scriptPosts(n.w.posts)
 	if n.w.opt.matches {
-		o.Execution = &replica.Execution{Orders: 16, Pages: 16, Books: 1, Work: 4, Instruments: []machine.Instrument{
+		o.Execution = &replica.Execution{Orders: max(16, n.w.opt.rests), Pages: 16, Books: 1, Work: 4, Instruments: []machine.Instrument{
 			{Instrument: match.Instrument{Low: 10000, High: 11000, Tick: 25, Lot: 1, Ref: 10425}, Symbol: "IBM", PriceDigits: 2, State: match.Open}}}
 	}
 	if n.r, err = replica.New(o); err != nil {

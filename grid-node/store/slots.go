@@ -23,7 +23,8 @@ func (s *Store) beside(e *order.Entry, payload []byte) int64 {
 }
 
 // Hold charges n bytes that the replica takes beside the log, and takes them back if n is negative.
-// The limit is enforced with the next entry.
+// It has the room that AppendHinted left for them; where an entry came by AppendEntry, the limit
+// is enforced with the next.
 func (s *Store) Hold(n int64) { s.used += n }
 
 func (s *Store) numberBytes(e *order.Entry) int64 {

@@ -92,24 +92,21 @@ func (s *Store) Short() bool {
 }
 
 // Append adds an entry with the next seq. It fills e.Size, e.Seq and e.PrevHash. The
-// payload is copied. Orders and sessions may use 31/32 of the limit, other entries 63/64:
-// moving the cursor and freeing must not lack memory. Errors are *ErrCapacity or from the
-// operating system; then nothing was written.
+// payload is copied. Orders and sessions may use 31/32 of the limit, what moves positions and
+// frees 63/64, and other entries what is midway: freeing must not lack memory because of them.
+// Errors are *ErrCapacity or from the operating system; then nothing was written.
 func (s *Store) Append(e *order.Entry, payload []byte) error {
-	return s.AppendHinted(e, payload, s.hintOf(e, payload))
+	return s.AppendHinted(e, payload, s.hintOf(e, payload), 0)
 }
 
-// AppendHinted is Append of an order with the hint of its ClOrdID.
-func (s *Store) AppendHinted(e *order.Entry, payload []byte, hint uint32) error {
+// AppendHinted is Append of an order with the hint of its ClOrdID. room is how many bytes the
+// replica may Hold for the entry once it is stored: without them it is refused.
+func (s *Store) AppendHinted(e *order.Entry, payload []byte, hint uint32, room int64) error {
 	size := order.HeaderSize + len(payload)
 	if len(payload) > order.MaxPayload {
 		return fmt.Errorf("order store: payload has %d bytes, allowed: at most %d", len(payload), order.MaxPayload)
 	}
-	spare := s.budget.limit / headroom
-	if !e.Kind.IsOrder() && e.Kind != order.KindSessionOpen {
-		spare /= 2
-	}
-	if err := s.reserve(size, e, hint, s.beside(e, payload), spare); err != nil {
+	if err := s.reserve(size, e, hint, s.beside(e, payload)+room, s.spare(e.Kind)); err != nil {
 		return err
 	}
 	e.Size, e.Seq, e.PrevHash = uint32(size), s.last+1, s.lastHash
@@ -153,6 +150,18 @@ func (s *Store) hintOf(e *order.Entry, payload []byte) uint32 {
 		return ofFix(hint, e.Session, e.Flags)
 	}
 	return hint
+}
+
+// spare returns what Append of this kind leaves of the limit.
+func (s *Store) spare(k order.Kind) int64 {
+	spare := s.budget.limit / headroom
+	switch k {
+	case order.KindOrder, order.KindExecute, order.KindSessionOpen:
+		return spare
+	case order.KindNoop, order.KindCursor, order.KindReader, order.KindTruncate:
+		return spare / 2
+	}
+	return spare - spare/4
 }
 
 // headroom is the part of the limit (one in 32) that Append leaves to AppendEntry: a

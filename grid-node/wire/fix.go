@@ -40,7 +40,7 @@ const (
 	FixOpenReset  uint8 = 1 // a new generation of the same day: ResetSeqNumFlag=Y
 	FixOpenTake   uint8 = 2 // although it is open on another connection
 	FixOpenLate   uint8 = 4 // the Logon is refused for its number: it is opened for the answer only
-	FixOpenCopies uint8 = 8 // it gets copies of reports of others, which a FixStep with op 8 names; without it, none any more
+	FixOpenCopies uint8 = 8 // it gets copies of reports of others, which a FixStep with op 8 names; without it, and FixOpenLate, none any more
 )
 
 // FixOpen opens a FIX session for a gateway, by an entry that gives it the next attempt.

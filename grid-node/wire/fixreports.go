@@ -1,16 +1,16 @@
 package wire
 
-// TypeFixReports is what committed entries of a partition that matches did with orders of a FIX
-// session.
+// TypeFixReports is what committed entries did that a FIX session is told: of a partition that
+// matches with its orders, and of any partition with those of which it gets drop copies.
 const TypeFixReports Type = 0x2b
 
 // FixReports brings the reports of a committed entry to the gateway that has the session: of
-// its own message, in place of FixAck, and of the messages of others. Their numbers are
-// consecutive.
+// its own message, in place of FixAck, and of the messages of others; or, in a frame behind that
+// one, the drop copies of the entry. Their numbers are consecutive.
 type FixReports struct {
 	Slot    uint32
 	Attempt uint32 // of the gateway that it is for
-	Entries []byte // as in FixResent: records of kind refusal, whose bodies are executions
+	Entries []byte // as in FixResent: records of kind refusal, whose bodies are executions; copies are entries of kind drop-copy
 }
 
 const fixReportsFixed = HeaderSize + 8

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -114,7 +115,7 @@ func (x *door) opened(now fix.Now, m *wire.FixOpened) error {
 		x.rebound(m)
 		return nil
 	}
-	if !x.late && (!x.cancelsAsAsked(m.Mode) || !x.getsCopies(m.Copies)) {
+	if !x.late && (!x.cancelsAsAsked(m.Mode) || !x.getsCopies(now, m.Copies)) {
 		return nil
 	}
 	x.in, x.sent, x.logOn = m.In, m.Number-1, true
@@ -244,9 +245,10 @@ func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) {
 		x.lost(errTaken)
 		return
 	case n.Code == 0 && x.named == m.ReqID && m.ReqID != 0:
-		x.naming, x.named = false, 0
+		x.wereNamed(m.Entry)
 		return
 	case n.Code != 0:
+		x.notNamed(m.ReqID, n.Code.String())
 		x.unasked(m.ReqID)
 		x.later(now)
 		return
@@ -315,6 +317,7 @@ func (l *line) rejected(now fix.Now, m *wire.Reject) {
 			x.fetch.request = 0
 			x.refused(now, m)
 		case m.ForType == wire.TypeFixStep:
+			x.notNamed(m.RequestID, refusal(m).Error())
 			x.unasked(m.RequestID)
 			x.refused(now, m)
 		}
@@ -351,7 +354,7 @@ func (x *door) submitRejected(now fix.Now, m *wire.Reject) {
 			continue
 		}
 		if i.asked = false; m.Code == wire.CodeCapacity { // it is told: waiting would hold everything behind it
-			i.record = appendGridRefusal(nil, m, i.payload)
+			i.record = order.AppendFixRefused(nil, uint16(m.Code), m.Tag, m.Detail, string(m.Text), i.payload)
 		}
 	}
 	x.refused(now, m)

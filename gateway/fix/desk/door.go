@@ -43,6 +43,7 @@ type door struct {
 	tooMany error  // why it cannot get them
 	naming  bool   // the grid is to be told
 	named   uint64 // by this FixStep, 0: none
+	unnamed unnamed
 
 	form                      uint8 // of the reports of the generation
 	mode                      uint8 // in which its orders are cancelled when it is gone
@@ -125,7 +126,7 @@ func (x *door) leave() {
 	if x.named != 0 {
 		delete(x.l.asking, x.named)
 	}
-	x.naming, x.named = false, 0
+	x.naming, x.named, x.unnamed = false, 0, unnamed{}
 	x.endFetch()
 	x.dropLanded()
 	for _, i := range x.items {
@@ -234,6 +235,10 @@ func (x *door) flush(now fix.Now) (done bool) {
 // open asks for the session.
 func (x *door) open(now fix.Now) {
 	if x.request != 0 {
+		return
+	}
+	if x.tooMany != nil && x.state == opening { // the grid is not asked, which would end another connection of the session
+		x.f.NotOpened(fix.LogonNoGrid, x.tooMany)
 		return
 	}
 	x.request = x.l.next()

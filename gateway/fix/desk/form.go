@@ -26,13 +26,12 @@ const (
 	formStatus = 4
 )
 
-// Refusals are records of the log. Their first two bytes say who made them.
+// Refusals are records of the log. Their first two bytes say who made them: the grid
+// (order.FixRefused), or as follows.
 const (
-	refusedByGrid    = 1  // u16 1, u16 code, u32 tag, u64 detail, u16 length of the text, the text, the begin of the message
 	refusedByGateway = 2  // u16 2, u16 length of MsgType, MsgType, the fields of the report
 	refusedAsKnown   = 3  // u16 3, u16 code, u32 epoch, u64 entry of the order that was taken before, the begin of it
 	stateAsked       = 5  // u16 5, u16 length of OrdStatusReqID, u32 epoch, u64 entry of the order, the OrdStatusReqID, the begin of the order
-	gridRefusalHead  = 18 // bytes before the text
 	knownHead        = 16 // bytes before the order
 )
 
@@ -102,13 +101,13 @@ func typeOf(m *fix.Message) byte {
 
 // refusal makes the message of a refusal record.
 func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
+	if r, ok := order.ParseFixRefused(record); ok {
+		return x.refused(v, at, wire.Code(r.Code), r.Tag, r.Detail, string(r.Text), r.Message)
+	}
 	switch {
 	case len(record) >= 4 && le.Uint16(record) == refusedByGateway && 4+int(le.Uint16(record[2:])) <= len(record):
 		n := 4 + int(le.Uint16(record[2:]))
 		return fix.Sent{TimeNs: at.timeNs, Type: msgTypeOf(record[4:n]), Body: record[n:], Kept: true}
-	case len(record) >= gridRefusalHead && le.Uint16(record) == refusedByGrid && gridRefusalHead+int(le.Uint16(record[16:])) <= len(record):
-		n := gridRefusalHead + int(le.Uint16(record[16:]))
-		return x.refused(v, at, wire.Code(le.Uint16(record[2:])), le.Uint32(record[4:]), le.Uint64(record[8:]), string(record[gridRefusalHead:n]), record[n:])
 	case len(record) >= knownHead && le.Uint16(record) == refusedAsKnown:
 		of := place{partition: at.partition, seq: le.Uint64(record[8:]), epoch: le.Uint32(record[4:])}
 		return x.state(v, at, of, record[knownHead:], true, nil)
@@ -228,13 +227,4 @@ func (x *former) entry(v fix.Version, p wire.PartitionID, slot uint32, entry []b
 func appendGatewayRefusal(dst []byte, m *fix.Sent) []byte {
 	dst = le.AppendUint16(le.AppendUint16(dst, refusedByGateway), uint16(len(m.Type)))
 	return append(append(dst, m.Type...), m.Body...)
-}
-
-// appendGridRefusal appends the body of a refusal as the grid makes it.
-func appendGridRefusal(dst []byte, m *wire.Reject, message []byte) []byte {
-	text := m.Text[:min(len(m.Text), 512)]
-	dst = le.AppendUint16(le.AppendUint16(dst, refusedByGrid), uint16(m.Code))
-	dst = le.AppendUint64(le.AppendUint32(dst, m.Tag), m.Detail)
-	dst = append(le.AppendUint16(dst, uint16(len(text))), text...)
-	return append(dst, message[:min(len(message), order.MaxFixBody-len(dst))]...)
 }

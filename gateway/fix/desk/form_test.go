@@ -23,7 +23,7 @@ var there = place{partition: 1, seq: 17, epoch: 3, timeNs: 1_795_435_380_000_000
 // What a report has is that of the entry.
 func TestReportsOfEntries(t *testing.T) {
 	grid := func(code wire.Code, detail uint64, why string, message []byte) []byte {
-		return appendGridRefusal(nil, &wire.Reject{Code: code, Detail: detail, Text: []byte(why)}, message)
+		return order.AppendFixRefused(nil, uint16(code), 0, detail, why, message)
 	}
 	var x former
 	cancel := sealed("F", "11=c1|41=o1|55=INTC|54=1|")
@@ -77,7 +77,7 @@ func TestCopiesOfReports(t *testing.T) {
 		return append(b, payload...)
 	}
 	var x former
-	refusal := appendGridRefusal(nil, &wire.Reject{Code: wire.CodeDuplicateClOrdID, Text: []byte("there is one")}, sealed("D", fields))
+	refusal := order.AppendFixRefused(nil, uint16(wire.CodeDuplicateClOrdID), 0, 0, "there is one", sealed("D", fields))
 	large := sealed("D", fields+"58="+strings.Repeat("x", 12_000)+"|126=20260101-00:00:00|")
 	for _, c := range []struct {
 		name  string

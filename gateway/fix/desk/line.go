@@ -142,6 +142,7 @@ func (l *line) look(now fix.Now) {
 	waits, today := false, dayOf(now.Wall)
 	for _, x := range l.doors {
 		waits = waits || x.waits()
+		x.lookNamed(now)
 		if x.state == open && x.day < today {
 			x.f.Logout(now, "the day of this session has ended, in UTC; log on again")
 		}

@@ -26,11 +26,11 @@ func TestReportsOfMassCancels(t *testing.T) {
 		{"it goes on", executed(taken, [2]uint64{}), "r|11=m1|37=p1/17|54=2|55=IBM|60=20261123-12:03:00.000|530=1|531=1|"},
 		{"refused by the books", executed(match.Record{Kind: match.Rejected, Reason: match.Busy, Order: 17}, [2]uint64{}),
 			"r|11=m1|37=p1/17|54=2|55=IBM|58=too many mass cancels are pending|60=20261123-12:03:00.000|530=1|531=0|532=99|"},
-		{"another type", appendGridRefusal(nil, &wire.Reject{Code: wire.CodeUnsupported, Tag: 530, Text: []byte("no")}, request),
+		{"another type", order.AppendFixRefused(nil, uint16(wire.CodeUnsupported), 530, 0, "no", request),
 			"r|11=m1|37=NONE|54=2|55=IBM|58=no|60=20261123-12:03:00.000|530=1|531=0|532=0|"},
-		{"another symbol", appendGridRefusal(nil, &wire.Reject{Code: wire.CodeUnknownInstrument, Tag: 55, Text: []byte("no")}, request),
+		{"another symbol", order.AppendFixRefused(nil, uint16(wire.CodeUnknownInstrument), 55, 0, "no", request),
 			"r|11=m1|37=NONE|54=2|55=IBM|58=no|60=20261123-12:03:00.000|530=1|531=0|532=1|"},
-		{"another side", appendGridRefusal(nil, &wire.Reject{Code: wire.CodeBadFIX, Tag: 54, Text: []byte("no")}, request),
+		{"another side", order.AppendFixRefused(nil, uint16(wire.CodeBadFIX), 54, 0, "no", request),
 			"r|11=m1|37=NONE|54=2|55=IBM|58=no|60=20261123-12:03:00.000|530=1|531=0|532=99|"},
 	} {
 		if got := text(x.refusal(fix.FIX44, there, c.body)); got != c.want {

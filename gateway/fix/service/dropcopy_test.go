@@ -19,6 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	"github.com/ordergrid/ordergrid/gateway/fix/service"
+	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
 // copies are drop copies for session RISK.
@@ -275,6 +276,35 @@ func TestDropCopies(t *testing.T) {
 	risk.settle("again")
 }
 
+// told checks that the pages of all nodes say which session gets copies.
+func told(t *testing.T, g *testgrid.Grid) {
+	t.Helper()
+	open := 0
+	for _, address := range g.HTTP {
+		n, err := nodestatus.Get(t.Context(), nodestatus.NewClient(5*time.Second, nil), strings.TrimPrefix(address, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, targets := client.FixSessionOf("FIX.4.4", "RISK", "GRID"), 0
+		for _, p := range n.Partitions {
+			for _, c := range p.DropCopies {
+				if targets++; c.Session != fmt.Sprintf("%016x%016x", id[0], id[1]) || c.Sources != 2 || c.SinceSeq == 0 || c.Day == "" {
+					t.Errorf("%s gets copies by %s: %+v", c.Session, n.Pod, c)
+				}
+				if c.Open {
+					open++
+				}
+			}
+		}
+		if targets != 1 {
+			t.Errorf("%d sessions get copies by %s, want 1", targets, n.Pod)
+		}
+	}
+	if open != 1 {
+		t.Errorf("the session is open at %d nodes, want at its primary", open)
+	}
+}
+
 // TestDropCopyOfFills: before a grid that matches, a fill of an order that rests has a copy, and
 // that a cancel is rejected has none. The session that gets copies enters no orders.
 func TestDropCopyOfFills(t *testing.T) {
@@ -292,6 +322,7 @@ func TestDropCopyOfFills(t *testing.T) {
 	a.send("D", "11=x|1=ACCT|55=IBM|54=2|60=NOW|38=100|40=2|44=125.10|")
 	a.wants("150=0")
 	risk.wants("35=8", "34=3", "150=0", "115=GRID", "128=A", "797=Y", "11=x", "1=ACCT", "44=125.10", "151=100")
+	told(t, g)
 	c.send("D", "11=y|55=IBM|54=1|60=NOW|38=60|40=2|44=125.20|") // a session without copies
 	risk.wants("35=8", "34=4", "150=F", "39=1", "128=A", "797=Y", "11=x", "31=125.10", "32=60", "6=125.10", "14=60", "151=40")
 	b.send("F", "11=z|41=none|55=IBM|54=2|60=NOW|38=100|")

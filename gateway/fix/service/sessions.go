@@ -52,6 +52,14 @@ func (s *Service) reread() {
 	})
 }
 
+// changed says why a session is logged out that is to be another one.
+func changed(k *kept, home *fix.Home, same bool) string {
+	if h := &k.home; same && h.Segment == home.Segment && h.Partition == home.Partition && h.DropCopy && home.DropCopy {
+		return "the sessions whose reports this session gets copies of have changed; log on again"
+	}
+	return "the settings of this session have changed"
+}
+
 // adopt makes the sessions those of the roster. A session that is not in it any more, or
 // in another way, is logged out first, and changed at the next call.
 func (s *Service) adopt(now fix.Now) error {
@@ -65,7 +73,7 @@ func (s *Service) adopt(now fix.Now) error {
 		case is && p == k.profile && home.Equal(&k.home):
 			delete(want, id)
 		case k.LoggedOn():
-			k.Logout(now, "the settings of this session have changed")
+			k.Logout(now, changed(k, &home, is && p == k.profile))
 			delete(want, id)
 		case !is:
 			delete(s.sessions, id)
@@ -73,7 +81,7 @@ func (s *Service) adopt(now fix.Now) error {
 	}
 	for id, p := range want {
 		k, home := s.sessions[id], s.roster.Home(id)
-		if k == nil || !home.Equal(&k.home) { // in another partition it begins anew
+		if k == nil || !home.Equal(&k.home) { // in another partition it begins anew; other sources are named with the next Logon
 			store, err := s.desk.Store(id, home)
 			if err != nil {
 				return fmt.Errorf("session %s: %w", id, err)
