@@ -34,6 +34,7 @@ type Books struct {
 	cursors     []match.Cursor // where parts of a snapshot begin, those known of the present state
 	restoring   *restoring     // nil unless a snapshot is being restored
 	twin        *Books         // of a restore: what Clone returns
+	tap         *match.Tap     // no part of the state; nil: no book is watched
 }
 
 // Instrument is what a book trades, and how its numbers are written.

@@ -11,6 +11,9 @@ import (
 // apply executes an entry; lineage is that of before.
 func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 	b.out, b.cursors, b.reports, b.value = b.out[:0], b.cursors[:0], b.reports[:0], [2]uint64{}
+	if b.tap != nil {
+		b.tap.Changes = b.tap.Changes[:0]
+	}
 	switch e.Kind {
 	case order.KindSessionOpen:
 		b.owners.open(e.Session)
@@ -36,8 +39,9 @@ func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 // do applies an operation to the engine, and follows which orders rest. clOrdID is that of the
 // message that asks for it, nil for none.
 func (b *Books) do(op *match.Op, clOrdID []byte) {
-	from := len(b.out)
+	from, shown := len(b.out), len(b.Shown())
 	b.out = b.engine.Apply(op, b.out)
+	b.name(b.Shown()[shown:], op)
 	for i := from; i < len(b.out); i++ {
 		r := &b.out[i]
 		if r.Owner >= fixOwner {

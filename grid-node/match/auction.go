@@ -257,10 +257,10 @@ func (e *Engine) auctioned(slot, shown uint32) {
 	switch {
 	case o.leaves == 0:
 		e.unlink(slot)
-		e.orderData(OrderRemoved, o)
+		e.orderTraded(OrderRemoved, o, shown)
 		e.release(slot)
 	case o.shown != shown:
-		e.orderData(OrderChanged, o)
+		e.orderTraded(OrderChanged, o, shown-o.shown)
 	default:
 		return
 	}

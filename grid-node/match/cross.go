@@ -72,7 +72,7 @@ func (e *Engine) fill(b *book, t *taker, slot uint32, price int64) {
 	r.Order, r.Other, r.Side, r.Owner = t.id, m.id, t.side, t.owner
 	r.Price, r.Qty, r.Leaves, r.Cum = price, int64(lots)*b.Lot, int64(t.left)*b.Lot, int64(t.cum)*b.Lot
 	e.filled(b, m, t.id, price, lots, Passive)
-	e.settle(slot)
+	e.settle(slot, lots)
 }
 
 // filled writes the fill of an order in the book.
@@ -84,22 +84,22 @@ func (e *Engine) filled(b *book, m *order, with uint64, price int64, lots uint32
 
 // settle does what follows from a fill for an order in the book: it leaves, it shows its
 // next part, or it stays where it is.
-func (e *Engine) settle(slot uint32) {
+func (e *Engine) settle(slot, lots uint32) {
 	m := &e.orders[slot]
 	switch {
 	case m.leaves == 0:
 		e.unlink(slot)
-		e.orderData(OrderRemoved, m)
+		e.orderTraded(OrderRemoved, m, lots)
 		e.release(slot)
 	case m.shown == 0:
-		e.orderData(OrderRemoved, m)
+		e.orderTraded(OrderRemoved, m, lots)
 		e.refresh(slot)
 		b := &e.books[m.book]
 		r := e.record(Restated, m.book)
 		r.Order, r.Side, r.Owner, r.Qty, r.Leaves, r.Cum = m.id, m.side(), m.owner, int64(m.shown)*b.Lot, int64(m.leaves)*b.Lot, int64(m.cum)*b.Lot
 		e.orderData(OrderAdded, m)
 	default:
-		e.orderData(OrderChanged, m)
+		e.orderTraded(OrderChanged, m, lots)
 	}
 }
 

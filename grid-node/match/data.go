@@ -54,8 +54,17 @@ func (e *Engine) levelData(n uint16, place uint8, key uint32) {
 }
 
 // orderData writes what is shown of an order.
-func (e *Engine) orderData(k Kind, o *order) {
-	if e.cfg.Data&L3 == 0 || o.place >= placeStopBuy {
+func (e *Engine) orderData(k Kind, o *order) { e.orderTraded(k, o, 0) }
+
+// orderTraded is orderData where it is because so many lots that were shown traded.
+func (e *Engine) orderTraded(k Kind, o *order, lots uint32) {
+	if o.place >= placeStopBuy {
+		return
+	}
+	if e.tap != nil && e.tap.watches(o.book) {
+		e.tap.add(e, k, o, lots)
+	}
+	if e.cfg.Data&L3 == 0 {
 		return
 	}
 	b := &e.books[o.book]

@@ -93,6 +93,7 @@ type Engine struct {
 	freePg  uint32
 	topPg   uint32
 	dirty   int // book whose best may have changed, -1 for none
+	tap     *Tap
 }
 
 // New returns an engine without books. All memory but that of books is allocated here.

@@ -22,6 +22,9 @@ func (r *Replica) executed() {
 	r.execs.add(b.Position(), b.Records())
 	r.execs.trade(b.Instruments())
 	last, _ := r.store.Last()
+	if len(r.tapes) > 0 {
+		r.tape(last)
+	}
 	r.noteReports(last)
 	if mutant(mutFixReportEarly) && r.role == RolePrimary {
 		r.pushReports(last)

@@ -15,15 +15,17 @@ import (
 
 // bookView is an answer that waits.
 type bookView struct {
+	t           wire.Type // of the question
 	conn, reqID uint64
 	need        uint64 // the entry that has to be committed
 	since       int64  // Mono
-	frame       []byte // BookLevels
+	frame       []byte
 }
 
 const (
 	mostViews    = 64              // that wait; a further one is refused
 	viewPatience = 5 * time.Second // for the entry to be committed
+	tooManyViews = "too many answers about books wait for their entry to be committed; retry, slower"
 )
 
 // readBook answers a ReadBook, or has its answer wait.
@@ -49,18 +51,22 @@ func (r *Replica) readBook(conn uint64, frame []byte) error {
 		refuse(wire.CodeUnknownInstrument, fmt.Sprintf("symbol %q has no book in %s", m.Symbol, r.part))
 		return nil
 	case len(r.views) == mostViews:
-		refuse(wire.CodeOverloaded, "too many answers about books wait for their entry to be committed; retry, slower")
+		refuse(wire.CodeOverloaded, tooManyViews)
 		return nil
 	}
 	last, hash := r.store.Last()
-	v := bookView{conn: conn, reqID: m.ReqID, need: last, since: r.now.Mono}
-	v.frame = wire.AppendBookLevels(nil, r.part, r.levels(&m, book, last, hash))
-	r.views = append(r.views, v)
-	if last <= r.commit || mutant(mutBookUncommitted) {
-		r.views = r.views[:len(r.views)-1]
-		r.sendBook(&v)
-	}
+	answer := wire.AppendBookLevels(nil, r.part, r.levels(&m, book, last, hash))
+	r.view(bookView{t: wire.TypeReadBook, conn: conn, reqID: m.ReqID, need: last, since: r.now.Mono, frame: answer}, mutant(mutBookUncommitted))
 	return nil
+}
+
+// view sends an answer, or has it wait until its entry is committed.
+func (r *Replica) view(v bookView, early bool) {
+	if v.need <= r.commit || early {
+		r.sendBook(&v)
+		return
+	}
+	r.views = append(r.views, v)
 }
 
 // levels makes the answer.
@@ -96,17 +102,18 @@ func (r *Replica) answerBooks() {
 	for i := range r.views {
 		switch v := &r.views[i]; {
 		case !serves:
-			r.notPrimary(v.conn, wire.TypeReadBook, v.reqID, 0)
+			r.notPrimary(v.conn, v.t, v.reqID, 0)
 		case v.need <= r.commit:
 			r.sendBook(v)
 		case r.now.Mono-v.since > int64(viewPatience):
-			r.reject(v.conn, wire.TypeReadBook, v.reqID, 0, wire.CodeOverloaded, 0, v.need-r.commit, fmt.Sprintf("entry %d was not committed within %v; retry", v.need, viewPatience))
+			r.reject(v.conn, v.t, v.reqID, 0, wire.CodeOverloaded, 0, v.need-r.commit, fmt.Sprintf("entry %d was not committed within %v; retry", v.need, viewPatience))
 		default:
 			kept = append(kept, *v)
 		}
 	}
 	clear(r.views[len(kept):])
 	r.views = kept
+	r.endTapes()
 }
 
 // market logs an operation of the exchange that a client asks for.

@@ -70,6 +70,7 @@ type execution struct {
 	resent         []byte     // scratch
 	pushes         []execOf   // scratch
 	views          []bookView // answers that wait until their entry is committed
+	tapes          []bookTape // of books that are read order by order
 	wants          bool       // the OpenSession at hand asks for executions
 	execDifferedAt int64      // when a difference was last reported, 0 for never
 	execDiffers    uint64     // the last entry that a difference was seen after, 0 for none

@@ -173,6 +173,8 @@ const (
 	mutTapeBehind
 	mutReleaseEarly
 	mutBookUncommitted
+	mutOrdersUncommitted
+	mutOrdersSkip
 	mutPositionIgnored
 	mutPositionOfLast
 	mutPositionEchoed

@@ -183,6 +183,8 @@ var mutantList = [mutants]Mutant{
 	mutTapeBehind:        {"tape-behind", "a stream of executions begins behind those of its first entry"},
 	mutReleaseEarly:      {"release-at-execution", "executions are sent when an entry is stored, before the copies agree on them"},
 	mutBookUncommitted:   {"book-uncommitted", "a book is shown as it is after an entry that is not committed"},
+	mutOrdersUncommitted: {"orders-uncommitted", "the orders of a book are shown as they are after an entry that is not committed"},
+	mutOrdersSkip:        {"orders-skip", "changes of a book go on behind what is not held any more"},
 	mutPositionIgnored:   {"ack-position-ignored", "an acknowledgement counts whatever its sender made of the entries"},
 	mutPositionOfLast:    {"position-of-last", "an acknowledgement is compared with the newest position, not that of its entry"},
 	mutPositionEchoed:    {"position-echoed", "a copy acknowledges the position that its primary has sent"},

@@ -277,6 +277,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.readKill(ev.Conn, ev.Frame)
 	case wire.TypeReadBook:
 		err = r.readBook(ev.Conn, ev.Frame)
+	case wire.TypeReadOrders:
+		err = r.readOrders(ev.Conn, ev.Frame)
 	case wire.TypeMarket:
 		err = r.market(ev.Conn, ev.Frame)
 	default:

@@ -153,6 +153,7 @@ func (r *Replica) beginBehind(state *machine.Machine, base, hash uint64) error {
 		r.execs.begin(base, state.Books.Position())
 		r.execs.trade(r.live.Books.Instruments())
 		*r.reports = fixReports{}
+		r.tapes = nil // these books have none
 	}
 	r.marks = marks{}
 	r.seats = seats{sessions: map[uint64]int{}}

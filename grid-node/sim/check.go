@@ -45,11 +45,12 @@ type checker struct {
 	executions  map[uint64]execution   // hash of an entry -> what it did
 	called      map[uint64]called      // hash of an entry -> what functions made of the log up to it
 	books       map[uint64][]shownBook // by the hash of the entry
-	receipts    map[receiptKey]string  // ClOrdID of every order that was acknowledged with its hash
-	timelines   []*timeline            // by lineage
-	refused     map[string]int         // ClOrdIDs: how many writers abandoned them
-	began       [2][]int64             // the same: when its primary began it
-	handOverCut bool                   // a former primary reported entries that its successor may lack
+	orders      map[uint64][]shownOrders
+	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
+	timelines   []*timeline           // by lineage
+	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
+	began       [2][]int64            // the same: when its primary began it
+	handOverCut bool                  // a former primary reported entries that its successor may lack
 }
 
 // timeline is the committed log of one lineage.

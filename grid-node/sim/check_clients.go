@@ -35,6 +35,8 @@ func (w *world) checkReply(p *process, c *conn, frame []byte, lineage uint64) {
 		w.checkReleased(p, frame, lineage)
 	case wire.TypeBookLevels:
 		w.checkBook(p, c, frame, lineage)
+	case wire.TypeOrdersShown:
+		w.checkOrders(p, c, frame, lineage)
 	case wire.TypeGetReply:
 		var m wire.GetReply
 		_ = wire.DecodeGetReply(frame, &m)

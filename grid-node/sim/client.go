@@ -36,6 +36,7 @@ type client struct {
 	again map[uint64]answered // sent once more after their answer, by clientSeq
 
 	readers map[*pod]*reader
+	keeps   []kept // books, by number
 	mode    clientMode
 }
 

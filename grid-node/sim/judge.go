@@ -39,7 +39,7 @@ type judge struct {
 }
 
 type judged struct {
-	id                      uint64
+	id, first               uint64 // the entry of its last message, and that it began with
 	book                    uint16
 	side                    match.Side
 	price, qty, leaves, cum int64
@@ -130,7 +130,7 @@ func (j *judge) become(book uint16, s match.State) {
 
 func (j *judge) accepted(r *match.Record) string {
 	j.clock++
-	o := &judged{id: r.Order, book: j.i.Book, side: match.Side(j.i.Side), price: j.i.Price, qty: j.i.Qty, leaves: j.i.Qty, prio: j.clock, owner: j.i.Owner, account: j.known(), market: j.i.Type == 2}
+	o := &judged{id: r.Order, first: r.Order, book: j.i.Book, side: match.Side(j.i.Side), price: j.i.Price, qty: j.i.Qty, leaves: j.i.Qty, prio: j.clock, owner: j.i.Owner, account: j.known(), market: j.i.Type == 2}
 	switch {
 	case r.Order != j.e.Seq || j.i.Op != order.InstructEnter || j.orders[o.id] != nil:
 		return "an order that is not that of the entry, or twice"

@@ -20,7 +20,7 @@ import (
 // in the end a judge that knows price and time alone looks at every execution (I28), and the log
 // is executed again from the text of its messages by a naive matcher (I54). What is shown of a
 // book is committed, and what the judge has there (I35); each copy knows the states of the books
-// (I58). Half of the worlds have FIX sessions, whose reports are those of the executions, each
+// (I58), and a book that is kept order by order is what the judge has (I59). Half of the worlds have FIX sessions, whose reports are those of the executions, each
 // once (I48).
 
 // WorldMatch names it.
@@ -44,6 +44,9 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
 	p.name = "match: " + p.name
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
+	if rng := rand.New(rand.NewPCG(seed, 0x6f7264657273)); rng.IntN(2) == 0 {
+		p.orders = rng
+	}
 	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
 		p.fixes, p.lapses, p.copies = rng, lapseRand(seed), copiesRand(seed)
@@ -314,6 +317,12 @@ func (w *world) checkExchange() {
 		for _, v := range w.check.books[hash] {
 			if text := j.shows(&v); text != "" {
 				w.violation("I35", "after entry %d: %s", i+1, text)
+				return
+			}
+		}
+		for _, v := range w.check.orders[hash] {
+			if text := j.showsOrders(&v); text != "" {
+				w.violation("I59", "after entry %d: %s", i+1, text)
 				return
 			}
 		}

@@ -16,6 +16,8 @@ type reader struct {
 	asks map[uint64]ask // by request id
 
 	books map[uint64]uint16 // the same, of books
+
+	orders map[uint64]ordersAsked // the same, of orders of books
 }
 
 type ask struct {
@@ -30,7 +32,7 @@ func (c *client) read() {
 	p := w.somePod()
 	r := c.readers[p]
 	if r == nil {
-		r = &reader{c: c, pod: p, asks: map[uint64]ask{}, books: map[uint64]uint16{}}
+		r = &reader{c: c, pod: p, asks: map[uint64]ask{}, books: map[uint64]uint16{}, orders: map[uint64]ordersAsked{}}
 		c.readers[p] = r
 	}
 	if r.conn == nil || r.conn.gaveUp || r.conn.proc == nil {
@@ -39,9 +41,10 @@ func (c *client) read() {
 		}
 		clear(r.asks)
 		clear(r.books)
+		clear(r.orders)
 	}
 	c.reqID++
-	if r.readBook() {
+	if r.readOrders() || r.readBook() {
 		return
 	}
 	mode := wire.ModeConfirmed
@@ -80,6 +83,10 @@ func (r *reader) closed(cn *conn) {
 }
 
 func (r *reader) got(cn *conn, frame []byte, lineage uint64) {
+	if cn == r.conn && wire.FrameType(frame) == wire.TypeOrdersShown {
+		r.gotOrders(frame, lineage)
+		return
+	}
 	if cn != r.conn || wire.FrameType(frame) != wire.TypeGetReply {
 		return // a failed read is inconclusive
 	}

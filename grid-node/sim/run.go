@@ -53,6 +53,7 @@ type Stats struct {
 	Executions      uint64 // records that reached a session
 	Taped           uint64 // records that followers were streamed
 	Books           uint64 // that were shown
+	BookOrders      uint64 // books that clients had order by order
 	BookStates      uint64 // of copies in the end
 	FixMasses       uint64 // mass cancels of FIX sessions in the committed log
 	Lapses          uint64 // FIX sessions whose orders were cancelled because they were gone
@@ -109,6 +110,7 @@ func (s *Stats) add(o *Stats) {
 	s.Executions += o.Executions
 	s.Taped += o.Taped
 	s.Books += o.Books
+	s.BookOrders += o.BookOrders
 	s.BookStates += o.BookStates
 	s.Fills += o.Fills
 	s.FixMasses += o.FixMasses

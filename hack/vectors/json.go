@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"unicode"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -105,6 +106,12 @@ func fieldsOf(message any) object {
 		f := v.Type().Field(i)
 		if f.Anonymous {
 			out = append(out, fieldsOf(v.Field(i).Addr().Interface())...)
+			continue
+		}
+		if f.Type.Kind() == reflect.Struct { // since.seq is sinceSeq
+			for _, in := range fieldsOf(v.Field(i).Addr().Interface()) {
+				out = append(out, member{lowerCamel(f.Name) + strings.ToUpper(in.name[:1]) + in.name[1:], in.value})
+			}
 			continue
 		}
 		name, value := lowerCamel(f.Name), v.Field(i).Interface()

@@ -19,7 +19,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "FixOpen", "FixOpened", "FixSubmit", "FixAck", "FixReports", "FixStep", "FixStepped", "FixResend", "FixResent", "FixProbe", "FixHere",
     "Query", "QueryRows", "QueryEnd", "QueryCancel",
     "ReadRecords", "RecordsRead", "Stream", "StreamPart", "StreamSelect", "StreamSelected",
-    "ReadBook", "BookLevels", "Market", "MarketDone",
+    "ReadBook", "BookLevels", "Market", "MarketDone", "ReadOrders", "OrdersShown",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
     "Kill", "KillDone", "ReadKill", "KillIs", "ReadLimits", "LimitsAre",
     "Invoke", "Invoked", "Map", "MapPart",
