@@ -94,6 +94,11 @@ func (b *Book) Ask(m *wire.ReadOrders) {
 	}
 }
 
+// BehindAll makes the book one that asks for changes behind a place, and for no orders.
+func (b *Book) BehindAll(through wire.OrdersAt) {
+	*b = Book{Through: through, next: wire.OrdersPlace{Side: wire.OrdersEnd}, read: End}
+}
+
 // Len returns how many orders are there.
 func (b *Book) Len() int { return len(b.at) }
 

@@ -81,6 +81,7 @@ type Sub struct {
 	tail   string         // last token of its pattern,
 	owed   uint8          // which of them it is to be sent,
 	has    uint8          // and which it was sent
+	series *following     // nil: it is not to a series
 	// Of one to latest messages what it resumed from; of others the partitions that are away, and where it is there.
 	places  []PartitionPosition
 	pattern topics.Pattern
@@ -145,7 +146,11 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		return nil, fmt.Errorf("policy of subscription %d is %d, allowed: Drop, Conflate, Disconnect", w.Number, w.Policy)
 	}
 	if latest {
-		if err := h.joinLatest(s, &w); err != nil {
+		join := h.joinLatest
+		if h.isSeries(w.Pattern.String()) {
+			join = h.joinSeries
+		}
+		if err := join(s, &w); err != nil {
 			return nil, err
 		}
 		c.add(s)
@@ -255,6 +260,11 @@ func (c *Client) Writable() {
 
 // remove takes a subscription out of everything but its client.
 func (h *Hub) remove(s *Sub) {
+	if s.series != nil {
+		h.leaveSeries(s)
+		s.gone = true
+		return
+	}
 	if s.group != nil {
 		h.leaveLatest(s)
 		s.gone = true

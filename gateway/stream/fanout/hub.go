@@ -65,6 +65,12 @@ type Config struct {
 	Limits     Limits
 	// Latest is the first token of topics of which the latest message counts, see Keep; empty: there are none.
 	Latest string
+	// Series is the last token of those of them whose messages are changes, see Source; empty: there are none. Opened is
+	// called when one gets its first subscription, and returns what it is of, and the partition; an error refuses it.
+	// Closed is called when it has none any more. They must not call the Hub.
+	Series string
+	Opened func(topic string) (Source, int, error)
+	Closed func(topic string)
 	// Asked is called when a group of such topics (their begin, without the last token) gets its first subscription; an
 	// error refuses it. Left is called when it has none any more. They must not call the Hub.
 	Asked func(group string) error
@@ -92,6 +98,7 @@ type Limits struct {
 	IndexBytes    int // of patterns and filters; default 1 MiB
 	Buffered      int // bytes in its connection above which messages wait; default 32 KiB
 	Queued        int // bytes of messages that wait; default 256 KiB
+	Series        int // subscriptions to series; default 100
 }
 
 // Reasons passed to Outlet.Close, and errors of Subscribe.
@@ -121,11 +128,12 @@ type Hub struct {
 	fields  []topics.Value
 	scratch []byte
 	groups  map[string]*group // of latest messages
-	claims  map[uint32]Claim  // of subscriptions by number in the index, with Config.Join
+	series  map[string]*series
+	claims  map[uint32]Claim // of subscriptions by number in the index, with Config.Join
 	clients int
 	left    int // messages of the ring that subscriptions may look at before the next tick
 	turn    int // who of the busy begins
-	// Subscriptions to latest messages, and those of them for which one waits.
+	// Subscriptions to latest messages and series, and those of them for which something waits.
 	followed, owing int
 	stats           Stats
 }
@@ -158,6 +166,7 @@ func New(cfg Config) (*Hub, error) {
 	def(&cfg.Limits.IndexBytes, 1<<20)
 	def(&cfg.Limits.Buffered, 32<<10)
 	def(&cfg.Limits.Queued, 256<<10)
+	def(&cfg.Limits.Series, 100)
 	switch {
 	case cfg.Partitions < 1 || cfg.Partitions > MaxPartitions:
 		return nil, fmt.Errorf("fanout: Partitions is %d, allowed: 1 to %d", cfg.Partitions, MaxPartitions)

@@ -42,11 +42,11 @@ func (h *Hub) isLatest(p topics.Pattern) bool {
 // joinLatest adds a subscription to its group.
 func (h *Hub) joinLatest(s *Sub, w *Subscription) error {
 	name, last := cutLast(w.Pattern.String())
-	switch {
-	case name == "" || name == h.cfg.Latest || strings.ContainsAny(name, one+rest):
-		return fmt.Errorf("topics of subscription %d are %.80q, allowed: within %s those with every token but the last named, like %s.ACME.*", w.Number, w.Pattern, h.cfg.Latest, h.cfg.Latest)
-	case w.Policy == Disconnect || w.Last > 0 || w.Filter.Terms() > 0:
-		return fmt.Errorf("subscription %d to %.80q has last, a filter or the policy disconnect, allowed: none of them: it begins with the latest message of each topic, and a slow client gets the latest", w.Number, w.Pattern)
+	if err := h.checkLatest(name, w); err != nil {
+		return err
+	}
+	if w.Policy == Disconnect {
+		return fmt.Errorf("policy of subscription %d to %.80q is disconnect, allowed: none: a slow client gets the latest", w.Number, w.Pattern)
 	}
 	if w.Resume != nil {
 		if _, err := h.resume(w.Resume); err != nil {
@@ -74,6 +74,17 @@ func (h *Hub) joinLatest(s *Sub, w *Subscription) error {
 		if !g.kept[i].stale && s.wantsKept(&g.kept[i].m) {
 			h.owe(s, i)
 		}
+	}
+	return nil
+}
+
+// checkLatest checks what is the same for latest messages and series.
+func (h *Hub) checkLatest(name string, w *Subscription) error {
+	switch {
+	case name == "" || name == h.cfg.Latest || strings.ContainsAny(name, one+rest):
+		return fmt.Errorf("topics of subscription %d are %.80q, allowed: within %s those with every token but the last named, like %s.ACME.*", w.Number, w.Pattern, h.cfg.Latest, h.cfg.Latest)
+	case w.Last > 0 || w.Filter.Terms() > 0:
+		return fmt.Errorf("subscription %d to %.80q has last or a filter, allowed: neither: it begins with what there is", w.Number, w.Pattern)
 	}
 	return nil
 }

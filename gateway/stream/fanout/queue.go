@@ -152,6 +152,9 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 	if s.group != nil {
 		return h.drainKept(s)
 	}
+	if s.series != nil {
+		return h.drainSeries(s)
+	}
 	c := s.client
 	for range turn {
 		if int(s.first) == len(s.queue) {

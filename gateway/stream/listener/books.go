@@ -41,6 +41,8 @@ var anywhere = fanout.Position{Seq: math.MaxUint64}
 type books struct {
 	p    *partition
 	wake chan struct{}
+	show func(context.Context, *book) bool // reads a book and publishes it; false: the context ended
+	old  func(*fanout.Hub, *book)          // what is shown of a book is older than the log
 
 	mu    sync.Mutex
 	all   map[string]*book // by symbol
@@ -57,45 +59,63 @@ type book struct {
 	failing       bool      // it could not be read last time; of the goroutine that reads
 	shown         [2][]byte // what was published last: L1, L2
 	claim         *claim    // nil where everything is followed
+	orders        *orders   // of one that is shown order by order
 	unseen        bool      // what touches it is not followed yet
 }
 
 func newBooks(p *partition) *books {
-	return &books{p: p, wake: make(chan struct{}, 1), all: map[string]*book{}}
+	b := &books{p: p, wake: make(chan struct{}, 1), all: map[string]*book{}}
+	b.show, b.old = b.ladder, func(h *fanout.Hub, k *book) { h.Stale(k.group) }
+	return b
+}
+
+// tradedAt returns the partition that trades the symbol of a group.
+func (g *generation) tradedAt(group string) (p *partition, symbol string, err error) {
+	symbol, err = symbolOf(group)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !g.l.cfg.Client.BySymbol():
+		return nil, "", errors.New("topics are those of books, allowed: in a grid that matches (grid-node --execution match)")
+	case int(g.l.cfg.Client.RouteSymbol(symbol)) >= len(g.parts):
+		return nil, "", fmt.Errorf("symbol %.80q is traded by a partition that is not known yet, allowed: try again", symbol)
+	}
+	return g.parts[g.l.cfg.Client.RouteSymbol(symbol)], symbol, nil
 }
 
 // asked is called on the loop when the first client wants a book.
 func (g *generation) asked(group string) error {
-	symbol, err := symbolOf(group)
-	switch {
-	case err != nil:
+	p, symbol, err := g.tradedAt(group)
+	if err != nil {
 		return err
-	case !g.l.cfg.Client.BySymbol():
-		return errors.New("topics are those of books, allowed: in a grid that matches (grid-node --execution match)")
-	case int(g.l.cfg.Client.RouteSymbol(symbol)) >= len(g.parts):
-		return fmt.Errorf("symbol %.80q is traded by a partition that is not known yet, allowed: try again", symbol)
 	}
-	b := g.parts[g.l.cfg.Client.RouteSymbol(symbol)].books
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.all) >= maxBooks {
+	if p.books.count() >= maxBooks {
 		return fmt.Errorf("%w: books of one partition that clients want are more than %d", fanout.ErrLimit, maxBooks)
 	}
-	k := &book{symbol: symbol, group: group}
-	if g.wanted != nil {
-		k.claim = g.wanted.claim([]client.Selector{{Kinds: client.KindExecutions, Symbol: symbol}, {Kinds: client.KindOther}})
+	p.books.want(&book{symbol: symbol, group: group})
+	return nil
+}
+
+// want adds a book, which is read. It is on the loop.
+func (b *books) want(k *book) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w := b.p.g.wanted; w != nil {
+		k.claim = w.claim([]client.Selector{{Kinds: client.KindExecutions, Symbol: k.symbol}, {Kinds: client.KindOther}})
 		_, known := k.claim.Since(int(b.p.id), anywhere)
 		k.unseen = !known
 	}
-	b.all[symbol] = k
+	b.all[k.symbol] = k
 	b.enqueue(k)
-	return nil
 }
 
 // left is called on the loop when no client wants a book any more.
 func (g *generation) left(group string) {
-	symbol, _ := symbolOf(group)
-	b := g.parts[g.l.cfg.Client.RouteSymbol(symbol)].books
+	p, symbol, _ := g.tradedAt(group)
+	p.books.leave(symbol)
+}
+
+func (b *books) leave(symbol string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if k := b.all[symbol]; k != nil && k.claim != nil {
@@ -165,7 +185,7 @@ func (b *books) touched(h *fanout.Hub, k *book, entry uint64) {
 	if k.touched = max(k.touched, entry); k.known && k.touched <= k.read {
 		return
 	}
-	h.Stale(k.group)
+	b.old(h, k)
 	b.enqueue(k)
 }
 
@@ -208,33 +228,46 @@ func (b *books) count() int {
 	return len(b.all)
 }
 
-// show reads a book and publishes it; false: ctx ended.
-func (b *books) show(ctx context.Context, k *book) bool {
+// ladder reads the levels of a book and publishes them; false: ctx ended.
+func (b *books) ladder(ctx context.Context, k *book) bool {
 	asking, cancel := context.WithTimeout(ctx, bookPatience)
 	defer cancel()
 	v, err := b.ask(asking, k.symbol)
-	for err == nil && b.p.readTo.Load() < v.Seq { // no client gets what is ahead of its position
-		if !pause(asking, time.Millisecond) {
-			err = fmt.Errorf("its entry %d is not followed within %s", v.Seq, bookPatience)
-		}
+	if err == nil {
+		err = b.followed(asking, v.Seq)
 	}
 	if ctx.Err() != nil {
 		return false
 	}
 	if err != nil {
-		b.p.g.l.metrics.bookFailures.Add(1)
-		if !k.failing {
-			b.p.g.l.log.Warn("a book is not shown as it is", "symbol", k.symbol, "error", err)
-		}
-		k.failing = true
-		b.mu.Lock()
-		b.enqueue(k)
-		b.mu.Unlock()
-		return pause(ctx, bookRetry)
+		return b.failed(ctx, k, err)
 	}
 	k.failing = false
 	b.p.g.l.metrics.bookReads.Add(1)
 	return b.p.g.server.Do(func(h *fanout.Hub) { b.publish(h, k, &v) })
+}
+
+// followed waits until the log is read up to an entry: no client gets what is ahead of its position.
+func (b *books) followed(ctx context.Context, seq uint64) error {
+	for b.p.readTo.Load() < seq {
+		if !pause(ctx, time.Millisecond) {
+			return fmt.Errorf("its entry %d is not followed within %s", seq, bookPatience)
+		}
+	}
+	return nil
+}
+
+// failed has a book that could not be read be read again, some time from now; false: ctx ended.
+func (b *books) failed(ctx context.Context, k *book, err error) bool {
+	b.p.g.l.metrics.bookFailures.Add(1)
+	if !k.failing {
+		b.p.g.l.log.Warn("a book is not shown as it is", "symbol", k.symbol, "error", err)
+	}
+	k.failing = true
+	b.mu.Lock()
+	b.enqueue(k)
+	b.mu.Unlock()
+	return pause(ctx, bookRetry)
 }
 
 // ask reads a book at the replica that is followed, which is a backup if there is one in sync, else at the primary.

@@ -147,6 +147,8 @@ type generation struct {
 	histories chan *history
 	wanted    *wanted     // nil: everything is followed
 	ready     atomic.Bool // clients are accepted
+	// Books that are kept order by order, and their orders; of the loop.
+	orderBooks, shownOrders int
 }
 
 // generation serves until ctx ends or a partition has another history.
@@ -156,7 +158,7 @@ func (l *Listener) generation(parent context.Context) error {
 	g := &generation{l: l, histories: make(chan *history, maxHistories)}
 	for _, p := range l.cfg.Client.Table() {
 		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
-		part.books = newBooks(part)
+		part.books, part.orderBooks = newBooks(part), newOrderBooks(part)
 		g.parts = append(g.parts, part)
 	}
 	if err := g.survey(ctx); err != nil {
@@ -176,6 +178,8 @@ func (l *Listener) generation(parent context.Context) error {
 			}
 		})
 		all.Go(func() { p.books.run(ctx) })
+		all.Go(func() { p.orderBooks.run(ctx) })
+		all.Go(func() { p.orderBooks.warm(ctx) })
 	}
 	for range historyWorkers {
 		all.Go(func() { g.readHistories(ctx) })
@@ -233,6 +237,7 @@ func (g *generation) open() error {
 	c.Hub.Seed = rand.Uint64()
 	c.Hub.Lineage, c.Hub.Partitions = g.lineage(), len(g.parts)
 	c.Hub.Latest, c.Hub.Asked, c.Hub.Left = Books, g.asked, g.left
+	c.Hub.Series, c.Hub.Opened, c.Hub.Closed = ordersToken, g.opened, g.closed
 	backlog := g.l.cfg.Backlog
 	g.l.metrics.everything.Store(1)
 	g.l.metrics.incomplete.Store(0)

@@ -122,7 +122,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		if p.failure() != nil {
 			failing = 1
 		}
-		put(descBooks, prometheus.GaugeValue, uint64(p.books.count()), p.id.String())
+		put(descBooks, prometheus.GaugeValue, uint64(p.books.count()+p.orderBooks.count()), p.id.String())
 		put(descRead, prometheus.GaugeValue, read, p.id.String())
 		put(descLag, prometheus.GaugeValue, max(p.commit.Load(), read)-read, p.id.String())
 		put(descFailing, prometheus.GaugeValue, failing, p.id.String())

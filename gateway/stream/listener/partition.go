@@ -28,8 +28,10 @@ type partition struct {
 	begun  bool                   // something was read
 	source atomic.Pointer[string] // replica that it was read from last
 	books  *books
-	eras   []era        // the newest last; of the loop, and none without generation.wanted
-	silent atomic.Int64 // Unix ns of when a history last waited for a turn, and nothing came
+	// Books that are kept order by order.
+	orderBooks *books
+	eras       []era        // the newest last; of the loop, and none without generation.wanted
+	silent     atomic.Int64 // Unix ns of when a history last waited for a turn, and nothing came
 
 	mu       sync.Mutex
 	err      error            // why nothing can be read; nil: it can
@@ -249,6 +251,7 @@ func (p *partition) publish(h *fanout.Hub, b *batch) {
 	p.commit.Store(max(b.commit, b.through.Seq))
 	p.orders.Add(uint64(len(b.messages)))
 	p.books.touch(h, b)
+	p.orderBooks.touch(h, b)
 }
 
 // begins begins an era, at the entry from which on the node selects in another way.
@@ -259,6 +262,7 @@ func (p *partition) begins(h *fanout.Hub, b *batch) {
 	}
 	p.eras = append(p.eras, era{after: h.Last(int(p.id)), by: b.by})
 	p.books.begins(h, b.byFrom-1)
+	p.orderBooks.begins(h, b.byFrom-1)
 	p.g.wanted.began(int(p.id))
 }
 

@@ -45,7 +45,7 @@ func newHalted(t *testing.T) *halted {
 	g := &generation{l: l, histories: make(chan *history, maxHistories)}
 	for _, p := range c.Table() {
 		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
-		part.books = newBooks(part)
+		part.books, part.orderBooks = newBooks(part), newOrderBooks(part)
 		g.parts = append(g.parts, part)
 	}
 	if err := g.survey(t.Context()); err != nil {
