@@ -83,7 +83,7 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 	case w.follow != followAll && w.follow != followWanted:
 		return bad(fmt.Errorf("--websocket-follow: value %q, allowed: %s, %s", w.follow, followAll, followWanted))
 	case w.clients == "" && w.rules == "" && !w.judged:
-		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both, or --websocket-grid-tokens; without, nobody could read, or everybody`))
+		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both, or --websocket-grid-tokens; without them no client could read, or each`))
 	case w.judged && w.plain:
 		return bad(errors.New("--websocket-grid-tokens: --websocket-insecure-plain is given too, allowed: TLS (--websocket-tls-cert): such a token is good for more than this gateway"))
 	}

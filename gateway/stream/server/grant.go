@@ -15,7 +15,7 @@ import (
 type Grant struct {
 	Client   string // its name, for bounds and logs
 	Topics   []topics.Pattern
-	Identity any // of whoever granted it, for Server.Review
+	Identity any // of the side that granted it, for Server.Review
 }
 
 // StatusTopic is the topic that a client has to be allowed to read for the command status. Nothing is published there.
