@@ -1,8 +1,8 @@
 package v1alpha1_test
 
 import (
-	"fmt"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
