@@ -73,7 +73,7 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 		wg      sync.WaitGroup
 		telling sync.Mutex
 		next    atomic.Int64
-		load    = mapLoad{slices: map[string]int{}}
+		load    = mapLoad{slices: map[string]int{}, done: map[string]int{}}
 	)
 	for range min(n, q.AtOnce) {
 		wg.Go(func() {

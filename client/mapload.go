@@ -12,10 +12,13 @@ import (
 type mapLoad struct {
 	mu     sync.Mutex
 	slices map[string]int // by address
+	done   map[string]int // of each address, which answer of all the last one was, from 1
+	n      int            // answers
 }
 
-// place chooses a copy and counts the slice there. Of equal ones it is the first, from the partition of the slice's
-// number on. The address is "" where no copy is known to be in sync.
+// place chooses a copy and counts the slice there. Of equal ones it is the one whose last answer is the oldest, which has
+// computed its next one for longer, and then the first, from the partition of the slice's number on. The address is ""
+// where no copy is known to be in sync.
 func (l *mapLoad) place(parts []PartitionInfo, slice int) (at wire.PartitionID, addr string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,7 +27,8 @@ func (l *mapLoad) place(parts []PartitionInfo, slice int) (at wire.PartitionID, 
 	for i := range parts {
 		p := &parts[(slice+i)%len(parts)]
 		for _, m := range p.Members {
-			if n := l.slices[m.Address]; m.InSync && m.Address != "" && n < least {
+			n := l.slices[m.Address]
+			if m.InSync && m.Address != "" && (n < least || n == least && l.done[m.Address] < l.done[addr]) {
 				at, addr, least = p.ID, m.Address, n
 			}
 		}
@@ -35,7 +39,7 @@ func (l *mapLoad) place(parts []PartitionInfo, slice int) (at wire.PartitionID, 
 	return at, addr
 }
 
-// move counts a slice at another copy; "" is none.
+// move counts a slice at another copy; to "" when it is there.
 func (l *mapLoad) move(from, to string) {
 	if from == to {
 		return
@@ -47,5 +51,8 @@ func (l *mapLoad) move(from, to string) {
 	}
 	if to != "" {
 		l.slices[to]++
+	} else {
+		l.n++
+		l.done[from] = l.n
 	}
 }
