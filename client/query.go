@@ -94,6 +94,12 @@ func (c *Client) Query(ctx context.Context, q Query) (*Answer, error) {
 		}
 		return g.answer()
 	}
+	if g.together() {
+		if err := g.askTogether(ctx); err != nil {
+			return nil, err
+		}
+		return g.answer()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -210,17 +216,34 @@ func (p *part) call(ctx context.Context, q *query.Query, explain bool) (rows [][
 }
 
 func (p *part) attempt(ctx context.Context, addr string, question []byte, explain bool) ([][]view.Value, error) {
-	until, _ := ctx.Deadline()
-	m := wire.Query{MinSeq: p.min.Seq, MinHash: p.min.Hash, MaxBytes: pageBytes, Explain: explain, Question: question,
-		TimeoutMs: uint32(max(time.Until(until)/time.Millisecond, 1))}
 	k, err := p.c.callerOf(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	frame, parts, err := k.exchange(ctx, func(dst []byte, reqID uint64) []byte {
+	q, err := p.begin(ctx, k, question, explain)
+	if err != nil {
+		if errors.Is(err, errLost) {
+			p.c.dropCaller(k)
+		}
+		return nil, err
+	}
+	return p.await(ctx, k, q, addr, explain)
+}
+
+// begin sends a question to a node; await has to be called.
+func (p *part) begin(ctx context.Context, k *caller, question []byte, explain bool) (*call, error) {
+	until, _ := ctx.Deadline()
+	m := wire.Query{MinSeq: p.min.Seq, MinHash: p.min.Hash, MaxBytes: pageBytes, Explain: explain, Question: question,
+		TimeoutMs: uint32(max(time.Until(until)/time.Millisecond, 1))}
+	return k.begin(ctx, func(dst []byte, reqID uint64) []byte {
 		m.ReqID = reqID
 		return wire.AppendQuery(dst, p.id, &m)
-	}, func(dst []byte, reqID uint64) []byte {
+	})
+}
+
+// await reads the page that begin asked for.
+func (p *part) await(ctx context.Context, k *caller, q *call, addr string, explain bool) ([][]view.Value, error) {
+	frame, parts, err := k.await(ctx, q, func(dst []byte, reqID uint64) []byte {
 		return wire.AppendQueryCancel(dst, p.id, &wire.QueryCancel{ReqID: reqID})
 	})
 	if err != nil {
