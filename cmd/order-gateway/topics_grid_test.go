@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 const (
@@ -209,6 +211,32 @@ func (p *process) status(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(string(b)), "")
+}
+
+// Over TLS a gateway takes another one that has a certificate for its name, and no other.
+func TestGridTopicsOverTLS(t *testing.T) {
+	g := testgrid.Run(t)
+	clients, token := topicsFiles(t)
+	dir := t.TempDir()
+	authority, err := pki.Load(dir, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := authority.Save(dir, "gateway", pki.Identity{User: "gateway", Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, bt := freeAddr(t), freeAddr(t)
+	args := []string{"--websocket-clients", clients, "--websocket-peer", at + "," + bt, "--websocket-peer-token", token, "--websocket-tls-cert", f.Cert, "--websocket-tls-key", f.Key, "--websocket-tls-ca", f.CA}
+	a := startGateway(t, g, at, args...)
+	b := startGateway(t, g, bt, append(args, "--websocket-peer-name", "other.example.com")...)
+	peersOf(t, a, 1)
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(b.status(t), "other.example.com"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the certificate of another name: %s", b.status(t))
+		}
+	}
+	peersOf(t, b, 0)
 }
 
 // One that publishes as fast as it can, messages of 1 MiB, from many connections, and reads no answer, is held to its rate;
