@@ -239,6 +239,11 @@ func TestUserMessagesProperty(t *testing.T) {
 			"": func(t *rapid.T) {
 				for _, k := range sides {
 					judgeUser(t, k.r, k.after)
+					for _, n := range k.s.queue[k.s.first:] {
+						if r := h.ringOf(h.entry(n)); n&^userBit < r.tail || n&^userBit >= r.head || n&userBit != r.mark {
+							t.Fatalf("message %x waits, its ring has %d to %d", n, r.tail, r.head)
+						}
+					}
 				}
 			},
 		})
