@@ -227,9 +227,11 @@ func (c *conn) OnMessage(op ws.Opcode, payload []byte) error {
 		return nil
 	}
 	c.tc.Spend(commandCost)
-	if op == ws.Binary && len(payload) > 0 && payload[0] == binUser {
+	switch {
+	case c.tooLong(payload):
+	case op == ws.Binary && len(payload) > 0 && payload[0] == binUser:
 		c.publishBinary(payload)
-	} else {
+	default:
 		c.command(payload)
 	}
 	return errYield

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -57,14 +56,29 @@ func (c *conn) publish(m *command) error {
 	return c.send(m.ID, &u)
 }
 
+// tooLong refuses a message longer than a command before it is read, which costs more than its bytes, if the client may not
+// publish now.
+func (c *conn) tooLong(payload []byte) bool {
+	s := c.server
+	if len(payload) <= s.cfg.MaxCommand || c.grant == nil {
+		return false
+	}
+	c.tc.Spend(len(payload))
+	err := s.paces.of(c.grant.Client, s.loop.Clock().Mono(), &s.cfg.Publishing).allows(c.grant.Client, &s.cfg.Publishing)
+	if err == nil {
+		return false
+	}
+	s.stats.Publish.OverLimit++
+	c.fail(0, err)
+	return true
+}
+
 // publishBinary handles a message of a client in the binary form. An error of it is told like that of a command.
 func (c *conn) publishBinary(b []byte) {
 	id, u, err := parseUser(b)
 	switch {
 	case err == nil && len(u.from) > 0:
 		err = fmt.Errorf("from is %.40q, allowed: none: the gateway knows who publishes", u.from)
-	case err == nil && !u.bytes && !json.Valid(u.data):
-		err = errors.New("data is not valid JSON, allowed: JSON, or bytes (flag 1)")
 	}
 	if err != nil {
 		c.server.stats.Publish.Invalid++
@@ -79,7 +93,6 @@ func (c *conn) publishBinary(b []byte) {
 // send publishes a message if the client may; with an id it is answered.
 func (c *conn) send(id uint32, u *userMessage) error {
 	s := c.server
-	c.tc.Spend(len(u.data))
 	err := c.mayPublish(u)
 	if err == nil {
 		u.from = []byte(c.grant.Client)
@@ -111,7 +124,7 @@ func (c *conn) mayPublish(u *userMessage) error {
 	if c.grant == nil {
 		return c.grant.allows(topics.Pattern{})
 	}
-	if err := topics.CheckTopic(u.topic); err != nil {
+	if err := u.check(); err != nil {
 		return err
 	}
 	if !isInbox(u.topic) { // who knows an inbox got it with a request
@@ -219,6 +232,17 @@ const maxPaces = 8192
 
 // take counts a message, or returns why there is no allowance for it. A long message may take the allowance below zero.
 func (p paces) take(client string, size int, now int64, l *Publishing) error {
+	k := p.of(client, now, l)
+	if err := k.allows(client, l); err != nil {
+		return err
+	}
+	k.messages--
+	k.bytes -= float64(size)
+	return nil
+}
+
+// of returns what a client may publish now.
+func (p paces) of(client string, now int64, l *Publishing) *pace {
 	k := p[client]
 	if k == nil {
 		if len(p) >= maxPaces {
@@ -235,13 +259,16 @@ func (p paces) take(client string, size int, now int64, l *Publishing) error {
 	k.at = now
 	k.messages = min(k.messages+seconds*float64(l.Messages), float64(l.Messages))
 	k.bytes = min(k.bytes+seconds*float64(l.Bytes), float64(l.Bytes))
+	return k
+}
+
+// allows returns why a client may not publish now, or nil.
+func (k *pace) allows(client string, l *Publishing) error {
 	switch {
 	case k.messages < 1:
 		return fmt.Errorf("%w: messages of %.80q in a second are more than %d, allowed: %d; publish again later", fanout.ErrLimit, client, l.Messages, l.Messages)
 	case k.bytes <= 0:
 		return fmt.Errorf("%w: bytes published by %.80q in a second are more than %d, allowed: %d; publish again later", fanout.ErrLimit, client, l.Bytes, l.Bytes)
 	}
-	k.messages--
-	k.bytes -= float64(size)
 	return nil
 }

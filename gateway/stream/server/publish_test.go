@@ -132,9 +132,14 @@ func TestPublishRefused(t *testing.T) {
 		desk.sendBytes(b)
 		desk.want(`"code":"invalid"`)
 	}
+	// JSON with bytes that are no UTF-8 would be sent to readers in a text message, which ends their connection.
+	for _, b := range []string{string(binaryPublish(1, "user.news.a", 0, "", "\"\xff\"")), "{\"op\":\"publish\",\"id\":1,\"topic\":\"user.news.a\",\"data\":\"\xff\"}"} {
+		desk.sendBytes([]byte(b))
+		desk.want(`"code":"invalid","error":"data is not valid JSON in UTF-8`)
+	}
 	desk.sendBytes(append(binaryPublish(1, "user.news.a", 0, "", "")[:19], 4, 'm', 'e', 'm', 'e', 0, 0, '1'))
 	desk.want(`"error":"from is \"meme\"`)
-	if st, _ := s.Stats(); st.Publish.NotPermitted != 3 || st.Publish.OverLimit != 1 || st.Publish.Invalid != 8 || st.Publish.Published != 0 {
+	if st, _ := s.Stats(); st.Publish.NotPermitted != 3 || st.Publish.OverLimit != 1 || st.Publish.Invalid != 10 || st.Publish.Published != 0 {
 		t.Errorf("counted are %+v", st.Publish)
 	}
 	// A reader has no room for a long message.
@@ -186,6 +191,8 @@ func TestPublishRate(t *testing.T) {
 	other.want("published") // a long one is taken at once, and then it is waited
 	other.send(one)
 	other.want(`bytes published by \"other\" in a second are more than 1000`)
+	other.send(`{"op":"publish","id":1,"topic":"user.a","data":"` + strings.Repeat("x", 70<<10) + `"}`)
+	other.want(`{"op":"error","id":0,"code":"limit","error":"over a limit of the client: bytes published by \"other\"`) // it was not read
 	time.Sleep(500 * time.Millisecond)
 	a.send(one)
 	a.want("published")

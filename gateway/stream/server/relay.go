@@ -59,7 +59,7 @@ func (s *Server) ID() string { return s.id }
 func (s *Server) Relay(b []byte) (err error, ok bool) { //nolint:revive // ok is as in Do
 	_, u, err := parseUser(b)
 	if err == nil {
-		err = topics.CheckTopic(u.topic)
+		err = u.check()
 	}
 	if err != nil {
 		return err, true

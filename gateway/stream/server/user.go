@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
+	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 	"github.com/ordergrid/ordergrid/gateway/stream/ws"
 )
 
@@ -27,6 +29,23 @@ const (
 )
 
 var errUserMessage = errors.New("a binary message is cut short or has unknown flags, allowed: 2, id (4 bytes), length of the topic (2), topic, flags (0 JSON, 1 bytes), length of from (1), from, length of reply (2), reply, data")
+
+// check returns why a message cannot be sent to others, or nil. JSON is sent as text, which has to be UTF-8: a reader that gets
+// other bytes ends its connection.
+func (u *userMessage) check() error {
+	if err := topics.CheckTopic(u.topic); err != nil {
+		return err
+	}
+	if len(u.reply) > 0 {
+		if err := topics.CheckTopic(u.reply); err != nil {
+			return err
+		}
+	}
+	if !u.bytes && (!utf8.Valid(u.data) || !json.Valid(u.data)) {
+		return errors.New("data is not valid JSON in UTF-8, allowed: that, or bytes (base64, in the binary form flag 1)")
+	}
+	return nil
+}
 
 // append appends the payload.
 func (u *userMessage) append(dst []byte) []byte {
