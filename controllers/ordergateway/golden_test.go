@@ -112,7 +112,7 @@ func TestGoldenObjects(t *testing.T) {
 			"networkpolicy":       networkPolicy(c.gateway),
 		}
 		if peers(c.gateway) {
-			objects["peersservice"] = peersService(c.gateway)
+			objects["headless_service"] = peersService(c.gateway)
 		}
 		for object, built := range objects {
 			t.Run(name+"/"+object, func(t *testing.T) {
