@@ -119,6 +119,13 @@ func TestSinkUpdates(t *testing.T) {
 		s.Content = content
 		return api.OrderGridSpec{Sinks: []api.SinkSpec{s}, PartitionBy: api.PartitionBySymbol, Execution: &api.ExecutionSpec{Mode: api.ExecutionMatch, InstrumentsFrom: &api.InstrumentsReference{Name: "equities"}}}
 	}
+	fills := func(topic string) api.OrderGridSpec {
+		spec := matching("")
+		s := kafka("kafka:9092", "")
+		s.Content, s.Kafka.ExecutionsTopic = api.SinkOrdersAndExecutions, topic
+		spec.Sinks = []api.SinkSpec{s}
+		return spec
+	}
 	const otherContent = ".content: Invalid value: %s is not what it was: executions would be missing; keep it, or remove the sink and add one of another name"
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
@@ -169,6 +176,8 @@ func TestSinkUpdates(t *testing.T) {
 		{"orders only is said", matching(""), matching(api.SinkOrders), ""},
 		{"executions are added", matching(""), matching(api.SinkOrdersAndExecutions), fmt.Sprintf(otherContent, "OrdersAndExecutions")},
 		{"executions are taken", matching(api.SinkOrdersAndExecutions), matching(""), fmt.Sprintf(otherContent, "Orders")},
+		{"the topic of executions", fills("fills"), fills("trades"), ".kafka.executionsTopic: Invalid value: changed, and the executions of before are in the other topic; keep it, or remove the sink and add one of another name"},
+		{"the default topic is said", fills(""), fills("{grid}.executions"), ""},
 
 		{"Hold is left out", hold, sinks(), ""},
 		{"Hold is said", sinks(), hold, ""},
