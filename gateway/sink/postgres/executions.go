@@ -17,7 +17,6 @@ type executionRows struct {
 	list    []client.Executed
 	entries []client.LogEntry // those of the batch that were not passed, for the lineage
 	lineage uint32            // at the next of them
-	count   int               // encoded
 }
 
 // next encodes the next execution, its columns in the order of executionColumns.
@@ -53,7 +52,6 @@ func (r *executionRows) next() bool {
 	}
 	b = appendString(b, t.Reason)
 	r.buf = appendBool(appendBool(b, e.Passive), e.Auction)
-	r.count++
 	return true
 }
 

@@ -17,7 +17,6 @@ type rows struct {
 	part    wire.PartitionID
 	entries []client.LogEntry
 	lineage uint32 // at the next entry
-	orders  int    // encoded
 }
 
 // next encodes the next entry, if it is an order.
@@ -32,7 +31,6 @@ func (r *rows) next() bool {
 		r.lineage = uint32(binary.LittleEndian.Uint64(order.Payload(e.Bytes)))
 	case order.KindOrder, order.KindExecute:
 		r.row(e)
-		r.orders++
 	}
 	return true
 }
