@@ -33,8 +33,7 @@ type call struct {
 	err   error
 
 	id    uint64
-	conn  *conn  // it was sent on
-	reads uint64 // of that then
+	conn  *conn // it was sent on
 	begun int64
 	until int64
 }
@@ -147,17 +146,18 @@ func (k *caller) begin(ctx context.Context, encode func([]byte, uint64) []byte) 
 		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
 	}
 	k.next++
-	q := &call{w: newWaiter(), id: k.next, conn: c, reads: c.reads, begun: now, until: k.client.deadline(ctx, now)}
+	q := &call{w: newWaiter(), id: k.next, conn: c, begun: now, until: k.client.deadline(ctx, now)}
 	k.calls[q.id] = q
 	c.out = encode(c.out, q.id)
 	k.p.flush(c, false)
 	return q, nil
 }
 
-// await waits for the answer to what begin sent.
+// await waits for the answer to what begin sent, which may be a while ago: silence counts from now on.
 func (k *caller) await(ctx context.Context, q *call, giveUp func([]byte, uint64) []byte) ([]byte, [][]byte, error) {
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
+	from, reads := nanotime(), q.conn.reads
 	var t *time.Timer
 	for !q.done && ctx.Err() == nil && nanotime() < q.until {
 		if t == nil && !k.p.leads() { // the one that reads looks at the time itself
@@ -172,7 +172,7 @@ func (k *caller) await(ctx context.Context, q *call, giveUp func([]byte, uint64)
 		q.conn.out = giveUp(q.conn.out, q.id)
 		k.p.flush(q.conn, false)
 	}
-	if owed := nanotime() - q.begun; !q.done && q.conn.reads == q.reads && owed >= int64(k.client.cfg.SuspectAfter) {
+	if owed := nanotime() - from; !q.done && q.conn.reads == reads && owed >= int64(k.client.cfg.SuspectAfter) {
 		// Nothing arrived: a middlebox may have dropped the connection. The next request dials
 		// again.
 		k.p.fail(q.conn, &silentError{k.addr, time.Duration(owed), "the client reconnects"})

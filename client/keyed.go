@@ -11,7 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// A question for the orders of one ClOrdID is answered by a node in some microseconds (query.ShortAt), in which a
+// A short question for the orders of one ClOrdID is answered by a node in some microseconds (query.ShortAt), in which a
 // goroutine for each partition is not begun yet. It is asked by one goroutine, at as few nodes as have a copy of each
 // partition. Whichever partition a ClOrdID belongs to, an order may be in another (SubmitTo), so all are asked.
 
@@ -23,9 +23,14 @@ func keyed(e *query.Expr) bool {
 	return e != nil && (named(*e) || e.Op == query.And && slices.ContainsFunc(e.Args, named))
 }
 
-// together reports whether the parts are asked so: the first page of a keyed question, which need not be linearizable.
+// together reports whether the parts are asked so: the first page of a short keyed question, which need not be
+// linearizable.
 func (g *gather) together() bool {
-	return !g.grouped && g.q.Page == nil && !g.q.Linearizable && keyed(g.q.Where)
+	if g.grouped || g.q.Page != nil || g.q.Linearizable || !keyed(g.q.Where) {
+		return false
+	}
+	g.question = g.parts[0].ask.Append(nil)
+	return len(g.question) <= query.ShortBytes
 }
 
 // asked is a question that is under way at a node.
@@ -37,7 +42,7 @@ type asked struct {
 }
 
 // askTogether sends each part before it waits for the first answer. What is not answered so, as by a copy without a
-// view, is asked again in the way of other questions.
+// view or one that has other work, is asked again in the way of other questions.
 func (g *gather) askTogether(ctx context.Context) error {
 	c, n := g.parts[0].c, len(g.parts)
 	attempt, cancel := context.WithTimeout(ctx, c.attemptTimeout(0))
@@ -47,10 +52,10 @@ func (g *gather) askTogether(ctx context.Context) error {
 	for i := range n {
 		p := &g.parts[(first+i)%n]
 		addr := c.copyAmong(p.id, nodes)
-		if !slices.Contains(nodes, addr) {
+		a := p.send(attempt, addr, g.question)
+		if sent[(first+i)%n] = a; a.err == nil && !slices.Contains(nodes, addr) {
 			nodes = append(nodes, addr)
 		}
-		sent[(first+i)%n] = p.send(attempt, addr)
 	}
 	var final error
 	again := make([]*part, 0, n)
@@ -60,7 +65,7 @@ func (g *gather) askTogether(ctx context.Context) error {
 		switch {
 		case err == nil && (p.next == nil || p.ask.Limit > 0 && len(rows) >= int(p.ask.Limit)):
 			p.rows = rows
-		case final == nil && finalAnswer(err):
+		case final == nil && finalAnswer(err) && !anotherMay(err):
 			final = err
 			cancel() // the others'
 		default:
@@ -73,22 +78,25 @@ func (g *gather) askTogether(ctx context.Context) error {
 	}
 	for _, p := range again {
 		p.scanned, p.matched = 0, 0
-		if err := p.fetch(ctx); err != nil {
-			return err
-		}
 	}
-	return nil
+	return fetchAll(ctx, again)
+}
+
+// anotherMay reports whether a copy that was asked first, with little time, is no measure for the others.
+func anotherMay(err error) bool {
+	var e *QueryError
+	return errors.As(err, &e) && (e.Code == wire.QueryTimedOut || e.Code == wire.QueryIncomplete)
 }
 
 // send asks for the first page at a node; receive has to be called.
-func (p *part) send(ctx context.Context, addr string) (a asked) {
+func (p *part) send(ctx context.Context, addr string, question []byte) (a asked) {
 	a.addr = addr
 	if addr == "" {
 		a.err = errLost
 		return a
 	}
 	if a.k, a.err = p.c.callerOf(ctx, addr); a.err == nil {
-		a.q, a.err = p.begin(ctx, a.k, p.ask.Append(nil), false)
+		a.q, a.err = p.begin(ctx, a.k, question, false)
 	}
 	return a
 }

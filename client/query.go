@@ -100,13 +100,25 @@ func (c *Client) Query(ctx context.Context, q Query) (*Answer, error) {
 		}
 		return g.answer()
 	}
+	all := make([]*part, len(g.parts))
+	for i := range g.parts {
+		all[i] = &g.parts[i]
+	}
+	if err := fetchAll(ctx, all); err != nil {
+		return nil, err
+	}
+	return g.answer()
+}
+
+// fetchAll fetches parts side by side. The first error ends the others.
+func fetchAll(ctx context.Context, parts []*part) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	errs := make([]error, len(g.parts))
-	for i := range g.parts {
+	errs := make([]error, len(parts))
+	for i, p := range parts {
 		wg.Go(func() {
-			if errs[i] = g.parts[i].fetch(ctx); errs[i] != nil {
+			if errs[i] = p.fetch(ctx); errs[i] != nil {
 				cancel(errs[i])
 			}
 		})
@@ -115,14 +127,11 @@ func (c *Client) Query(ctx context.Context, q Query) (*Answer, error) {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		for _, err := range errs {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				return nil, err
+				return err
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return g.answer()
+	return errors.Join(errs...)
 }
 
 // Explain returns the plan of a partition's replica for a question.
