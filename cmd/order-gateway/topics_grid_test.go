@@ -129,6 +129,33 @@ func peersOf(t *testing.T, p *process, want int) {
 	t.Fatalf("%s has not %d others:\n%s", p.addr, want, p.said.String())
 }
 
+// A gateway that is reached by two addresses is one: what is published there comes once.
+func TestGridTopicsAtTwoAddresses(t *testing.T) {
+	g := testgrid.Run(t)
+	clients, token := topicsFiles(t)
+	_, port, err := net.SplitHostPort(freeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := startGateway(t, g, "0.0.0.0:"+port, "--websocket-clients", clients, "--websocket-peer-token", token, "--websocket-peer", "127.0.0.1:"+port)
+	b := startGateway(t, g, freeAddr(t), "--websocket-clients", clients, "--websocket-peer-token", token, "--websocket-peer", "127.0.0.1:"+port+",127.0.0.2:"+port)
+	peersOf(t, b, 1)
+	peersOf(t, a, 0)
+	reader := speak(t, b, readerToken)
+	reader.subscribed("user.>")
+	a.addr = "127.0.0.1:" + port
+	desk := speak(t, a, deskToken)
+	for n := range 100 {
+		desk.say(fmt.Sprintf(`{"op":"publish","topic":"user.news.a","data":%d}`, n))
+		if m := reader.hear(); m.Op != "message" || string(m.Data) != fmt.Sprint(n) {
+			t.Fatalf("got %+v, want message %d, once", m, n)
+		}
+	}
+	if said := b.metrics(t); said["ordergrid_stream_peers"] != 1 || said["ordergrid_stream_peers_connected"] != 1 {
+		t.Errorf("%v gateways are known, %v connected, want 1 and 1", said["ordergrid_stream_peers"], said["ordergrid_stream_peers_connected"])
+	}
+}
+
 // Two gateways: what is published at one comes to clients of both, in order; requests are answered across; when one is killed
 // clients of the other are told that something may be missing, and it goes on when there is one at that address again.
 func TestGridTopicsOverTwoGateways(t *testing.T) {

@@ -86,6 +86,9 @@ func TestGridExecutionsKilled(t *testing.T) {
 			t.Errorf("%s: %s (%v), want 0", sql, got, err)
 		}
 	}
+	if got, err := p.PSQL(t.Context(), pageSQL(t, "positions")); got != "ACC|IBM|0" || err != nil {
+		t.Errorf("positions: %s (%v), want ACC|IBM|0: the account buys from itself", got, err)
+	}
 	t.Logf("%d primaries killed; %d orders acknowledged, %d executions, %d of them fills", kills, len(acked), len(rows), filled)
 }
 

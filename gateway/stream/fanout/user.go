@@ -80,7 +80,9 @@ func (s *Sub) Send(m *Message) error {
 	if err != nil {
 		return err
 	}
-	h.offer(s, n)
+	if !s.gone { // keeping it may have ended a client that was too slow
+		h.offer(s, n)
+	}
 	return nil
 }
 

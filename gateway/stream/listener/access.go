@@ -41,6 +41,7 @@ type Access struct {
 	rules  *access.File
 	known  atomic.Pointer[clients]
 	failed atomic.Pointer[string] // why the file of clients is not in use as it is
+	lacks  atomic.Pointer[string] // why the token of other gateways is not
 	proofs proofs
 	peer   atomic.Pointer[peerToken] // nil: other gateways have none
 }
@@ -48,9 +49,12 @@ type Access struct {
 // peerToken is who holds it: another gateway of the deployment.
 type peerToken [sha256.Size]byte
 
-// peerGrant is what it may do.
+// peerName counts the connections of other gateways; no client has it.
+const peerName = "gateways"
+
+// grant is what it may do.
 func (t *peerToken) grant() *server.Grant {
-	return &server.Grant{Client: "gateway", Topics: mustPatterns(server.User + ".>"), Relay: true, Identity: *t}
+	return &server.Grant{Client: peerName, Topics: mustPatterns(server.User + ".>"), Relay: true, Identity: *t}
 }
 
 // readPeer reads the token of other gateways, and reports whether it is another one now.
@@ -63,6 +67,9 @@ func (a *Access) readPeer() (changed bool, err error) {
 		return false, fmt.Errorf("token of other gateways: %w", err)
 	}
 	sum := peerToken(sha256.Sum256(line))
+	if e := a.known.Load().byToken[sum]; e != nil {
+		return false, fmt.Errorf("token of other gateways is that of client %.80q, allowed: one that no client has", e.Name)
+	}
 	old := a.peer.Swap(&sum)
 	return old != nil && *old != sum, nil
 }
@@ -102,17 +109,16 @@ func OpenAccess(f Files) (*Access, error) {
 		}
 	}
 	a.known.Store(&clients{})
+	if f.Clients != "" {
+		c, err := readClients(f)
+		if err != nil {
+			return nil, err
+		}
+		a.known.Store(c)
+	}
 	if _, err := a.readPeer(); err != nil {
 		return nil, err
 	}
-	if f.Clients == "" {
-		return a, nil
-	}
-	c, err := readClients(f)
-	if err != nil {
-		return nil, err
-	}
-	a.known.Store(c)
 	return a, nil
 }
 
@@ -128,8 +134,10 @@ func (a *Access) NeedsToken() bool {
 
 // Failure returns why a file is not in use as it is now; empty: it is.
 func (a *Access) Failure() string {
-	if text := a.failed.Load(); text != nil {
-		return *text
+	for _, text := range []*string{a.failed.Load(), a.lacks.Load()} {
+		if text != nil {
+			return *text
+		}
 	}
 	if a.rules != nil && a.rules.Err() != nil {
 		return a.rules.Err().Error()
@@ -151,7 +159,13 @@ func (a *Access) watch(ctx context.Context, every time.Duration, changed func(er
 			return
 		case <-t.C:
 		}
-		if other, err := a.readPeer(); err != nil || other { // the one before stays in use
+		other, err := a.readPeer()
+		before := a.lacks.Swap(nil)
+		if err != nil {
+			text := err.Error()
+			a.lacks.Store(&text)
+		}
+		if other || err != nil && (before == nil || *before != err.Error()) { // the one before stays in use
 			changed(err)
 		}
 		if a.files.Clients == "" {
@@ -210,6 +224,8 @@ func (c *clients) add(e *Entry, f Files) (token [sha256.Size]byte, err error) {
 	switch {
 	case e == nil || e.Name == "" || len(e.Name) > 128:
 		return token, errors.New("name is empty or longer than 128 bytes")
+	case e.Name == peerName:
+		return token, fmt.Errorf("name is %q, allowed: another: it is that of other gateways", e.Name)
 	case e.TokenFile == "" && e.Certificate == "" && e.User == "":
 		return token, errors.New("tokenFile, certificate and user are empty, allowed: tokenFile, certificate or both, or user; a client without would be everybody")
 	case e.User != "" && (e.TokenFile != "" || e.Certificate != ""):

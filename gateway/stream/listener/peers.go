@@ -47,7 +47,8 @@ type peer struct {
 
 	mu        sync.Mutex
 	connected bool
-	self      bool // it is this gateway
+	id        string // of the gateway, while there is a connection
+	other     bool   // there is nothing to connect to: it is this gateway, or one that is connected at another address
 	err       error
 }
 
@@ -74,7 +75,7 @@ func (s *peerSet) list() (list []PeerStatus) {
 		if p.err != nil {
 			st.Error = p.err.Error()
 		}
-		if !p.self {
+		if !p.other {
 			list = append(list, st)
 		}
 		p.mu.Unlock()
@@ -91,25 +92,29 @@ func (g *generation) followPeers(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
-		found, err := g.l.cfg.Peers.lookUp(ctx)
+		found, failed, err := g.l.cfg.Peers.lookUp(ctx)
 		s := &g.peers
 		s.mu.Lock()
-		s.err = err
+		for addr, p := range s.byAddr {
+			if found[addr] == "" && !failed[p.host] {
+				p.stop()
+				delete(s.byAddr, addr)
+			}
+		}
 		for addr, host := range found {
 			if s.byAddr[addr] != nil {
 				continue
+			}
+			if len(s.byAddr) > maxPeers {
+				err = errors.Join(err, fmt.Errorf("other gateways are more than %d, allowed: at most that", maxPeers))
+				break
 			}
 			one, cancel := context.WithCancel(ctx)
 			p := &peer{host: host, addr: addr, stop: cancel}
 			s.byAddr[addr] = p
 			all.Go(func() { g.followPeer(one, p) })
 		}
-		for addr, p := range s.byAddr {
-			if _, there := found[addr]; !there && err == nil {
-				p.stop()
-				delete(s.byAddr, addr)
-			}
-		}
+		s.err = err
 		s.mu.Unlock()
 		if !pause(ctx, peerEvery) {
 			return
@@ -117,9 +122,9 @@ func (g *generation) followPeers(ctx context.Context) {
 	}
 }
 
-// lookUp returns the addresses of all gateways with the host of each. With an error some may lack.
-func (p *Peers) lookUp(ctx context.Context) (map[string]string, error) {
-	found := map[string]string{}
+// lookUp returns the addresses of all gateways with the host of each, and the hosts of which it does not know them now.
+func (p *Peers) lookUp(ctx context.Context) (found map[string]string, failed map[string]bool, err error) {
+	found, failed = map[string]string{}, map[string]bool{}
 	var errs []error
 	for _, at := range p.Addresses {
 		host, port, err := net.SplitHostPort(at)
@@ -131,16 +136,13 @@ func (p *Peers) lookUp(ctx context.Context) (map[string]string, error) {
 		ips, err := net.DefaultResolver.LookupHost(looking, host)
 		cancel()
 		if err != nil {
-			errs = append(errs, err)
+			errs, failed[host] = append(errs, err), true
 		}
 		for _, ip := range ips {
-			if len(found) > maxPeers {
-				return found, fmt.Errorf("other gateways are more than %d, allowed: at most that", maxPeers)
-			}
 			found[net.JoinHostPort(ip, port)] = host
 		}
 	}
-	return found, errors.Join(errs...)
+	return found, failed, errors.Join(errs...)
 }
 
 // followPeer connects to a gateway again and again until ctx ends.
@@ -148,19 +150,21 @@ func (g *generation) followPeer(ctx context.Context, p *peer) {
 	for {
 		err := g.readPeer(ctx, p)
 		p.mu.Lock()
-		was := p.connected
-		p.connected, p.err = false, err
-		if p.self = errors.Is(err, errSelf); p.self {
-			p.err = nil
+		was, news := p.connected, p.err == nil || p.err.Error() != err.Error()
+		p.connected, p.id, p.err = false, "", err
+		if p.other = errors.Is(err, errSelf) || errors.Is(err, errTwice); p.other {
+			p.err, news = nil, false
 		}
-		self := p.self
+		other := p.other
 		p.mu.Unlock()
 		if was {
 			g.server.RelayLost()
-			g.l.log.Warn("another gateway is lost: what its clients publish does not come", "address", p.addr, "error", err)
+		}
+		if (was || news) && ctx.Err() == nil {
+			g.l.log.Warn("what clients of another gateway publish does not come", "address", p.addr, "error", err)
 		}
 		wait := peerRetry
-		if self {
+		if other {
 			wait = time.Minute // its address may be another's then
 		}
 		if !pause(ctx, wait) {
@@ -169,17 +173,49 @@ func (g *generation) followPeer(ctx context.Context, p *peer) {
 	}
 }
 
-var errSelf = errors.New("the gateway is this one")
+var (
+	errSelf  = errors.New("the gateway is this one")
+	errTwice = errors.New("the gateway is connected at another address")
+)
+
+// claim notes which gateway is at an address, and reports whether it is at no other one.
+func (s *peerSet) claim(p *peer, id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.byAddr {
+		if o == p {
+			continue
+		}
+		o.mu.Lock()
+		same := id != "" && o.id == id
+		o.mu.Unlock()
+		if same {
+			return false
+		}
+	}
+	p.mu.Lock()
+	p.id = id
+	p.mu.Unlock()
+	return true
+}
 
 // readPeer reads what clients of another gateway publish, until the connection ends.
 func (g *generation) readPeer(parent context.Context, p *peer) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	c, err := g.dialPeer(ctx, p)
+	c, id, err := g.dialPeer(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer c.CloseNow() //nolint:errcheck // it may be closed
+	if id == g.server.ID() {
+		return errSelf
+	}
+	if !g.peers.claim(p, id) {
+		return errTwice
+	}
+	late := time.AfterFunc(peerPing, func() { _ = c.CloseNow() }) // until it says that it takes the subscription
+	defer late.Stop()
 	text := fmt.Sprintf(`{"op":"subscribe","id":1,"topics":"%s.>","gateway":%q}`, server.User, g.server.ID())
 	if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
 		return err
@@ -204,6 +240,7 @@ func (g *generation) readPeer(parent context.Context, p *peer) error {
 			if err := g.peerSays(p, b); err != nil {
 				return err
 			}
+			late.Stop()
 			continue
 		}
 		if err, ok := g.server.Relay(b); err != nil || !ok {
@@ -235,10 +272,11 @@ func (g *generation) peerSays(p *peer, b []byte) error {
 	return nil
 }
 
-func (g *generation) dialPeer(ctx context.Context, p *peer) (*websocket.Conn, error) {
+// dialPeer returns the connection and the ID of the gateway.
+func (g *generation) dialPeer(ctx context.Context, p *peer) (*websocket.Conn, string, error) {
 	token, err := readToken(g.l.cfg.Peers.TokenFile)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	dialing, cancel := context.WithTimeout(ctx, peerPing)
 	defer cancel()
@@ -249,13 +287,14 @@ func (g *generation) dialPeer(ctx context.Context, p *peer) (*websocket.Conn, er
 		scheme, transport.TLSClientConfig = "wss", g.l.cfg.Peers.TLS(p.host)
 	}
 	_, port, _ := net.SplitHostPort(p.addr) // it was looked up
-	c, _, err := websocket.Dial(dialing, scheme+"://"+net.JoinHostPort(p.host, port)+"/stream", &websocket.DialOptions{Subprotocols: []string{server.Binary},
+	defer transport.CloseIdleConnections()  // of one that answers otherwise
+	c, answer, err := websocket.Dial(dialing, scheme+"://"+net.JoinHostPort(p.host, port)+"/stream", &websocket.DialOptions{Subprotocols: []string{server.Binary},
 		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + string(token)}}})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	c.SetReadLimit(maxPeerMessage)
-	return c, nil
+	return c, answer.Header.Get(server.GatewayHeader), nil
 }
 
 // readToken returns the first line of a file.

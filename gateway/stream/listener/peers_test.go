@@ -49,8 +49,12 @@ func TestPeerToken(t *testing.T) {
 // Each address of a name is a gateway.
 func TestPeersAreLookedUp(t *testing.T) {
 	p := Peers{Addresses: []string{"127.0.0.1:7441", "127.0.0.2:7441", "127.0.0.1:7441"}}
-	found, err := p.lookUp(t.Context())
-	if err != nil || len(found) != 2 || found["127.0.0.1:7441"] != "127.0.0.1" {
-		t.Errorf("%v, %v", found, err)
+	found, failed, err := p.lookUp(t.Context())
+	if err != nil || len(failed) != 0 || len(found) != 2 || found["127.0.0.1:7441"] != "127.0.0.1" {
+		t.Errorf("%v, %v, %v", found, failed, err)
+	}
+	p.Addresses = append(p.Addresses, "no-such-host.invalid:7441")
+	if found, failed, err = p.lookUp(t.Context()); err == nil || len(found) != 2 || !failed["no-such-host.invalid"] || failed["127.0.0.1"] {
+		t.Errorf("with a name that does not resolve: %v, %v, %v", found, failed, err)
 	}
 }

@@ -139,7 +139,11 @@ func (c *conn) greet(b []byte) (int, error) {
 		s.await(c)
 	}
 	c.register(slices.Index(encodings, h.Subprotocol))
-	c.write(h.AppendAccept(c.buffer()))
+	if g != nil && g.Relay {
+		c.write(h.AppendAccept(c.buffer(), GatewayHeader+": "+s.id))
+	} else {
+		c.write(h.AppendAccept(c.buffer()))
+	}
 	more, err := c.frames(b[n:])
 	return n + more, err
 }

@@ -13,6 +13,9 @@ import (
 // subscription gets what was published there and nothing of third ones, so that nothing goes in circles, and the replies to
 // inboxes of that gateway. It takes Grant.Relay.
 
+// GatewayHeader has the server's ID in its answer to another gateway, which so knows one that it reaches by two addresses.
+const GatewayHeader = "Ordergrid-Gateway"
+
 // relay makes a subscription that of another gateway.
 func (c *conn) relay(gateway string, w *fanout.Subscription) error {
 	switch {
@@ -22,6 +25,8 @@ func (c *conn) relay(gateway string, w *fanout.Subscription) error {
 		return fmt.Errorf("topics of a gateway are %.80q, allowed: %s.>", w.Pattern, User)
 	case gateway == c.server.id:
 		return errSelf
+	case c.sending != nil && c.sending.gateway != "" && c.sending.gateway != gateway:
+		return fmt.Errorf("gateway is %.40q, allowed: %s, as before on this connection", gateway, c.sending.gateway)
 	case topics.CheckTopic([]byte(gateway)) != nil || strings.Contains(gateway, "."):
 		return fmt.Errorf("gateway is %.80q, allowed: a token of a topic", gateway)
 	}
@@ -80,7 +85,11 @@ func (s *Server) Relay(b []byte) (err error, ok bool) { //nolint:revive // ok is
 
 // RelayLost tells all whom it concerns that messages of another gateway may have been lost.
 func (s *Server) RelayLost() {
+	if s.losing.Swap(true) {
+		return // subscriptions are told soon
+	}
 	s.Post(func(h *fanout.Hub) {
+		s.losing.Store(false)
 		s.stats.Publish.LostPeers++
 		h.LoseUser()
 	})

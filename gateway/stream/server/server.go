@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
@@ -88,6 +89,7 @@ type Server struct {
 	paces    paces
 	inboxes  map[string]*fanout.Sub // by topic
 	relays   map[string]*fanout.Sub // of other gateways, by ID
+	losing   atomic.Bool            // RelayLost is under way
 	envelope []byte                 // of the message that is being published
 	large    int                    // bytes of long messages that are being received,
 	largeOf  map[string]int         // and of one client
