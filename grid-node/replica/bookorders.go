@@ -60,7 +60,7 @@ func (r *Replica) readOrders(conn uint64, frame []byte) error {
 	}
 	t := r.tapeOf(book, last)
 	if t == nil {
-		refuse(wire.CodeOverloaded, 0, fmt.Sprintf("%d books of %s are read order by order, allowed: no more at a time; retry when others are not", mostTapes, r.part))
+		refuse(wire.CodeCapacity, mostTapes, fmt.Sprintf("%d books of %s are read order by order, allowed: no more at a time; retry when others are not", mostTapes, r.part))
 		return nil
 	}
 	a := wire.OrdersShown{ReqID: m.ReqID, Seq: last, Hash: hash, Book: book}
