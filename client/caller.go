@@ -99,6 +99,13 @@ func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint
 		return err
 	}
 	frame, err := k.roundTrip(ctx, encode)
+	var old *OldNodeError
+	if errors.As(err, &old) {
+		// Unless the node was updated since: a connection that is not used does not notice that it was lost.
+		if _, lost := k.roundTrip(ctx, appendPing); errors.Is(lost, errLost) {
+			err = lost
+		}
+	}
 	if errors.Is(err, errLost) {
 		// Most likely the connection was lost long ago and had not been used since.
 		c.dropCaller(k)
@@ -116,6 +123,10 @@ func (c *Client) call(ctx context.Context, addr string, encode func([]byte, uint
 		return &ProtocolError{Address: addr, What: "answer", Cause: err}
 	}
 	return nil
+}
+
+func appendPing(dst []byte, id uint64) []byte {
+	return wire.AppendRequest(dst, wire.TypePing, &wire.Request{ReqID: id})
 }
 
 func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []byte) ([]byte, error) {
@@ -145,10 +156,16 @@ func (k *caller) begin(ctx context.Context, encode func([]byte, uint64) []byte) 
 	if len(k.calls) >= maxCalls {
 		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
 	}
+	from := len(c.out)
+	c.out = encode(c.out, k.next+1)
+	t := wire.FrameType(c.out[from:])
+	if need := wire.Row(t).Feature; c.features&need != need {
+		c.out = c.out[:from] // the node would close the connection, which others share
+		return nil, &OldNodeError{Address: k.addr, Frame: t}
+	}
 	k.next++
 	q := &call{w: newWaiter(), id: k.next, conn: c, begun: now, until: k.client.deadline(ctx, now)}
 	k.calls[q.id] = q
-	c.out = encode(c.out, q.id)
 	k.p.flush(c, false)
 	return q, nil
 }

@@ -262,6 +262,16 @@ func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
 // Unwrap is the decoder's error.
 func (e *ProtocolError) Unwrap() error { return e.Cause }
 
+// OldNodeError is a request that a node does not know: it is of a release before. It was not sent. Update the nodes first.
+type OldNodeError struct {
+	Address string
+	Frame   wire.Type // of the request
+}
+
+func (e *OldNodeError) Error() string {
+	return fmt.Sprintf("%s does not know the request %s: it is of a release before; update the nodes first", e.Address, e.Frame)
+}
+
 // GoawayError is a node's reason for closing the connection.
 type GoawayError struct {
 	Address string

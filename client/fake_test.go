@@ -29,6 +29,7 @@ type fakeGrid struct {
 	nextSlot uint32
 	orders   []fakeOrder
 	window   uint32
+	features uint16           // of Welcome
 	tables   int              // TableRequests answered
 	part     wire.PartitionID // the one it has
 	parts    uint16           // partitions that it reports for the grid; 0: this one
@@ -228,7 +229,7 @@ func (c *fakeConn) handle(frame []byte) {
 func (c *fakeConn) answer(g *fakeGrid, frame []byte) []byte {
 	switch wire.FrameType(frame) {
 	case wire.TypeHello:
-		return wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, MaxFrame: wire.MaxFrame, Window: g.window, Grid: []byte("fake"), Member: []byte(c.node.name)})
+		return wire.AppendWelcome(nil, &wire.Welcome{Version: wire.Version, Features: g.features, MaxFrame: wire.MaxFrame, Window: g.window, Grid: []byte("fake"), Member: []byte(c.node.name)})
 	case wire.TypeTableRequest:
 		var m wire.Request
 		wire.DecodeRequest(frame, wire.TypeTableRequest, &m)

@@ -53,7 +53,7 @@ func (c *Client) checkWelcome(k *conn, frame []byte, m *wire.Welcome) error {
 	if m.Version < wire.MinVersion || m.Version > wire.Version {
 		return &ProtocolError{Address: k.addr, What: fmt.Sprintf("Welcome.version is %d, allowed: %d..%d", m.Version, wire.MinVersion, wire.Version)}
 	}
-	k.version = m.Version
+	k.version, k.features = m.Version, wire.FeatureSet(m.Features)
 	if c.cfg.Grid != "" && string(m.Grid) != c.cfg.Grid {
 		return &GoawayError{Address: k.addr, Code: wire.GoawayGrid, Text: fmt.Sprintf("it is a node of grid %q, wanted: %q", printable(m.Grid), c.cfg.Grid)}
 	}

@@ -40,9 +40,10 @@ type pumpOwner interface {
 type conn struct {
 	st       stream
 	addr     string
-	version  uint16   // of the protocol that both speak
-	who      Identity // whom the node takes the client for, by its token
-	in       []byte   // in[r:w] is read and not handled yet
+	version  uint16          // of the protocol that both speak
+	features wire.FeatureSet // the node has said in Welcome
+	who      Identity        // whom the node takes the client for, by its token
+	in       []byte          // in[r:w] is read and not handled yet
 	r, w     int
 	reading  bool // a goroutine leads
 	writing  bool

@@ -159,7 +159,8 @@ func (s *Session) nextTurn(h hint) (hint, bool) {
 func permanent(err error) bool {
 	var goaway *GoawayError
 	var reject *RejectError
-	return errors.As(err, &goaway) && goaway.permanent() || errors.As(err, &reject) && reject.Code == wire.CodeNotPermitted
+	var old *OldNodeError
+	return errors.As(err, &old) || errors.As(err, &goaway) && goaway.permanent() || errors.As(err, &reject) && reject.Code == wire.CodeNotPermitted
 }
 
 // endRecovery leaves the session without a connection. After a permanent error all waiting orders

@@ -37,7 +37,7 @@ func (id *identity) newHello(role wire.Role) []byte {
 
 // appendWelcome appends the node's Welcome, with the negotiated version.
 func (id *identity) appendWelcome(dst []byte, version uint16) []byte {
-	return wire.AppendWelcome(dst, &wire.Welcome{Version: version, MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(id.cfg.Grid), Member: []byte(id.self)})
+	return wire.AppendWelcome(dst, &wire.Welcome{Version: version, Features: uint16(wire.Features), MaxFrame: wire.MaxFrame, Window: sessionWindow, Grid: []byte(id.cfg.Grid), Member: []byte(id.self)})
 }
 
 // process is what the parts of a node share.

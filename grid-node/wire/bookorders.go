@@ -9,7 +9,7 @@ const (
 )
 
 var orderBookFrames = []Frame{
-	{Type: TypeReadOrders, Name: "ReadOrders", From: FromClient, ToReplica: true, Needs: MayWatch, codec: codecOn(DecodeReadOrders, AppendReadOrders),
+	{Type: TypeReadOrders, Name: "ReadOrders", From: FromClient, ToReplica: true, Needs: MayWatch, Feature: FeatureReadOrders, codec: codecOn(DecodeReadOrders, AppendReadOrders),
 		Example: &ReadOrders{ReqID: 16, Since: OrdersAt{Seq: 20, Index: 2}, From: OrdersPlace{Side: 1, Price: 12520, Prio: 7, Order: 19}, Most: MostShown, Symbol: []byte("IBM")}},
 	{Type: TypeOrdersShown, Name: "OrdersShown", From: FromNode, codec: codecOn(DecodeOrdersShown, AppendOrdersShown),
 		Example: &OrdersShown{ReqID: 16, Seq: 22, Hash: 0x1122334455667788, Through: OrdersAt{Seq: 22, Index: math.MaxUint32}, NChanges: 1, NOrders: 1, Flags: OrdersComplete, PriceDigits: 2, Book: 5,

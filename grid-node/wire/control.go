@@ -13,7 +13,7 @@ var controlFrames = []Frame{
 	{Type: TypeHello, Name: "Hello", From: FromEither, codec: codecOf(DecodeHello, AppendHello),
 		Example: &Hello{MinVersion: MinVersion, MaxVersion: Version, Role: RolePeer, BootID: 0xa1, Grid: []byte("g"), Member: exampleMember.Member, Address: exampleMember.Address}},
 	{Type: TypeWelcome, Name: "Welcome", From: FromEither, codec: codecOf(DecodeWelcome, AppendWelcome),
-		Example: &Welcome{Version: Version, MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: exampleMember.Member}},
+		Example: &Welcome{Version: Version, Features: uint16(FeatureReadOrders), MaxFrame: MaxFrame, Window: 512, Grid: []byte("g"), Member: exampleMember.Member}},
 	{Type: TypeGoaway, Name: "Goaway", From: FromEither | FromClient | FromPeer | FromPulse | FromNode, codec: codecOf(DecodeGoaway, AppendGoaway),
 		Example: &Goaway{Code: GoawayGrid, Text: []byte("this is grid g")}},
 	{Type: TypePing, Name: "Ping", From: FromClient | FromPeer, codec: codecFor(TypePing, DecodeRequest, AppendRequest),
@@ -106,6 +106,7 @@ func Negotiate(m *Hello) uint16 {
 // Welcome answers a Hello.
 type Welcome struct {
 	Version  uint16 // the version spoken from here on
+	Features uint16 // what the node knows beyond it, the lowest bits of its FeatureSet; 0 of a release before
 	MaxFrame uint32 // bytes; the largest frame the node accepts
 	Window   uint32 // submits one session may have in flight
 	Grid     []byte
@@ -118,7 +119,7 @@ const welcomeFixed = HeaderSize + 12
 func AppendWelcome(dst []byte, m *Welcome) []byte {
 	dst, f := begin(dst, TypeWelcome, 0, 0, welcomeFixed+size8(m.Grid)+size8(m.Member))
 	le.PutUint16(f[8:], m.Version)
-	f[10], f[11] = 0, 0
+	le.PutUint16(f[10:], m.Features)
 	le.PutUint32(f[12:], m.MaxFrame)
 	le.PutUint32(f[16:], m.Window)
 	putString8(putString8(f[20:], m.Grid), m.Member)
@@ -130,7 +131,7 @@ func DecodeWelcome(f []byte, m *Welcome) (err error) {
 	if err = open(f, TypeWelcome, welcomeFixed, false); err != nil {
 		return err
 	}
-	m.Version = le.Uint16(f[8:])
+	m.Version, m.Features = le.Uint16(f[8:]), le.Uint16(f[10:])
 	m.MaxFrame = le.Uint32(f[12:])
 	m.Window = le.Uint32(f[16:])
 	b := f[20:]

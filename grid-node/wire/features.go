@@ -4,7 +4,8 @@ package wire
 const TypeFeatures Type = 0x43
 
 // FeatureSet is what a release knows beyond what flags of PrepareAck say, as bits. An entry that
-// needs a feature is made once every replica of the partition has said that it knows it.
+// needs a feature is made once every replica of the partition has said that it knows it. A frame
+// that needs one is sent to a node that has said so in Welcome, which has the lowest 16 bits.
 type FeatureSet uint64
 
 // The features. A bit keeps its meaning for good.
@@ -15,10 +16,11 @@ const (
 	FeatureInvoke                               // changes of regions that a function decided, with their reply
 	FeatureDropCopy                             // FIX sessions that get copies of reports of others
 	FeatureLapse                                // FIX sessions whose orders are cancelled when they are gone
+	FeatureReadOrders                           // the frame ReadOrders
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders
 
 // MaxComputes is how many functions of kind Compute a node may have.
 const MaxComputes = 8

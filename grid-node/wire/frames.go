@@ -15,11 +15,12 @@ type Type uint8
 // derived from it.
 type Frame struct {
 	Type      Type
-	Name      string   // as in docs/protocol.md
-	From      Speakers // who may send it
-	ToReplica bool     // the replica of its partition handles it, not the node
-	Needs     uint16   // the permission that a client needs, a May* bit; 0 for none
-	Example   any      // a message, a pointer to its struct
+	Name      string     // as in docs/protocol.md
+	From      Speakers   // who may send it
+	ToReplica bool       // the replica of its partition handles it, not the node
+	Needs     uint16     // the permission that a client needs, a May* bit; 0 for none
+	Feature   FeatureSet // which a node has to have said in Welcome before it is sent the frame; 0: any node knows it
+	Example   any        // a message, a pointer to its struct
 	codec
 	answers bool
 }

@@ -121,7 +121,7 @@ var edges = map[wire.Type][]edge{
 		{"of a client that takes any grid", &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient}},
 		{"longest names", &wire.Hello{MinVersion: 1, MaxVersion: math.MaxUint16, Role: wire.RoleAdmin, BootID: most, Grid: long, Member: long, Address: long}},
 	},
-	wire.TypeWelcome: {{"longest names", &wire.Welcome{Version: math.MaxUint16, MaxFrame: math.MaxUint32, Window: math.MaxUint32, Grid: long, Member: long}}},
+	wire.TypeWelcome: {{"longest names", &wire.Welcome{Version: math.MaxUint16, Features: math.MaxUint16, MaxFrame: math.MaxUint32, Window: math.MaxUint32, Grid: long, Member: long}}},
 	wire.TypeGoaway: {
 		{"no text", &wire.Goaway{Code: wire.GoawayDraining}},
 		{"longest text", &wire.Goaway{Code: wire.GoawayAuthRetry, Text: []byte(strings.Repeat("t", wire.MaxText))}},
@@ -203,12 +203,12 @@ var edges = map[wire.Type][]edge{
 		{"everything", &wire.StreamSelect{ReqID: most, Version: math.MaxUint32, QuietMs: wire.MaxQuietMs, Selectors: []wire.Selector{{What: wire.SelectOrders | wire.SelectExecutions | wire.SelectOther}}}},
 		{"longest values", &wire.StreamSelect{ReqID: 1, Version: 2, QuietMs: 100, Selectors: []wire.Selector{{What: 1 << 3, Account: long[:wire.MaxSelectedValue], Symbol: long[:wire.MaxSelectedValue]}, {What: wire.SelectOrders, Symbol: []byte("IBM")}}}}},
 	wire.TypeStreamSelected: {{"largest", &wire.StreamSelected{ReqID: most, Version: math.MaxUint32, From: most}}},
-	wire.TypeAdvance:     {{"longest name", &wire.Advance{ReqID: most, Seq: most, Hash: most, Name: long}}},
-	wire.TypeQuery:       {{"longest question", &wire.Query{ReqID: most, MinSeq: most, MinHash: most, TimeoutMs: math.MaxUint32, MaxBytes: math.MaxUint32, Explain: true, Question: bytes.Repeat([]byte{7}, 300)}}},
-	wire.TypeQueryRows:   {{"two rows", &wire.QueryRows{ReqID: most, Rows: 2, Values: []byte{1, 0, 1, 1, 2}}}},
-	wire.TypeQueryEnd:    queryEnds(),
-	wire.TypeQueryCancel: {{"largest", &wire.QueryCancel{ReqID: most}}},
-	wire.TypeAdvanced:    {{"largest", &wire.Advanced{ReqID: most, Seq: most}}},
+	wire.TypeAdvance:        {{"longest name", &wire.Advance{ReqID: most, Seq: most, Hash: most, Name: long}}},
+	wire.TypeQuery:          {{"longest question", &wire.Query{ReqID: most, MinSeq: most, MinHash: most, TimeoutMs: math.MaxUint32, MaxBytes: math.MaxUint32, Explain: true, Question: bytes.Repeat([]byte{7}, 300)}}},
+	wire.TypeQueryRows:      {{"two rows", &wire.QueryRows{ReqID: most, Rows: 2, Values: []byte{1, 0, 1, 1, 2}}}},
+	wire.TypeQueryEnd:       queryEnds(),
+	wire.TypeQueryCancel:    {{"largest", &wire.QueryCancel{ReqID: most}}},
+	wire.TypeAdvanced:       {{"largest", &wire.Advanced{ReqID: most, Seq: most}}},
 }
 
 // eight are as many members as a Table may list.

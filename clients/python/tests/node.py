@@ -76,7 +76,7 @@ class Node:
     def _on_frame(self, peer: Peer, frame: bytes) -> Optional[bytes]:
         number = frame[4]
         if number == wire.HELLO.number:
-            return wire.WELCOME.write(wire.Welcome(4, 1 << 20, self.window, "fake", "fake-0/0000000000000001"))
+            return wire.WELCOME.write(wire.Welcome(4, 0, 1 << 20, self.window, "fake", "fake-0/0000000000000001"))
         if number == wire.TABLE_REQUEST.number:
             me = wire.TableMember(self.address, "fake-0/0000000000000001")
             part = wire.TablePart(0, self.epoch, 1, 0, 1, [me])

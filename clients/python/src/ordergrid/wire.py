@@ -40,6 +40,7 @@ class Hello(NamedTuple):
 
 class Welcome(NamedTuple):
     version: int
+    features: int
     max_frame: int
     window: int
     grid: str
@@ -371,7 +372,7 @@ def _follow_entries(m: FollowEntries) -> Optional[tuple[str, int, str]]:
 
 
 HELLO = Layout(0x01, Hello, "IHHB3xQ", strings=("grid", "member", "address"), check=_hello)
-WELCOME = Layout(0x02, Welcome, "H2xII", strings=("grid", "member"))
+WELCOME = Layout(0x02, Welcome, "HHII", strings=("grid", "member"))
 GOAWAY = Layout(0x03, GoawayFrame, "HH", "Goaway", tail="text", size=("textLen", 1, 1024))
 AUTHENTICATE = Layout(
     0x04, Authenticate, "QI", tail="bytes", size=("tokenLen", 1, MAX_TOKEN),

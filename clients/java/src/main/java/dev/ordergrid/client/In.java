@@ -45,7 +45,7 @@ final class In {
         }
     }
 
-    record Welcome(int version, long maxFrame, long window, String grid, String member) {}
+    record Welcome(int version, int features, long maxFrame, long window, String grid, String member) {}
 
     static Welcome welcome(ByteBuffer b, int at, int len) throws FrameException {
         open(b, at, len, Wire.WELCOME, Wire.HEADER + 12, false);
@@ -53,7 +53,7 @@ final class In {
         String grid = t.str("grid");
         String member = t.str("member");
         t.done();
-        return new Welcome(b.getShort(at + 8) & 0xFFFF, b.getInt(at + 12) & 0xFFFFFFFFL, b.getInt(at + 16) & 0xFFFFFFFFL, grid, member);
+        return new Welcome(b.getShort(at + 8) & 0xFFFF, b.getShort(at + 10) & 0xFFFF, b.getInt(at + 12) & 0xFFFFFFFFL, b.getInt(at + 16) & 0xFFFFFFFFL, grid, member);
     }
 
     record Goaway(int code, String text) {}

@@ -189,7 +189,7 @@ final class VectorsTest {
         return switch (frame) {
             case "Welcome" -> {
                 In.Welcome m = In.welcome(b, 0, n);
-                yield fields("version", (long) m.version(), "maxFrame", m.maxFrame(), "window", m.window(), "grid", m.grid(), "member", m.member());
+                yield fields("version", (long) m.version(), "features", (long) m.features(), "maxFrame", m.maxFrame(), "window", m.window(), "grid", m.grid(), "member", m.member());
             }
             case "Goaway" -> {
                 In.Goaway m = In.goaway(b, 0, n);
