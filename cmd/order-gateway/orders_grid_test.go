@@ -258,11 +258,18 @@ func TestGridOrdersOverDeaths(t *testing.T) {
 	load, stop := make(chan int), atomic.Bool{}
 	go func() {
 		d := &trader{c: c, open: map[string][]string{}, r: rand.New(rand.NewPCG(59, 98))}
-		for !stop.Load() && ctx.Err() == nil {
-			_, msg := d.next()
+		submit := func(msg []byte) {
 			if _, err := c.Submit(ctx, msg); err != nil {
 				t.Errorf("order %d: %v", d.n, err)
-				break
+				stop.Store(true)
+			}
+		}
+		for !stop.Load() && ctx.Err() == nil {
+			_, msg := d.next()
+			if submit(msg); d.n%10 == 0 {
+				for _, msg := range lessened(d.n) {
+					submit(msg)
+				}
 			}
 		}
 		load <- d.n
@@ -301,6 +308,20 @@ func TestGridOrdersOverDeaths(t *testing.T) {
 	last.Store(&map[string]string{"IBM": readOrdered(t, ctx, c, "IBM"), "OIL": readOrdered(t, ctx, c, "OIL")})
 	running.Wait()
 	checkKept(t, all, keepers, n)
+}
+
+// lessened is an order far from the others for each symbol, which keeps its priority as it becomes less, and is cancelled.
+func lessened(n int) (list [][]byte) {
+	for symbol, price := range map[string]string{"IBM": "101.00", "OIL": "-90"} {
+		of := fmt.Sprintf("55=%s|54=1", symbol)
+		for i, more := range []string{"35=D|38=50|40=2|44=" + price, "35=G|38=30|40=2|44=" + price, "35=F|38=30"} {
+			if i > 0 {
+				more += fmt.Sprintf("|41=L-%s-%d-%d", symbol, n, i-1)
+			}
+			list = append(list, fixMessage(fmt.Sprintf("%s|11=L-%s-%d-%d|%s", more, symbol, n, i, of)))
+		}
+	}
+	return list
 }
 
 // checkKept judges what clients had after each entry.

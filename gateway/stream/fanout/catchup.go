@@ -256,7 +256,7 @@ type wheel struct {
 }
 
 func (w *wheel) add(s *Sub) {
-	ms := max(s.due/int64(time.Millisecond), w.at+1)
+	ms := max((s.due+int64(time.Millisecond)-1)/int64(time.Millisecond), w.at+1) // not before it is due: its slot comes again late
 	slot := &w.slots[ms%int64(len(w.slots))]
 	*slot = append(*slot, s)
 	w.count++

@@ -56,7 +56,8 @@ type Client struct {
 	queued   int    // bytes that wait
 	indexed  int    // bytes of patterns and filters
 	tried    int
-	busy     bool // in Hub.busy
+	paged    int64 // the time until which its pages are enough, see Limits.PageRate
+	busy     bool  // in Hub.busy
 	gone     bool
 }
 

@@ -102,7 +102,8 @@ type Limits struct {
 	IndexBytes    int // of patterns and filters; default 1 MiB
 	Buffered      int // bytes in its connection above which messages wait; default 32 KiB
 	Queued        int // bytes of messages that wait; default 256 KiB. One of a client may be longer
-	Series        int // subscriptions to series; default 100
+	Series        int // subscriptions to series; default 16
+	PageRate      int // bytes of pages of series in a second; default 8 MiB
 	// Large is how many bytes all clients together have in their connections of messages longer than Buffered; default
 	// 64 MiB. One of them always goes.
 	Large int
@@ -178,7 +179,8 @@ func New(cfg Config) (*Hub, error) {
 	def(&cfg.Limits.IndexBytes, 1<<20)
 	def(&cfg.Limits.Buffered, 32<<10)
 	def(&cfg.Limits.Queued, 256<<10)
-	def(&cfg.Limits.Series, 100)
+	def(&cfg.Limits.Series, 16)
+	def(&cfg.Limits.PageRate, 8<<20)
 	def(&cfg.Limits.Large, 64<<20)
 	def(&cfg.UserBytes, 16<<20)
 	switch {

@@ -3,6 +3,7 @@ package fanout
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A series is a topic of Config.Latest whose last token is Config.Series. Its messages are changes of something that is too
@@ -24,6 +25,8 @@ type Source interface {
 const (
 	// pageSize is what a page is taken to need in a connection.
 	pageSize = 8 << 10
+	// pagesAhead of Limits.PageRate may be sent at once.
+	pagesAhead = int64(100 * time.Millisecond)
 	// seriesMost and seriesBytes of changes are held for those that are slow.
 	seriesMost  = 4096
 	seriesBytes = 512 << 10
@@ -293,12 +296,24 @@ func (h *Hub) drainSeries(s *Sub) (done, full bool) {
 		return true, false
 	case !c.room(pageSize):
 		return false, true
+	case c.paged > h.now+pagesAhead:
+		h.waitForPage(s)
+		return true, false
 	}
 	payload, to, last := x.source.Page(f.read)
+	c.paged = max(c.paged, h.now) + int64(len(payload))*int64(time.Second)/int64(h.cfg.Limits.PageRate)
 	f.read, f.whole, f.begun, f.at = to, last, true, x.at
 	h.stats.Delivered++
 	h.sendMessage(s, &Message{Partition: x.partition, At: x.at, Topic: []byte(x.topic), Payload: payload})
 	return false, false
+}
+
+// waitForPage has a subscription drained when its client may be sent a page again.
+func (h *Hub) waitForPage(s *Sub) {
+	if !s.timed {
+		s.timed, s.due = true, s.client.paged-pagesAhead
+		h.wheel.add(s)
+	}
 }
 
 // sendChange hands a change to the connection, framed once for each encoding.

@@ -144,7 +144,7 @@ func symbolOf(group string) (string, error) {
 	_, token, _ := strings.Cut(group, ".")
 	symbol, ok := topics.ReadToken(token)
 	if !ok || strings.Contains(token, ".") || len(symbol) == 0 || len(symbol) > order.MaxSymbol {
-		return "", fmt.Errorf("topics begin with %.80q, allowed: %s.SYMBOL.L1, %s.SYMBOL.L2 or %s.SYMBOL.*, of a symbol of 1 to %d bytes", group, Books, Books, Books, order.MaxSymbol)
+		return "", fmt.Errorf("topics begin with %.80q, allowed: %s.SYMBOL.L1, .L2, .L3 or .*, of a symbol of 1 to %d bytes", group, Books, order.MaxSymbol)
 	}
 	return string(symbol), nil
 }

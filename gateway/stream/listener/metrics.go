@@ -52,7 +52,7 @@ var (
 	descSelections    = describe("selections_total", "Times the nodes were told other selectors.")
 	descAnew          = describe("restarts_total", "Times all clients had to connect again, because a partition has another history or freed entries that were not read.")
 	descUnpublished   = describe("unpublished_total", "Orders that could not be published; each is in the log of the gateway.")
-	descBooks         = describe("books", "Books that clients want, of a partition.", "partition")
+	descBooks         = describe("books", "Books that clients want, of a partition: ladders, and books order by order.", "partition")
 	descBookReads     = describe("book_reads_total", "Books read from the grid.")
 	descBookFailures  = describe("book_failures_total", "Books that could not be read from the grid, or not in time; each is tried again.")
 	descUser          = describe("user_messages_total", "Messages of clients that were published, by where: here, or peer, at another gateway.", "at")

@@ -26,25 +26,30 @@ const (
 	ordersPage = 128
 	// warmEvery is how often all copies are asked for what changed, so that any can go on when another is gone.
 	warmEvery = 2 * time.Second
-	// fullPause is how long a book that is too large is not read.
-	fullPause = 10 * time.Second
+	// ordersTurn questions about a book are asked before another book has its turn.
+	ordersTurn = 16
+	// nonePause is how long a book that cannot be shown is not read.
+	nonePause = 10 * time.Second
 )
 
 // orders are those of a book that clients want order by order. Its book is of the loop; a goroutine that reads it waits for
 // the loop.
 type orders struct {
-	symbol string
-	prefix string // of the names of orders
-	book   client.OrderBook
-	counts int    // of mostOrders
-	none   string // why there is nothing to show; empty: the book is shown
-	until  time.Time
+	symbol  string
+	prefix  string // of the names of orders
+	book    client.OrderBook
+	counts  int    // of mostOrders
+	counted bool   // it is one of mostOrderBooks
+	none    string // why there is nothing to show; empty: the book is shown
+	until   time.Time
 }
 
-// tooLarge and unknown are states that are shown in place of orders.
+// States that are shown in place of orders.
 const (
-	tooLarge = "too-large"
-	unknown  = "unknown"
+	unknown  = "unknown"   // the grid does not trade the symbol
+	tooLarge = "too-large" // the orders of all books of the gateway are more than mostOrders
+	tooMany  = "too-many"  // the nodes keep changes of no further book
+	oldNodes = "old-nodes" // they are of a release before
 )
 
 // opened is called on the loop when the first client wants the orders of a book.
@@ -55,9 +60,11 @@ func (g *generation) opened(topic string) (fanout.Source, int, error) {
 		return nil, 0, err
 	case g.orderBooks >= mostOrderBooks:
 		return nil, 0, fmt.Errorf("%w: books that clients of this gateway read order by order are %d, allowed: at most %d", fanout.ErrLimit, g.orderBooks+1, mostOrderBooks)
+	case p.orderBooks.count() >= maxBooks: // of symbols that are not traded, which do not count
+		return nil, 0, fmt.Errorf("%w: books of one partition that clients want are more than %d", fanout.ErrLimit, maxBooks)
 	}
-	g.orderBooks++
 	k := &book{symbol: symbol, group: topic, orders: &orders{symbol: symbol, prefix: p.id.String() + "/"}}
+	g.countBook(k.orders, true)
 	p.orderBooks.want(k)
 	return k.orders, int(p.id), nil
 }
@@ -65,11 +72,21 @@ func (g *generation) opened(topic string) (fanout.Source, int, error) {
 // closed is called on the loop when no client wants them any more.
 func (g *generation) closed(topic string) {
 	p, symbol, _ := g.tradedAt(strings.TrimSuffix(topic, "."+ordersToken))
-	g.orderBooks--
 	if k := p.orderBooks.all[symbol]; k != nil {
+		g.countBook(k.orders, false)
 		g.countOrders(k.orders, 0)
 	}
 	p.orderBooks.leave(symbol)
+}
+
+// countBook notes whether a book is one of those that are kept.
+func (g *generation) countBook(o *orders, kept bool) {
+	if kept != o.counted {
+		o.counted = kept
+		if g.orderBooks--; kept {
+			g.orderBooks += 2
+		}
+	}
 }
 
 // countOrders notes how many orders of a book are kept.
@@ -86,10 +103,11 @@ func newOrderBooks(p *partition) *books {
 
 // byOrder brings a book up to what a copy has, and publishes it; false: ctx ended.
 func (b *books) byOrder(ctx context.Context, k *book) bool {
-	if k.orders.none == tooLarge && time.Now().Before(k.orders.until) {
+	if time.Now().Before(k.orders.until) {
 		return true // again comes
 	}
-	for more := true; more; {
+	more := true
+	for n := 0; more && n < ordersTurn; n++ {
 		asking, cancel := context.WithTimeout(ctx, bookPatience)
 		at := b.p.readTo.Load()
 		r, err := b.askOrders(asking, k)
@@ -97,13 +115,16 @@ func (b *books) byOrder(ctx context.Context, k *book) bool {
 			err = b.followed(asking, r.Seq)
 		}
 		cancel()
-		var refused *client.RejectError
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return false
-		case errors.As(err, &refused) && refused.Code == wire.CodeUnknownInstrument:
-			return b.p.g.server.Do(func(h *fanout.Hub) { b.nothing(h, k, at, unknown) })
-		case err != nil:
+		}
+		if why := noneOf(err); why != "" {
+			if why != unknown && k.orders.none != why {
+				b.p.g.l.log.Warn("a book is not shown order by order", "symbol", k.symbol, "state", why, "error", err)
+			}
+			return b.p.g.server.Do(func(h *fanout.Hub) { b.nothing(h, k, at, why) })
+		}
+		if err != nil {
 			return b.failed(ctx, k, err)
 		}
 		k.failing = false
@@ -115,7 +136,25 @@ func (b *books) byOrder(ctx context.Context, k *book) bool {
 			return b.failed(ctx, k, err)
 		}
 	}
+	if more {
+		b.again(k)
+	}
 	return true
+}
+
+// noneOf returns the state of a book that cannot be shown because of an error; empty: it is tried again.
+func noneOf(err error) string {
+	var refused *client.RejectError
+	var old *client.OldNodeError
+	switch {
+	case errors.As(err, &old):
+		return oldNodes
+	case errors.As(err, &refused) && refused.Code == wire.CodeUnknownInstrument:
+		return unknown
+	case errors.As(err, &refused) && refused.Code == wire.CodeCapacity:
+		return tooMany
+	}
+	return ""
 }
 
 // askOrders asks the replica that is followed, else the primary.
@@ -162,11 +201,7 @@ func (b *books) publishOrders(h *fanout.Hub, k *book, r *client.OrdersRead) (mor
 		h.Interrupted(k.group)
 		return false, err
 	case g.shownOrders > mostOrders && (!o.book.Complete || o.counts > mostOrders/mostOrderBooks):
-		o.book.Forget()
-		g.countOrders(o, 0)
-		o.none, o.until = tooLarge, time.Now().Add(fullPause)
-		h.Restarted(k.group, at, false)
-		time.AfterFunc(fullPause, func() { b.again(k) })
+		b.none(h, k, at, tooLarge, false)
 		return false, nil
 	case !o.book.Complete:
 		h.Interrupted(k.group)
@@ -175,6 +210,7 @@ func (b *books) publishOrders(h *fanout.Hub, k *book, r *client.OrdersRead) (mor
 		return true, nil
 	case anew || !had:
 		o.none = ""
+		g.countBook(o, true)
 		h.Restarted(k.group, at, stale)
 	default:
 		h.Reached(k.group, at, stale)
@@ -189,12 +225,33 @@ func (b *books) publishOrders(h *fanout.Hub, k *book, r *client.OrdersRead) (mor
 func (b *books) nothing(h *fanout.Hub, k *book, seq uint64, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.all[k.symbol] != k || k.orders.none == why {
+	if b.all[k.symbol] != k {
 		return
 	}
-	k.orders.book.Forget()
-	k.orders.none, k.read, k.known = why, seq, true
-	h.Restarted(k.group, fanout.Position{Seq: seq, Index: math.MaxUint32}, false)
+	k.read, k.known = max(k.read, seq), true
+	stale := why == unknown && k.touched > k.read // its instrument may have come since
+	if stale {
+		b.enqueue(k)
+	}
+	b.none(h, k, fanout.Position{Seq: k.read, Index: math.MaxUint32}, why, stale)
+}
+
+// none shows a state in place of orders; b.mu is held.
+func (b *books) none(h *fanout.Hub, k *book, at fanout.Position, why string, stale bool) {
+	o := k.orders
+	if why != unknown { // which ends by an entry of the log
+		o.until = time.Now().Add(nonePause)
+		time.AfterFunc(nonePause, func() { b.again(k) })
+	}
+	b.p.g.countBook(o, why != unknown)
+	b.p.g.countOrders(o, 0)
+	o.book.Forget()
+	if o.none == why {
+		h.Reached(k.group, at, stale)
+		return
+	}
+	o.none = why
+	h.Restarted(k.group, at, stale)
 }
 
 // again has a book read that nothing has touched.
@@ -209,11 +266,17 @@ func (b *books) again(k *book) {
 // warm asks all copies for what changed, so that each notes it: when one is gone another goes on where it was.
 func (b *books) warm(ctx context.Context) {
 	for pause(ctx, warmEvery) {
+		silent := map[string]bool{}
 		for _, q := range b.questions() {
 			for _, m := range b.p.g.l.cfg.Client.Table()[b.p.id].Members {
+				if silent[m.Address] {
+					continue
+				}
 				asking, cancel := context.WithTimeout(ctx, time.Second)
-				_, _ = b.p.g.l.cfg.Client.ReadOrders(asking, q.symbol, &q.book, m.Address) // one that does not answer notes nothing
+				_, err := b.p.g.l.cfg.Client.ReadOrders(asking, q.symbol, &q.book, m.Address)
 				cancel()
+				var refused *client.RejectError
+				silent[m.Address] = err != nil && !errors.As(err, &refused) // it notes nothing, and keeps the others waiting
 			}
 		}
 	}
