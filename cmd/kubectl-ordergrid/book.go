@@ -20,9 +20,13 @@ const bookPause = 500 * time.Millisecond
 type bookFlags struct {
 	reachFlags
 	depth  int
+	orders bool
 	follow bool
 	output string
 }
+
+// look reads a book; what it returns writes it, nil if it is as it was at the last look.
+type look func(context.Context) (func(io.Writer) error, error)
 
 func bookCommand(k *kubeFlags) *cobra.Command {
 	var f bookFlags
@@ -31,7 +35,9 @@ func bookCommand(k *kubeFlags) *cobra.Command {
 		Short: "Show the book of a symbol, in a grid that matches",
 		Long: `Shows the best levels of a book as a ladder: what is offered above, what is bid below. It is the book after
 a committed entry of the log, which every copy in sync has executed in the same way; what is hidden, stops,
-and market orders in a call are not in it. With --follow it is shown anew whenever it has changed.
+and market orders in a call are not in it. With --follow it is shown anew whenever it has changed. With
+--orders each order is shown, with its place in the queue of its price. An order is named by the entry that it
+began with, such as p1/17, as executions name it; that says nothing of whose it is.
 
 ` + reachHelp + `
 Where the grid enforces authorization the permission Watch is needed.
@@ -39,12 +45,14 @@ Where the grid enforces authorization the permission Watch is needed.
 Exit codes: 0, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid book exchange IBM -n trading
   kubectl ordergrid book exchange IBM -f --depth 5
+  kubectl ordergrid book exchange IBM --orders -o json | jq '.bids[0].orders[] | {order, ahead}'
   kubectl ordergrid book dev OIL --endpoint 127.0.0.1:7400 -o json | jq .asks[0]`,
 		Args: gridAndSymbol,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args[0], args[1]) },
 	}
 	f.register(cmd.Flags())
 	cmd.Flags().IntVar(&f.depth, "depth", 10, fmt.Sprintf("levels of each side, 1 to %d", client.MostLevels))
+	cmd.Flags().BoolVar(&f.orders, "orders", false, "each order of these levels, with its place in the queue")
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "show it again when it has changed, until interrupted")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json (one object a line)")
 	completeFlag(cmd, "output", fixedNames("text", "json"))
@@ -72,23 +80,25 @@ func (f *bookFlags) run(cmd *cobra.Command, k *kubeFlags, grid, symbol string) e
 	}
 	defer done()
 	screen := f.follow && f.output == "text" && isTerminal(cmd.OutOrStdout())
-	shown := uint64(0)
-	for first := true; ; first = false {
-		b, err := c.ReadBook(cmd.Context(), symbol, f.depth, "")
+	read := f.levels(c, symbol)
+	if f.orders {
+		read = f.queues(c, symbol)
+	}
+	for {
+		write, err := read(cmd.Context())
 		if err != nil {
 			if f.follow && errors.Is(cmd.Context().Err(), context.Canceled) {
 				return nil // interrupted, which is its regular end
 			}
 			return err
 		}
-		if first || b.ExecSeq != shown {
+		if write != nil {
 			if screen {
 				fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 			}
-			if err := f.write(cmd.OutOrStdout(), &b); err != nil {
+			if err := write(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			shown = b.ExecSeq
 		}
 		if !f.follow {
 			return nil
@@ -98,6 +108,19 @@ func (f *bookFlags) run(cmd *cobra.Command, k *kubeFlags, grid, symbol string) e
 			return nil
 		case <-time.After(bookPause):
 		}
+	}
+}
+
+// levels looks at the best levels of a book.
+func (f *bookFlags) levels(c *client.Client, symbol string) look {
+	last, first := uint64(0), true
+	return func(ctx context.Context) (func(io.Writer) error, error) {
+		b, err := c.ReadBook(ctx, symbol, f.depth, "")
+		if err != nil || !first && b.ExecSeq == last {
+			return nil, err
+		}
+		first, last = false, b.ExecSeq
+		return func(w io.Writer) error { return f.write(w, &b) }, nil
 	}
 }
 
