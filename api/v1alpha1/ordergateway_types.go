@@ -11,6 +11,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".auth",rule="!has(self.auth) || self.auth == 'Any' || self.auth == 'Password' || !self.listeners.exists(l, l.protocol == 'FIX' && !has(l.tls))",messageExpression="'%s needs certificates of counterparties, and listener %s has no TLS; set its tls.secretName, or auth to Password'.format([self.auth, self.listeners.filter(l, l.protocol == 'FIX' && !has(l.tls))[0].name])"
 // +kubebuilder:validation:XValidation:fieldPath=".streams",rule="!has(self.streams) || self.listeners.exists(l, l.protocol == 'WebSocket')",message="streams has no effect without a listener of protocol WebSocket; add one, or remove streams"
 // +kubebuilder:validation:XValidation:fieldPath=".streams",rule="(has(self.streams) && has(self.streams.clientsFrom)) || !self.listeners.exists(l, l.protocol == 'WebSocket' && !has(l.tls))",message="a listener of protocol WebSocket without TLS knows clients by the file of streams.clientsFrom only; set it, or tls.secretName of the listener"
+// +kubebuilder:validation:XValidation:fieldPath=".streams.peersFrom.certificateName",rule="!has(self.streams) || !has(self.streams.peersFrom) || !has(self.streams.peersFrom.certificateName) || !self.listeners.exists(l, l.protocol == 'WebSocket' && !has(l.tls))",message="certificateName has no effect where the listener of protocol WebSocket has no TLS; remove it, or set tls.secretName of the listener"
 // +kubebuilder:validation:XValidation:fieldPath=".sql",rule="!has(self.sql) || self.listeners.exists(l, l.protocol == 'PostgreSQL')",message="sql has no effect without a listener of protocol PostgreSQL; add one, or remove sql"
 // +kubebuilder:validation:XValidation:fieldPath=".sql.usersFrom",rule="!has(self.sql) || !has(self.sql.usersFrom) || !self.listeners.exists(l, l.protocol == 'PostgreSQL' && !has(l.tls))",message="passwords are asked for over TLS only, and the listener of protocol PostgreSQL has none; set its tls.secretName, or remove sql.usersFrom"
 // +kubebuilder:validation:XValidation:fieldPath=".cancelOnDisconnect",rule="!has(self.cancelOnDisconnect) || self.listeners.exists(l, l.protocol == 'FIX')",message="cancelOnDisconnect has no effect without a listener of protocol FIX; add one, or remove cancelOnDisconnect"
@@ -309,7 +310,7 @@ type OrderGatewayStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, GridReachable, SessionsLoaded, SessionsRefused and ClientsLoaded.
+	// conditions are Ready, GridReachable, SessionsLoaded, SessionsRefused, ClientsLoaded and PeersConnected.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -114,6 +114,7 @@ type streamAnswer struct {
 		Partition string `json:"partition"`
 		Error     string `json:"error"`
 	} `json:"partitions"`
+	Peers []peerAnswer `json:"peers"`
 }
 
 func (a *streamAnswer) unreachable() (list []string) {
