@@ -17,7 +17,7 @@ import (
 
 const (
 	// fixedValues never change: every scan has to have each of them once. They are large enough for a move to take seconds.
-	fixedValues, fixedSize = 12_000, 700
+	fixedValues, fixedSize = 60_000, 700
 	// keysOfKind are counters, watched values and records, each.
 	keysOfKind = 8
 	// nearAge bounds the age of what the near cache answers.

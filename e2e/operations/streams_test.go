@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/client"
@@ -27,7 +28,7 @@ import (
 
 const (
 	// listeners are WebSocket clients of two gateways; what they subscribe to has listenedRate orders a second.
-	listeners, listenedRate = 1000, 25
+	listeners, listenedRate = 1000, 10
 	listenerToken           = "0123456789abcdef-listeners"
 	// streamGateway serves them. Its grid is without TLS, as the grid of all operations is.
 	streamGateway = `
@@ -121,7 +122,7 @@ func (f *field) gatewaysServe(ctx context.Context, gone []string) {
 		}
 		names := f.gateways(ctx)
 		if g.Status.ReadyReplicas != 2 || len(names) != 2 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(gone, n) }) {
-			return fmt.Errorf("pods %v, ready: %d; %+v", names, g.Status.ReadyReplicas, g.Status.Conditions)
+			return fmt.Errorf("pods %v, ready: %d; Ready: %s", names, g.Status.ReadyReplicas, told(meta.FindStatusCondition(g.Status.Conditions, api.ConditionReady)))
 		}
 		return nil
 	})
