@@ -32,6 +32,7 @@ const (
 	reasonNotServed          = "NotServed"
 	reasonViewsMissing       = "ViewsMissing"
 	reasonNotEnforced        = "AuthorizationMissing"
+	reasonTokensNotTaken     = "TokensNotTaken"
 )
 
 // observation is what is known of a gateway in one pass.
