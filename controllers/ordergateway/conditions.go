@@ -34,6 +34,7 @@ const (
 	reasonNotEnforced        = "AuthorizationMissing"
 	reasonPeersLost          = "PeersUnreachable"
 	reasonConnected          = "Connected"
+	reasonTokensNotTaken     = "TokensNotTaken"
 )
 
 // observation is what is known of a gateway in one pass.
