@@ -104,8 +104,8 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 	return parts, nil
 }
 
-// mapsAtOnce bounds the slices that are asked for at a time: a node has a bound of 64 for each client.
-const mapsAtOnce = 60
+// MaxAtOnce bounds the slices that are asked for at a time: a node has a bound of 64 for each client.
+const MaxAtOnce = 60
 
 // mapGrace is for a node to say that the time of a slice is over.
 const mapGrace = time.Second
@@ -113,7 +113,7 @@ const mapGrace = time.Second
 func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error) {
 	slices = max(q.Slices, 1)
 	if q.AtOnce == 0 {
-		q.AtOnce = mapsAtOnce
+		q.AtOnce = MaxAtOnce
 	}
 	if q.Timeout == 0 {
 		q.Timeout = c.cfg.RequestTimeout
@@ -127,8 +127,8 @@ func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error
 		err = fmt.Errorf("client: arguments of a Map have %d bytes, allowed: 0..%d", len(q.Args), wire.MaxMapArgs)
 	case q.Slices < 0 || q.Slices > wire.MaxSlices:
 		err = fmt.Errorf("client: Slices is %d, allowed: 0..%d", q.Slices, wire.MaxSlices)
-	case q.AtOnce < 0 || q.AtOnce > mapsAtOnce:
-		err = fmt.Errorf("client: AtOnce is %d, allowed: 0..%d", q.AtOnce, mapsAtOnce)
+	case q.AtOnce < 0 || q.AtOnce > MaxAtOnce:
+		err = fmt.Errorf("client: AtOnce is %d, allowed: 0..%d", q.AtOnce, MaxAtOnce)
 	case q.Timeout < time.Millisecond:
 		err = fmt.Errorf("client: Timeout is %v, allowed: 1ms or more, 0 for that of requests", q.Timeout)
 	}

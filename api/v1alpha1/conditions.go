@@ -80,6 +80,8 @@ const (
 	ConditionSessionsRefused = "SessionsRefused"
 	// ConditionClientsLoaded is True while every pod knows the clients of streams and SQL as the files have them.
 	ConditionClientsLoaded = "ClientsLoaded"
+	// ConditionPeersConnected is True while every pod gets what clients publish at the others.
+	ConditionPeersConnected = "PeersConnected"
 )
 
 // Conditions of a GridFunction and of a GridRegion. docs/spec/gridfunction.md and docs/spec/gridregion.md have the remedy for

@@ -3,6 +3,8 @@ package v1alpha1
 import "slices"
 
 // GatewayStreams is what a listener of protocol WebSocket serves, and to whom.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".peersFrom",rule="has(self.clientsFrom) || !has(self.peersFrom)",message="peersFrom has no effect without clientsFrom: only clients of that file may publish; set clientsFrom, or remove peersFrom"
 type GatewayStreams struct {
 	// clientsFrom is the file of the clients, by token or certificate, and the topics that each may read. Beside it, where
 	// the OrderGrid enforces spec.security.authorization and the listener has TLS, a certificate or Kubernetes token with the

@@ -8,9 +8,11 @@ import (
 // OrderGatewaySpec is a set of equal pods before one grid.
 //
 // +kubebuilder:validation:XValidation:fieldPath=".sessionsFrom",rule="has(self.sessionsFrom) || !self.listeners.exists(l, l.protocol == 'FIX')",message="a listener of protocol FIX serves the sessions of a file; set sessionsFrom to the ConfigMap or Secret that has it"
-// +kubebuilder:validation:XValidation:fieldPath=".auth",rule="!has(self.auth) || self.auth == 'Any' || self.auth == 'Password' || !self.listeners.exists(l, l.protocol == 'FIX' && !has(l.tls))",messageExpression="'%s needs certificates of counterparties, and listener %s has no TLS; set its tls.secretName, or auth to Password'.format([self.auth, self.listeners.filter(l, l.protocol == 'FIX' && !has(l.tls))[0].name])"
+// +kubebuilder:validation:XValidation:fieldPath=".auth",rule="!has(self.auth) || self.auth in ['Any', 'Password', 'Token'] || !self.listeners.exists(l, l.protocol == 'FIX' && !has(l.tls))",messageExpression="'%s needs certificates of counterparties, and listener %s has no TLS; set its tls.secretName, or auth to Password'.format([self.auth, self.listeners.filter(l, l.protocol == 'FIX' && !has(l.tls))[0].name])"
+// +kubebuilder:validation:XValidation:fieldPath=".auth",rule="!has(self.auth) || self.auth != 'Token' || !self.listeners.exists(l, l.protocol == 'FIX' && !has(l.tls))",messageExpression="'Token needs TLS, since a token is good for more than this gateway, and listener %s has none; set its tls.secretName, or auth to Password'.format([self.listeners.filter(l, l.protocol == 'FIX' && !has(l.tls))[0].name])"
 // +kubebuilder:validation:XValidation:fieldPath=".streams",rule="!has(self.streams) || self.listeners.exists(l, l.protocol == 'WebSocket')",message="streams has no effect without a listener of protocol WebSocket; add one, or remove streams"
 // +kubebuilder:validation:XValidation:fieldPath=".streams",rule="(has(self.streams) && has(self.streams.clientsFrom)) || !self.listeners.exists(l, l.protocol == 'WebSocket' && !has(l.tls))",message="a listener of protocol WebSocket without TLS knows clients by the file of streams.clientsFrom only; set it, or tls.secretName of the listener"
+// +kubebuilder:validation:XValidation:fieldPath=".streams.peersFrom.certificateName",rule="!has(self.streams) || !has(self.streams.peersFrom) || !has(self.streams.peersFrom.certificateName) || !self.listeners.exists(l, l.protocol == 'WebSocket' && !has(l.tls))",message="certificateName has no effect where the listener of protocol WebSocket has no TLS; remove it, or set tls.secretName of the listener"
 // +kubebuilder:validation:XValidation:fieldPath=".sql",rule="!has(self.sql) || self.listeners.exists(l, l.protocol == 'PostgreSQL')",message="sql has no effect without a listener of protocol PostgreSQL; add one, or remove sql"
 // +kubebuilder:validation:XValidation:fieldPath=".sql.usersFrom",rule="!has(self.sql) || !has(self.sql.usersFrom) || !self.listeners.exists(l, l.protocol == 'PostgreSQL' && !has(l.tls))",message="passwords are asked for over TLS only, and the listener of protocol PostgreSQL has none; set its tls.secretName, or remove sql.usersFrom"
 // +kubebuilder:validation:XValidation:fieldPath=".cancelOnDisconnect",rule="!has(self.cancelOnDisconnect) || self.listeners.exists(l, l.protocol == 'FIX')",message="cancelOnDisconnect has no effect without a listener of protocol FIX; add one, or remove cancelOnDisconnect"
@@ -51,8 +53,9 @@ type OrderGatewaySpec struct {
 	// +optional
 	SessionsFrom *GatewaySessions `json:"sessionsFrom,omitempty"`
 
-	// auth is what a FIX session has to prove itself with: Any (the default: what its entry in the file has, a password, a
-	// certificate or both), Password, Certificate or Both.
+	// auth is what a FIX session has to prove itself with: Any (the default: what its entry in the file has, a password or a
+	// Kubernetes token, a certificate, or one of the former with a certificate), Password, Certificate, Both (a password and
+	// a certificate) or Token, where the OrderGrid enforces spec.security.authorization and has tls.clientAuth None.
 	// +optional
 	// +default="Any"
 	// +kubebuilder:default=Any
@@ -258,7 +261,7 @@ type GatewayCredentials struct {
 
 // GatewayAuth is what every FIX session has to have.
 //
-// +kubebuilder:validation:Enum=Any;Password;Certificate;Both
+// +kubebuilder:validation:Enum=Any;Password;Certificate;Both;Token
 type GatewayAuth string
 
 const (
@@ -270,6 +273,8 @@ const (
 	GatewayAuthCertificate GatewayAuth = "Certificate"
 	// GatewayAuthBoth is a certificate and a password.
 	GatewayAuthBoth GatewayAuth = "Both"
+	// GatewayAuthToken is a token in tag 554, which the grid judges, and maybe a certificate.
+	GatewayAuthToken GatewayAuth = "Token"
 )
 
 // GatewayService is the Service before the pods.
@@ -309,7 +314,7 @@ type OrderGatewayStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, GridReachable, SessionsLoaded, SessionsRefused and ClientsLoaded.
+	// conditions are Ready, GridReachable, SessionsLoaded, SessionsRefused, ClientsLoaded and PeersConnected.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -18,7 +18,7 @@ type mapFlags struct {
 	regionFlags
 	argumentFlags
 	region, output string
-	slices         int
+	slices, atOnce int
 	sliceTimeout   time.Duration
 }
 
@@ -58,6 +58,7 @@ bound of the nodes (a minute, fuel, memory): ask for more slices, 2 wrong usage,
 	fl := cmd.Flags()
 	fl.StringVar(&f.region, "region", "", "region whose entries the function is called for; default: none, it gets the arguments alone")
 	fl.IntVar(&f.slices, "slices", 1, fmt.Sprintf("into how many parts the work is divided, of each partition with --region: 1 to %d", wire.MaxSlices))
+	fl.IntVar(&f.atOnce, "at-once", 0, fmt.Sprintf("how many parts are under way at a time at most: 1 to %d, 0 is %d", client.MaxAtOnce, client.MaxAtOnce))
 	fl.DurationVar(&f.sliceTimeout, "slice-timeout", time.Minute, "of one part at one node: 1ms to 1m")
 	fl.StringVarP(&f.output, "output", "o", formatTable, "table, json")
 	completeFlag(cmd, "output", fixedNames(mapFormats...))
@@ -72,6 +73,8 @@ func (f *mapFlags) check() error {
 	switch {
 	case f.slices < 1 || f.slices > wire.MaxSlices:
 		return usageError{fmt.Errorf("--slices: value %d, allowed: 1 to %d", f.slices, wire.MaxSlices)}
+	case f.atOnce < 0 || f.atOnce > client.MaxAtOnce:
+		return usageError{fmt.Errorf("--at-once: value %d, allowed: 0 to %d", f.atOnce, client.MaxAtOnce)}
 	case f.sliceTimeout < time.Millisecond || f.sliceTimeout > time.Minute:
 		return usageError{fmt.Errorf("--slice-timeout: value %s, allowed: 1ms to 1m", f.sliceTimeout)}
 	}
@@ -94,7 +97,7 @@ func (f *mapFlags) run(cmd *cobra.Command, k *kubeFlags, grid, function string) 
 		if f.region != "" {
 			show.all *= len(c.Table())
 		}
-		parts, err := c.Map(ctx, function, client.MapRequest{Region: f.region, Args: arguments, Slices: f.slices, Timeout: f.sliceTimeout, OnPart: show.part})
+		parts, err := c.Map(ctx, function, client.MapRequest{Region: f.region, Args: arguments, Slices: f.slices, AtOnce: f.atOnce, Timeout: f.sliceTimeout, OnPart: show.part})
 		show.line.end()
 		if failed := (*client.FunctionError)(nil); errors.As(err, &failed) || errors.Is(err, client.ErrMapBound) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d parts were there: %v\n", show.done, show.all, err)

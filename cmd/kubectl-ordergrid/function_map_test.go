@@ -76,7 +76,7 @@ func TestMapOfARealGrid(t *testing.T) {
 	if primes, rows := sum(call(0, "primes", upTo10000, "--region=numbers", "-o=json"), partitions); primes != 25 || rows != 100 {
 		t.Errorf("in the region: %d primes in %d entries, want 25 in 100", primes, rows)
 	}
-	lines := strings.Split(strings.TrimSpace(call(0, "primes", upTo10000, "--region=numbers", "--slices=2")), "\n")
+	lines := strings.Split(strings.TrimSpace(call(0, "primes", upTo10000, "--region=numbers", "--slices=2", "--at-once=1")), "\n")
 	if len(lines) != 1+2*partitions || !strings.HasPrefix(lines[0], "PARTITION  SLICE  ENTRIES") || !strings.HasPrefix(lines[2], "p0         1") || !strings.Contains(lines[1], "  p0/") {
 		t.Errorf("as a table:\n%s", strings.Join(lines, "\n"))
 	}
@@ -89,7 +89,7 @@ func TestMapOfARealGrid(t *testing.T) {
 	if _, err := run("function", "map", "dev", "none", "--endpoint="+strings.Join(g.Endpoints, ",")); !errors.Is(err, client.ErrFunctionUnknown) {
 		t.Errorf("a function that is not there: %v", err)
 	}
-	for _, wrong := range [][]string{{}, {"primes", "--slices=0"}, {"primes", "--slices=1025"}, {"primes", "--slice-timeout=2m"}, {"primes", "-o=text"}, {"primes", "--args=" + strings.Repeat("x", 4097)}, {"primes", "--args=a", "--args-hex=61"}} {
+	for _, wrong := range [][]string{{}, {"primes", "--slices=0"}, {"primes", "--slices=1025"}, {"primes", "--at-once=61"}, {"primes", "--slice-timeout=2m"}, {"primes", "-o=text"}, {"primes", "--args=" + strings.Repeat("x", 4097)}, {"primes", "--args=a", "--args-hex=61"}} {
 		if _, err := run(append([]string{"function", "map", "dev"}, wrong...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)
 		}

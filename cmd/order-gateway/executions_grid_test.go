@@ -316,7 +316,7 @@ func lineageOf(t *testing.T, ctx context.Context, at *process) string {
 	}
 	for {
 		_, b, err := c.Read(ctx)
-		var m fromServer
+		var m struct{ Op, Position string }
 		if err != nil || json.Unmarshal(b, &m) != nil {
 			t.Fatal(string(b), err)
 		}

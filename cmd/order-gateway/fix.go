@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -20,6 +21,7 @@ type fixProtocol struct {
 	// cancel is that of sessions whose entry in the file has none.
 	cancel roster.Cancel
 	copies []string
+	judged gridTokens
 }
 
 func (*fixProtocol) name() string   { return "FIX" }
@@ -32,7 +34,8 @@ func (p *fixProtocol) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&c.Listen, "listen", []string{"127.0.0.1:7440"}, "addresses for FIX sessions, separated by commas")
 	fl.StringVar(&c.Sessions, "sessions", "", "JSON file of the FIX sessions and who may log on to them, reread when it or a password changes; see docs/fix.md")
 	fl.StringVar(&c.Roster.Passwords, "passwords", "", "directory of the password files that --sessions names; nothing outside of it is read. Default: that of --sessions")
-	fl.StringVar((*string)(&c.Roster.Proof), "fix-auth", string(roster.AnyProof), "what each session has to have: any (a password or a certificate), password, certificate or both")
+	fl.StringVar((*string)(&c.Roster.Proof), "fix-auth", string(roster.AnyProof), "what each session has to have: any (a password, a token or a certificate), password, certificate, both (password and certificate) or token")
+	fl.BoolVar(&p.judged.asked, "fix-grid-tokens", false, "tag 554 of a session that has a user in --sessions is a token that the grid judges, as by its nodes (tokens of Kubernetes)")
 	fl.StringVar(&p.cancel.Mode, "cancel-on-disconnect", "None", "when the grid cancels the orders of a session whose counterparty is gone: None, OnDisconnect (without a Logout of it) or OnDisconnectOrLogout; of sessions whose entry says nothing else. The grid has to match")
 	fl.StringVar(&p.cancel.Grace, "cancel-grace", "", "how long it may be gone, 1s to 60s; default 10s with a mode")
 	fl.StringArrayVar(&p.copies, "drop-copy", nil, `a session that gets a copy of each ExecutionReport of others, as JSON: {"name": "risk", "session": "FIX.4.4:RISK->GRID", "sessions": ["FIX.4.4:BANK->GRID"]}; without sessions of all. Can be repeated`)
@@ -59,6 +62,10 @@ func (p *fixProtocol) check() error {
 		}
 		p.cfg.TLS = id.Server
 	}
+	if p.judged.asked && p.plain {
+		return command.BadUsage(errors.New("--fix-grid-tokens: --fix-insecure-plain is given too, allowed: TLS (--fix-tls-cert): such a token is good for more than this gateway"))
+	}
+	p.cfg.Judge = p.judged.asker()
 	p.cfg.Roster.Cancel = &p.cancel
 	if err := p.cancel.Check(); err != nil {
 		return command.BadUsage(fmt.Errorf("--cancel-on-disconnect, --cancel-grace: %w", err))
@@ -79,5 +86,8 @@ func (p *fixProtocol) check() error {
 
 func (p *fixProtocol) open(_ context.Context, g grid) (listener, error) {
 	p.cfg.Client, p.cfg.Logger, p.cfg.Drain = g.Client, g.log, drainTime
+	if err := p.judged.open(g, "--fix-grid-tokens", "order-gateway-fix"); err != nil {
+		return nil, err
+	}
 	return service.New(p.cfg)
 }

@@ -21,6 +21,7 @@ func TestUsage(t *testing.T) {
 	password := file("password", "s3cret\n")
 	byPassword := file("p.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "`+password+`"}]}`)
 	byCertificate := file("c.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`)
+	byGridToken := file("g.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "user": "u"}]}`)
 	open := file("o.json", `{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`)
 	byToken := file("t.json", `{"clients": [{"name": "a", "tokenFile": "`+file("token", "s3cret-s3cret-s3cret")+`", "topics": ["orders.>"]}]}`)
 	byName := file("n.json", `{"clients": [{"name": "a", "certificate": "a", "topics": ["orders.>"]}]}`)
@@ -36,6 +37,9 @@ func TestUsage(t *testing.T) {
 		{"--sessions " + byPassword + " --fix-tls-cert x --fix-tls-key y --fix-tls-ca z", "--fix-tls-cert, --fix-tls-key, --fix-tls-ca"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --log-level loud", "--log-level: value \"loud\""},
+		{"--sessions " + byGridToken + " --fix-insecure-plain", "a session has a user, and FIX is served without TLS; allowed: TLS"},
+		{"--sessions " + byGridToken + " --fix-insecure-plain --fix-grid-tokens", "--fix-grid-tokens: --fix-insecure-plain is given too, allowed: TLS"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth token", "user is empty, allowed: a user of the grid"},
 		{"--websocket 127.0.0.1:0 --websocket-insecure-plain", "--websocket-clients, --websocket-rules"},
 		{"--websocket 127.0.0.1:0 --websocket-insecure-plain --websocket-clients /nowhere", "no such file"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken, "--websocket-tls-cert, --websocket-insecure-plain: both or none"},
@@ -59,7 +63,7 @@ func TestUsage(t *testing.T) {
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --log-format xml", "--log-format: value \"xml\""},
 		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth both", "certificate is empty, allowed: a name, since every session has to have a certificate here (both)"},
-		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth some", "the proof is \"some\", allowed: any, password, certificate, both"},
+		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth some", "the proof is \"some\", allowed: any, password, certificate, both, token"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --passwords " + dir, "allowed: the name of a file there"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --max-sessions -1", "MaxSessions is -1, allowed: 1 or more"},
 		{"more", "argument \"more\", allowed: flags only"},

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
-	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/stream/console"
 	stream "github.com/ordergrid/ordergrid/gateway/stream/listener"
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
@@ -25,8 +24,7 @@ type websocketProtocol struct {
 	clients string
 	tokens  string
 	rules   string
-	judged  bool // the grid judges tokens
-	judge   stream.Judge
+	judged  gridTokens
 	files   secure.Files
 	plain   bool
 	origins []string
@@ -51,7 +49,7 @@ func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&w.listen, "websocket", nil, "addresses for WebSocket clients, separated by commas; empty: none. See docs/streams.md")
 	fl.StringVar(&w.clients, "websocket-clients", "", "JSON file of the clients, by token or certificate, and the topics that each may read; it is read again when it changes")
 	fl.StringVar(&w.tokens, "websocket-tokens", "", "directory of the token files that --websocket-clients names; nothing outside of it is read. Default: paths as they are")
-	fl.BoolVar(&w.judged, "websocket-grid-tokens", false, "a token that is in no file is judged by the grid, as by its nodes (tokens of Kubernetes): a user of --websocket-clients, or one with the permission Watch, is let in")
+	fl.BoolVar(&w.judged.asked, "websocket-grid-tokens", false, "a token that is in no file is judged by the grid, as by its nodes (tokens of Kubernetes): a user of --websocket-clients, or one with the permission Watch, is let in")
 	fl.StringVar(&w.rules, "websocket-rules", "", "file of rules as nodes have it (--authorization): a client whose certificate has the permission Watch may read all orders")
 	fl.StringVar(&w.files.Cert, "websocket-tls-cert", "", "PEM file of the certificate for WebSocket clients")
 	fl.StringVar(&w.files.Key, "websocket-tls-key", "", "PEM file of its private key")
@@ -93,9 +91,9 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 	switch {
 	case w.follow != followAll && w.follow != followWanted:
 		return bad(fmt.Errorf("--websocket-follow: value %q, allowed: %s, %s", w.follow, followAll, followWanted))
-	case w.clients == "" && w.rules == "" && !w.judged:
+	case w.clients == "" && w.rules == "" && !w.judged.asked:
 		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both, or --websocket-grid-tokens; without them no client could read, or each`))
-	case w.judged && w.plain:
+	case w.judged.asked && w.plain:
 		return bad(errors.New("--websocket-grid-tokens: --websocket-insecure-plain is given too, allowed: TLS (--websocket-tls-cert): such a token is good for more than this gateway"))
 	}
 	for _, b := range []struct {
@@ -120,7 +118,7 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 		}
 	}
 	var err error
-	if cfg.Access, err = stream.OpenAccess(stream.Files{Clients: w.clients, Tokens: w.tokens, Rules: w.rules, Judge: w.asker(), Peer: w.peer.token}); err != nil {
+	if cfg.Access, err = stream.OpenAccess(stream.Files{Clients: w.clients, Tokens: w.tokens, Rules: w.rules, Judge: w.judged.asker(), Peer: w.peer.token}); err != nil {
 		return bad(fmt.Errorf("--websocket-clients, --websocket-rules, --websocket-peer-token: %w", err))
 	}
 	given := w.files.Cert != "" || w.files.Key != "" || w.files.CA != ""
@@ -153,28 +151,11 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 	return cfg, nil
 }
 
-// asker asks the grid about tokens, once open has dialled it; nil: the grid is not asked.
-func (w *websocketProtocol) asker() stream.Judge {
-	if !w.judged {
-		return nil
-	}
-	return func(ctx context.Context, token string) (client.Identity, error) { return w.judge(ctx, token) }
-}
-
 // open listens; the grid's log is followed once Run is called.
 func (w *websocketProtocol) open(_ context.Context, g grid) (listener, error) {
 	w.cfg.Client, w.cfg.Grid, w.cfg.Logger = g.Client, g.common.grid, g.log
-	if w.judged {
-		how, err := g.common.tls.Authority()
-		if err != nil || how == nil {
-			return nil, command.BadUsage(errors.Join(errors.New("--websocket-grid-tokens: no TLS to the grid, allowed: with --tls-ca, since tokens are sent to it"), err))
-		}
-		cfg := client.Config{Endpoints: g.common.endpoints, Grid: g.common.grid, Name: "order-gateway-streams", IO: client.IONet, Logger: g.log, TLS: how}
-		w.judge = func(ctx context.Context, token string) (client.Identity, error) {
-			cfg := cfg
-			cfg.Token = func() (string, error) { return token, nil }
-			return client.Identify(ctx, cfg)
-		}
+	if err := w.judged.open(g, "--websocket-grid-tokens", "order-gateway-streams"); err != nil {
+		return nil, err
 	}
 	l, err := stream.New(w.cfg)
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,9 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/subscriber"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/internal/tail"
@@ -105,113 +103,10 @@ func clientsFile(t *testing.T) string {
 	return file
 }
 
-// subscriber is a client that comes back, at one gateway or another, until it has read what it wants.
-type subscriber struct {
-	name     string
-	gateways []*atomic.Pointer[process]
-	first    map[int]uint64 // positions when it subscribed first, by partition
-	last     map[int]uint64
-	lineage  string
-	got      map[int][]uint64
-	resumed  int
-	fault    error
-}
-
-type fromServer struct {
-	Op, At, Position, Code, Error string
-	Partition                     int
-	Ranges                        json.RawMessage
-}
-
-func (s *subscriber) token() string {
-	list := []string{}
-	for p := range len(s.last) {
-		list = append(list, fmt.Sprintf("p%d:%d", p, s.last[p]))
-	}
-	return s.lineage + "." + strings.Join(list, ",")
-}
-
-// run reads until done returns true of where it is.
-func (s *subscriber) run(ctx context.Context, done func(last map[int]uint64) bool) {
-	for n := 0; s.fault == nil && !done(s.last); n++ {
-		if ctx.Err() != nil {
-			s.fault = fmt.Errorf("it is at %v: %w", s.last, ctx.Err())
-			return
-		}
-		err := s.session(ctx, s.gateways[n%len(s.gateways)].Load(), done)
-		if err != nil {
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-}
-
-// session is one connection. Its error means that it ended; a fault is the test's.
-func (s *subscriber) session(ctx context.Context, at *process, done func(map[int]uint64) bool) error {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c, _, err := websocket.Dial(dialing, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
-	if err != nil {
-		return err
-	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	subscribe := `{"op":"subscribe","id":7,"topics":"orders.>"}`
-	if s.last != nil {
-		subscribe = fmt.Sprintf(`{"op":"subscribe","id":7,"topics":"orders.>","resume":%q}`, s.token())
-		s.resumed++
-	}
-	for _, text := range []string{`{"op":"login","token":"` + testToken + `"}`, subscribe} {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-			return err
-		}
-	}
-	for !done(s.last) {
-		reading, cancel := context.WithTimeout(ctx, time.Second)
-		_, b, err := c.Read(reading)
-		cancel()
-		if err != nil {
-			return err
-		}
-		var m fromServer
-		if err := json.Unmarshal(b, &m); err != nil {
-			s.fault = err
-			return err
-		}
-		if err := s.take(&m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *subscriber) take(m *fromServer) error {
-	switch {
-	case m.Op == "subscribed" && s.last == nil:
-		lineage, at, _ := strings.Cut(m.Position, ".")
-		s.lineage, s.first, s.last = lineage, map[int]uint64{}, map[int]uint64{}
-		for i, part := range strings.Split(at, ",") {
-			_, seq, _ := strings.Cut(part, ":")
-			n, err := strconv.ParseUint(seq, 10, 64)
-			if err != nil {
-				s.fault = err
-				return err
-			}
-			s.first[i], s.last[i] = n, n
-		}
-	case m.Op == "message":
-		seq, err := strconv.ParseUint(m.At, 10, 64)
-		if err != nil || seq <= s.last[m.Partition] {
-			s.fault = fmt.Errorf("got entry %s of p%d behind %d, %w", m.At, m.Partition, s.last[m.Partition], err)
-			return s.fault
-		}
-		s.last[m.Partition] = seq
-		s.got[m.Partition] = append(s.got[m.Partition], seq)
-	case m.Op == "error" && m.Code == "ahead":
-		return fmt.Errorf("the gateway is behind: %s", m.Error)
-	case m.Op != "welcome" && m.Op != "subscribed":
-		s.fault = fmt.Errorf("unexpected: %+v %s", m, m.Ranges)
-		return s.fault
-	}
-	return nil
+// subscriberAt is a client of all orders that goes from one gateway to the next when its connection ends.
+func subscriberAt(name string, gateways ...*atomic.Pointer[process]) *subscriber.Subscriber {
+	return &subscriber.Subscriber{Name: name, Token: testToken, Topics: "orders.>",
+		Address: func(n int) string { return gateways[n%len(gateways)].Load().addr }}
 }
 
 // Gateways, primaries and other nodes are killed while orders come. Each client gets each order of the log once, in
@@ -266,14 +161,14 @@ func TestGridStreamsOverDeaths(t *testing.T) {
 		return true
 	}
 	var all sync.WaitGroup
-	var subscribers []*subscriber
+	var subscribers []*subscriber.Subscriber
 	for i := range 8 {
-		s := &subscriber{name: fmt.Sprint("subscriber ", i), gateways: []*atomic.Pointer[process]{&a, &b}, got: map[int][]uint64{}}
+		s := subscriberAt(fmt.Sprint("subscriber ", i), &a, &b)
 		if i%2 == 1 {
-			s.gateways = []*atomic.Pointer[process]{&b, &a}
+			s = subscriberAt(s.Name, &b, &a)
 		}
 		subscribers = append(subscribers, s)
-		all.Go(func() { s.run(ctx, done) })
+		all.Go(func() { s.Run(ctx, done) })
 	}
 	for range rounds {
 		killPrimary(t, c, g)
@@ -296,9 +191,9 @@ func TestGridStreamsOverDeaths(t *testing.T) {
 	ends.Store(&ended)
 	all.Wait()
 	// One who has nothing yet: what is before the gateway was started comes from the log of the grid.
-	whole := &subscriber{name: "one from the beginning", gateways: []*atomic.Pointer[process]{&b}, got: map[int][]uint64{}, lineage: subscribers[0].lineage,
-		first: map[int]uint64{}, last: map[int]uint64{0: 0, 1: 0}}
-	whole.run(ctx, done)
+	whole := subscriberAt("one from the beginning", &b)
+	whole.Lineage, whole.First, whole.Last = subscribers[0].Lineage, map[int]uint64{}, map[int]uint64{0: 0, 1: 0}
+	whole.Run(ctx, done)
 	read := regexp.MustCompile(`\nordergrid_stream_history_messages_total (\d+)\n`).FindStringSubmatch(metricsOf(t, b.Load()))
 	if n, err := strconv.Atoi(read[1]); err != nil || n < 50 {
 		t.Errorf("the gateway read %d orders from the log for it, want all before its own start", n)
@@ -306,19 +201,10 @@ func TestGridStreamsOverDeaths(t *testing.T) {
 	subscribers = append(subscribers, whole)
 	resumed := 0
 	for _, s := range subscribers {
-		if s.fault != nil {
-			t.Errorf("%s: %v", s.name, s.fault)
-			continue
+		if missed := s.Missed(logged); missed != "" {
+			t.Error(missed)
 		}
-		resumed += s.resumed
-		for p, want := range logged {
-			for len(want) > 0 && want[0] <= s.first[p] {
-				want = want[1:]
-			}
-			if fmt.Sprint(s.got[p]) != fmt.Sprint(want) {
-				t.Errorf("%s got %d orders of p%d, the log has %d", s.name, len(s.got[p]), p, len(want))
-			}
-		}
+		resumed += s.Resumed
 	}
 	if resumed < len(subscribers)*rounds {
 		t.Errorf("%d sessions were resumed, want more than one of each client in a round: the test shows nothing", resumed)

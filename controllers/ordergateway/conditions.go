@@ -32,6 +32,9 @@ const (
 	reasonNotServed          = "NotServed"
 	reasonViewsMissing       = "ViewsMissing"
 	reasonNotEnforced        = "AuthorizationMissing"
+	reasonPeersLost          = "PeersUnreachable"
+	reasonConnected          = "Connected"
+	reasonTokensNotTaken     = "TokensNotTaken"
 )
 
 // observation is what is known of a gateway in one pass.
@@ -59,6 +62,7 @@ var conditions = []struct {
 	{api.ConditionSessionsLoaded, judgeLoaded},
 	{api.ConditionSessionsRefused, judgeRefused},
 	{api.ConditionClientsLoaded, judgeClients},
+	{api.ConditionPeersConnected, judgePeers},
 }
 
 // reports is how the conditions are reported.
@@ -69,6 +73,7 @@ var reports = deployed.Kind{
 		{Condition: api.ConditionSessionsLoaded, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionSessionsRefused, Status: metav1.ConditionFalse},
 		{Condition: api.ConditionClientsLoaded, Status: metav1.ConditionTrue},
+		{Condition: api.ConditionPeersConnected, Status: metav1.ConditionTrue},
 	},
 	Metrics: kindMetrics,
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -148,25 +149,34 @@ func TestConditionsWithoutSessions(t *testing.T) {
 	page := askingPage("", "")
 	for name, c := range map[string]struct {
 		page    string
-		want    [5]string // as the conditions
+		want    [6]string // as the conditions
 		serving [2]int32
 		text    string
 	}{
-		"all is well": {page, [5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{1, 1}, ""},
+		"all is well": {page, [6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{1, 1}, ""},
 		"a log is away": {strings.Replace(page, `{"partition":"p1"}`, `{"partition":"p1","error":"no primary"}`, 1),
-			[5]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{0, 1}, "pod street-a: p1: no primary"},
+			[6]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{0, 1}, "pod street-a: p1: no primary"},
 		"it begins": {strings.Replace(page, `"ready":true`, `"ready":false`, 1),
-			[5]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{0, 1}, "the logs are being looked for"},
+			[6]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{0, 1}, "the logs are being looked for"},
 		"no views": {askingPage("", `"notReady":["SQL: no views"],`),
-			[5]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{1, 0}, "pod street-a: SQL: no views"},
+			[6]string{"True/Serving", "False/PartitionsUnreachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{1, 0}, "pod street-a: SQL: no views"},
 		"clients file": {askingPage(`"fileError":"clients.json: clients[3]: topics is empty",`, ""),
-			[5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "False/FileInvalid"}, [2]int32{1, 1}, "topics is empty; what was read before is in use"},
+			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "False/FileInvalid", "True/Connected"}, [2]int32{1, 1}, "topics is empty; what was read before is in use"},
 		"users file": {askingPage("", `"fileError":"users.json: users[0]",`),
-			[5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "False/FileInvalid"}, [2]int32{1, 1}, "users.json: users[0]"},
-		"an older pod": {`{"grid":"trades","listeners":{}}`, [5]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded"}, [2]int32{0, 0}, ""},
+			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "False/FileInvalid", "True/Connected"}, [2]int32{1, 1}, "users.json: users[0]"},
+		"an older pod": {`{"grid":"trades","listeners":{}}`, [6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{0, 0}, ""},
+		"a pod without its peer": {askingPage(`"peers":[{"address":"10.0.0.8:7441","connected":false},{"address":"10.0.0.7:7441","connected":false,"error":"401 Unauthorized"}],`, ""),
+			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "False/PeersUnreachable"}, [2]int32{1, 1},
+			"pod street-a has no connection to 10.0.0.7:7441, and its clients do not get what is published there: 401 Unauthorized; see `kubectl get secret -n trading desk-peers`"},
+		"pods without names": {askingPage(`"peers":[{"address":"","connected":false,"error":"no such host"}],`, ""),
+			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "False/PeersUnreachable"}, [2]int32{1, 1}, "no such host"},
+		"a pod that begins": {askingPage(`"peers":[{"address":"10.0.0.8:7441","connected":false},{"address":"10.0.0.7:7441","connected":true}],`, ""),
+			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{1, 1}, "clients of all 1 pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := serving(t, c.page)
+			o.gateway.Spec.Streams = asking().Spec.Streams
+			o.pods = []corev1.Pod{{Status: corev1.PodStatus{PodIP: "10.0.0.7", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}, {Status: corev1.PodStatus{PodIP: "10.0.0.8"}}}
 			o.gateway.Spec.Listeners = asking().Spec.Listeners
 			setStatus(o, metav1.NewTime(time.Unix(1e9, 0)))
 			s := &o.gateway.Status

@@ -95,7 +95,7 @@ func args(g *api.OrderGateway, grid *gridEnd) []string {
 	for i := range g.Spec.Listeners {
 		switch l := &g.Spec.Listeners[i]; l.Protocol {
 		case api.GatewayFIX:
-			list = append(list, fixArgs(g, l)...)
+			list = append(list, fixArgs(g, l, grid)...)
 		case api.GatewayWebSocket:
 			list = append(list, streamArgs(g, l, grid)...)
 		case api.GatewayPostgreSQL:
@@ -106,7 +106,7 @@ func args(g *api.OrderGateway, grid *gridEnd) []string {
 }
 
 // fixArgs are those of the listener for FIX.
-func fixArgs(g *api.OrderGateway, l *api.GatewayListener) []string {
+func fixArgs(g *api.OrderGateway, l *api.GatewayListener, grid *gridEnd) []string {
 	list := []string{
 		"--listen", ":" + strconv.Itoa(int(l.Port)), "--sessions", path.Join(dirOf(volumeSessions), sessionsFile), "--passwords", dirOf(volumePasswords),
 		"--fix-auth", strings.ToLower(string(g.Spec.Auth)),
@@ -123,6 +123,9 @@ func fixArgs(g *api.OrderGateway, l *api.GatewayListener) []string {
 	}
 	if l.TLS == nil {
 		return append(list, "--fix-insecure-plain")
+	}
+	if grid.tokens {
+		list = append(list, "--fix-grid-tokens")
 	}
 	asked := "none" // a certificate is taken, and not demanded
 	if g.Spec.Auth == api.GatewayAuthCertificate || g.Spec.Auth == api.GatewayAuthBoth {

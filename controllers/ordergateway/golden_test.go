@@ -48,6 +48,13 @@ func openGateway() *api.OrderGateway {
 	return g
 }
 
+// proving is one whose sessions have tokens.
+func proving() *api.OrderGateway {
+	g := aGateway()
+	g.Spec = api.OrderGatewaySpec{GridRef: g.Spec.GridRef, MaxSessions: 100, Auth: api.GatewayAuthToken, Listeners: g.Spec.Listeners, SessionsFrom: g.Spec.SessionsFrom}
+	return g
+}
+
 // asking is one for streams and SQL, whose grid decides who may ask.
 func asking() *api.OrderGateway {
 	return &api.OrderGateway{ObjectMeta: metav1.ObjectMeta{Name: "desk", Namespace: "trading", Generation: 1}, Spec: api.OrderGatewaySpec{
@@ -99,7 +106,7 @@ func TestGoldenObjects(t *testing.T) {
 	for name, c := range map[string]struct {
 		gateway *api.OrderGateway
 		grid    *api.OrderGrid
-	}{"secured": {aGateway(), aGrid()}, "open": {openGateway(), lab}, "asking": {asking(), enforcing()}, "asking-open": {openAsking(), labWithViews}} {
+	}{"secured": {aGateway(), aGrid()}, "open": {openGateway(), lab}, "tokens": {proving(), enforcing()}, "asking": {asking(), enforcing()}, "asking-open": {openAsking(), labWithViews}} {
 		grid, bad := resolve(c.gateway, c.grid)
 		if bad.reason != "" {
 			t.Fatal(bad)
@@ -133,6 +140,8 @@ func TestResolve(t *testing.T) {
 	nameless.Spec.Streams = nil
 	starting := aGrid()
 	starting.Status.TLS = &api.TLSStatus{Transition: api.TLSTransitionStarting}
+	untold := enforcing()
+	untold.Status.TLS = &api.TLSStatus{Transition: api.TLSTransitionStarting}
 	matching := aGrid()
 	matching.Spec.Execution = &api.ExecutionSpec{Mode: api.ExecutionMatch}
 	for name, c := range map[string]struct {
@@ -147,6 +156,9 @@ func TestResolve(t *testing.T) {
 		"asking":                         {asking(), enforcing(), "trades.tls-gateway-desk", ""},
 		"SQL without views":              {asking(), unseen, "", "ViewsMissing spec.listeners: PostgreSQL asks the views of OrderGrid trades, which has none; set its spec.views"},
 		"SQL without rules":              {asking(), unruled, "", "AuthorizationMissing spec.listeners: PostgreSQL with TLS lets in whom the rules of OrderGrid trades"},
+		"tokens":                         {proving(), enforcing(), "trades.tls-gateway-street", ""},
+		"tokens without rules":           {proving(), aGrid(), "", "TokensNotTaken spec.auth: with Token the nodes of OrderGrid trades judge tokens of FIX sessions, and they take none; set its spec.security.tls.clientAuth to None"},
+		"tokens of nodes without TLS":    {proving(), untold, "", "TokensNotTaken spec.auth"},
 		"streams without rules and file": {nameless, aGrid(), "", "AuthorizationMissing spec.streams: WebSocket lets in the clients of streams.clientsFrom, which is not set"},
 		"streams without rules":          {named, aGrid(), "trades.tls-gateway-desk", ""},
 		"streams of external":            {named, managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:desk, put it into a Secret with the keys ca.crt, tls.crt and tls.key, set spec.credentials.secretName, and give it the permissions Watch where"},

@@ -19,6 +19,12 @@ type gridEnd struct {
 // problem is why a gateway cannot run; the zero value: it can.
 type problem struct{ reason, message string }
 
+// takesTokens reports whether the nodes of a grid judge clients by their tokens.
+func takesTokens(grid *api.OrderGrid) bool {
+	s := &grid.Spec.Security
+	return grid.TakesTLS() && s.Enforced() && s.TLS.ClientAuth == api.ClientAuthNone
+}
+
 // resolve describes the grid; nil if it does not exist.
 func resolve(g *api.OrderGateway, grid *api.OrderGrid) (*gridEnd, problem) {
 	if grid == nil {
@@ -37,7 +43,7 @@ func resolve(g *api.OrderGateway, grid *api.OrderGrid) (*gridEnd, problem) {
 	if !grid.TakesTLS() {
 		return e, problem{}
 	}
-	e.tokens = e.rules != "" && grid.Spec.Security.TLS.ClientAuth == api.ClientAuthNone
+	e.tokens = takesTokens(grid)
 	var needed []string
 	for _, p := range g.Spec.GridPermissions() {
 		needed = append(needed, string(p))

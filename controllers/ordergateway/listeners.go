@@ -95,6 +95,8 @@ func needsRules(g *api.OrderGateway) bool {
 func listenersCan(g *api.OrderGateway, grid *api.OrderGrid) problem {
 	enforced := grid.Spec.Security.Enforced()
 	switch {
+	case g.Spec.Listener(api.GatewayFIX) != nil && g.Spec.Auth == api.GatewayAuthToken && !takesTokens(grid):
+		return problem{reasonTokensNotTaken, fmt.Sprintf("spec.auth: with Token the nodes of OrderGrid %s judge tokens of FIX sessions, and they take none; set its spec.security.tls.clientAuth to None and authorization.mode to Enforce, or auth to another value", grid.Name)}
 	case g.Spec.Listener(api.GatewayPostgreSQL) != nil && grid.Spec.Views == nil:
 		return problem{reasonViewsMissing, fmt.Sprintf("spec.listeners: PostgreSQL asks the views of OrderGrid %s, which has none; set its spec.views, or remove the listener", grid.Name)}
 	case protected(g, api.GatewayPostgreSQL) && !enforced:
@@ -114,6 +116,7 @@ type streamAnswer struct {
 		Partition string `json:"partition"`
 		Error     string `json:"error"`
 	} `json:"partitions"`
+	Peers []peerAnswer `json:"peers"`
 }
 
 func (a *streamAnswer) unreachable() (list []string) {

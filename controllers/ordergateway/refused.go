@@ -20,7 +20,8 @@ const (
 var remedies = []struct{ of, reason, remedy string }{
 	{"Full", "SessionsFull", "raise spec.maxSessions"},
 	{"NoGrid", "GridSilent", "the grid does not answer for the session; see GridReachable, and the text"},
-	{"Credentials", "CredentialsWrong", "compare the password or the certificate of the counterparty with the entry of the session, in spec.sessionsFrom"},
+	{"NotJudged", "TokenNotJudged", "whose token it is was not found out: the grid does not answer, its nodes may not ask the API server (clientTokens.namespaces of the operator's chart), or too many tokens came at once; see the text"},
+	{"Credentials", "CredentialsWrong", "compare the password, the certificate or the token of the counterparty with the entry of the session, in spec.sessionsFrom, and the token's user with the rules of the grid"},
 	{"Sequence", "SequenceWrong", "the counterparty has to log on with the number that the Logout named, or with ResetSeqNumFlag=Y"},
 	{"SendingTime", "ClockWrong", "compare the clock of the counterparty with that of the Kubernetes node"},
 	{"InUse", "SessionInUse", "the session has a connection: of a second engine with the same CompIDs, or of one that was cut and ends with the next heartbeats"},

@@ -147,6 +147,7 @@ func cases() []oneCase {
 		{alerts: []alert{named("GatewayLogonsRefused", "reason", "Credentials")}, how: "a counterparty logs on with a wrong password, twice a second", cause: logOnWrongly, without: []string{"grid"}},
 		{alerts: []alert{named("GatewayGridUnreachable"), named("GatewayOutcomeUnknown")}, how: "SIGSTOP of both nodes under the orders of a FIX session", cause: orderIntoSilence,
 			undo: func(_ context.Context, w *world) error { return errors.Join(w.grid.thaw(0), w.grid.thaw(1)) }},
+		{alerts: []alert{named("GatewayPeersLost")}, how: "a gateway's peer is not there, and comes", cause: aloneOfTwo, undo: theOtherOfTwo},
 	}
 }
 

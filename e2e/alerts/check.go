@@ -76,6 +76,7 @@ type world struct {
 	targets    string // file of what Prometheus scrapes
 	companions []*companion
 	ports      ports.Held // of companions
+	peers      [2]string  // addresses of two gateways that know each other, in the case that has them
 	// background runs until undo; its error fails the case.
 	background func(f func(ctx context.Context) error)
 }

@@ -41,6 +41,8 @@ func TestOperations(t *testing.T) {
 		{"more-shards", moreShards},
 		{"shards", shards},
 		{"rebalance-under-fire", rebalanceUnderFire},
+		{"regions", regions},
+		{"streams", streams},
 	} {
 		t.Run(part.name, part.run)
 	}

@@ -18,12 +18,15 @@ type Output interface {
 type Link struct {
 	// Tag belongs to the caller.
 	Tag any
+	// Proof belongs to Config.Authenticate.
+	Proof any
 
 	a       *Acceptor
 	out     Output
 	session *Session
-	logonBy int64 // Mono; the Logon has to be there, and answered
-	err     error // why it ends
+	held    *Session // whose Logon waits for Decided; nil: none
+	logonBy int64    // Mono; the Logon has to be there, and answered
+	err     error    // why it ends
 }
 
 // Errors of a Link, for errors.Is.
@@ -60,8 +63,10 @@ func (l *Link) Receive(now Now, in []byte) (n int) {
 		if f.msg == nil && f.bad == nil {
 			break
 		}
+		if l.frame(now, f); l.held != nil {
+			break // it is presented again
+		}
 		n += len(f.msg)
-		l.frame(now, f)
 	}
 	if l.err != nil {
 		return len(in)
@@ -73,7 +78,7 @@ func (l *Link) Receive(now Now, in []byte) (n int) {
 // those to orders.
 func (l *Link) Busy() bool {
 	s := l.session
-	return s != nil && (s.opening || s.logoutBy == 0 && s.store.Busy())
+	return l.held != nil || s != nil && (s.opening || s.logoutBy == 0 && s.store.Busy())
 }
 
 // frame handles one message, or what is none.
@@ -113,7 +118,7 @@ func (l *Link) end(err error) {
 	if l.err != nil {
 		return
 	}
-	l.err = err
+	l.err, l.held = err, nil
 	l.event(err)
 	if s := l.session; s != nil {
 		l.session, s.link = nil, nil

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,6 +11,11 @@ import (
 // has proved who it is gets no answer, and takes no number of the session.
 func (l *Link) logon(now Now, m *Message) {
 	s, heartBt, err := l.admit(now, m)
+	if errors.Is(err, ErrUndecided) {
+		l.a.counts.in[placeOf(m.msgType)]-- // it is counted when it is presented again
+		l.hold(now, s)
+		return
+	}
 	if err != nil {
 		l.end(fmt.Errorf("%w: %w", ErrLogon, err))
 		return
@@ -48,7 +54,7 @@ func (l *Link) admit(now Now, m *Message) (s *Session, heartBt int64, err error)
 	}
 	if auth := l.a.cfg.Authenticate; auth != nil {
 		if err := auth(s, l, m.Get(553), m.Get(554)); err != nil {
-			return nil, 0, logonRefused(s, LogonCredentials, err)
+			return s, 0, logonRefused(s, LogonCredentials, err)
 		}
 	}
 	if s.link != nil { // it may be half open

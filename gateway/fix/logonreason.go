@@ -13,7 +13,8 @@ const (
 	LogonInUse          LogonReason = "InUse"          // the session has a connection
 	LogonFields         LogonReason = "Fields"         // a field is missing or wrong
 	LogonTime           LogonReason = "SendingTime"    // too far from the clock
-	LogonCredentials    LogonReason = "Credentials"    // password or certificate
+	LogonCredentials    LogonReason = "Credentials"    // password, certificate or token
+	LogonNotJudged      LogonReason = "NotJudged"      // who logs on was not found out, such as whose token it is
 	LogonSequence       LogonReason = "Sequence"       // MsgSeqNum or NextExpectedMsgSeqNum
 	LogonNoGrid         LogonReason = "NoGrid"         // the grid does not answer
 	LogonTimeout        LogonReason = "Timeout"        // no Logon in time

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/ordergrid/ordergrid/gateway/fix/dict"
@@ -67,9 +68,13 @@ type Refusal struct {
 	name     string
 }
 
-// refuse makes the refusal of a field.
+// refuse makes the refusal of a field. Its text, which is logged, has no secret.
 func refuse(t *dict.Table, reason Reason, tag int, v []byte, allowed string) *Refusal {
-	return &Refusal{Reason: reason, Tag: tag, Value: quote(v), Allowed: allowed, name: t.Name(tag)}
+	r := &Refusal{Reason: reason, Tag: tag, Value: quote(v), Allowed: allowed, name: t.Name(tag)}
+	if len(v) > 0 && (tag == 554 || tag == 925 || tag == 96) { // Password, NewPassword, RawData
+		r.Value = fmt.Sprintf("of %d bytes, not shown", len(v))
+	}
+	return r
 }
 
 // Error returns the text that is sent.

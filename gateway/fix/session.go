@@ -63,7 +63,7 @@ type Config struct {
 	// Find returns the session of an id, nil if there is none. The strings are valid
 	// during the call.
 	Find func(id ID) *Session
-	// Authenticate decides about a logon; nil accepts each. The error is for the log.
+	// Authenticate decides about a logon; nil accepts each. The error is for the log; ErrUndecided has the logon wait.
 	Authenticate func(s *Session, l *Link, user, password []byte) error
 	// Event is told of what is refused or ends; may be nil.
 	Event func(l *Link, s *Session, err error)

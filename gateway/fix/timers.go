@@ -26,6 +26,10 @@ func (l *Link) Tick(now Now) {
 // late ends a connection whose Logon is not there, or not answered.
 func (l *Link) late() {
 	limit := l.a.cfg.Limits.LogonTimeout
+	if l.held != nil {
+		l.undecided()
+		return
+	}
 	if s := l.session; s != nil {
 		l.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, LogonNoGrid, fmt.Errorf("session %s: the grid has not answered in %s", s.profile.ID, limit))))
 		return

@@ -26,6 +26,7 @@ type Entry struct {
 	Username      string `json:"username"`      // tag 553
 	PasswordFile  string `json:"passwordFile"`  // tag 554 is compared with its first line; relative to Options.Passwords
 	Certificate   string `json:"certificate"`   // DNS name or common name of the client's certificate
+	User          string `json:"user"`          // of the grid: tag 554 is a token of its, which the grid judges
 	ResetOnLogon  bool   `json:"resetOnLogon"`  // both numbers begin at 1 with each logon
 	NextExpected  bool   `json:"nextExpected"`  // tag 789
 	LastProcessed bool   `json:"lastProcessed"` // tag 369
@@ -56,10 +57,11 @@ type Proof string
 
 // Proofs.
 const (
-	AnyProof        Proof = "any"         // a password, a certificate, or both
+	AnyProof        Proof = "any"         // a password or a token, a certificate, or one of the former with it
 	ProofPassword   Proof = "password"    // a password, and maybe a certificate
-	ProofOfIdentity Proof = "certificate" // a certificate, and maybe a password
+	ProofOfIdentity Proof = "certificate" // a certificate, and maybe a password or a token
 	BothProofs      Proof = "both"
+	ProofToken      Proof = "token" // a token that the grid judges, and maybe a certificate
 )
 
 // Cancel is when orders of a session are cancelled because its counterparty is gone.
@@ -113,8 +115,8 @@ type Options struct {
 	DropCopies []DropCopy
 }
 
-// Load reads a file: {"sessions": [{...}, ...]}. A session has a password, a certificate,
-// or both: then both are needed to log on.
+// Load reads a file: {"sessions": [{...}, ...]}. A session has a password or a user of the
+// grid, a certificate, or one of the former with a certificate: then both are needed to log on.
 func Load(path string, o Options) (*Roster, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -139,9 +141,9 @@ func Load(path string, o Options) (*Roster, error) {
 		return nil, fmt.Errorf("%s: sessions is empty, allowed: at least one", path)
 	}
 	switch o.Proof {
-	case "", AnyProof, ProofPassword, ProofOfIdentity, BothProofs:
+	case "", AnyProof, ProofPassword, ProofOfIdentity, BothProofs, ProofToken:
 	default:
-		return nil, fmt.Errorf("the proof is %.20q, allowed: any, password, certificate, both", o.Proof)
+		return nil, fmt.Errorf("the proof is %.20q, allowed: any, password, certificate, both, token", o.Proof)
 	}
 	r := &Roster{entries: file.Sessions, byID: map[fix.ID]*Entry{}, options: o, dir: filepath.Dir(path)}
 	for i := range r.entries {
@@ -162,8 +164,10 @@ func (r *Roster) add(e *Entry) error {
 		return fmt.Errorf("version is %.20q, allowed: FIX.4.2, FIX.4.4 (a grid stores orders of these)", e.Version)
 	case e.SenderCompID == "" || e.TargetCompID == "":
 		return errors.New("senderCompID or targetCompID is empty, allowed: both set")
-	case e.PasswordFile == "" && e.Certificate == "":
-		return errors.New("passwordFile and certificate are empty, allowed: one of them or both; a session without would be open to everybody")
+	case e.PasswordFile == "" && e.Certificate == "" && e.User == "":
+		return errors.New("passwordFile, certificate and user are empty, allowed: passwordFile or user, certificate, or certificate with one of the former; a session without would be open to everybody")
+	case e.PasswordFile != "" && e.User != "":
+		return fmt.Errorf("user is %.100q beside passwordFile, allowed: one of them, since tag 554 is a token or a password", e.User)
 	case e.PasswordFile != "" && e.Username == "":
 		return errors.New("username is empty, allowed: a name with passwordFile")
 	case len(e.Segment) > order.MaxSymbol:
@@ -203,6 +207,8 @@ func (p Proof) check(e *Entry) error {
 	switch {
 	case e.PasswordFile == "" && (p == ProofPassword || p == BothProofs):
 		return fmt.Errorf("passwordFile is empty, allowed: a file, since every session has to have a password here (%s)", p)
+	case e.User == "" && p == ProofToken:
+		return fmt.Errorf("user is empty, allowed: a user of the grid, since every session has to have a token here (%s)", p)
 	case e.Certificate == "" && (p == ProofOfIdentity || p == BothProofs):
 		return fmt.Errorf("certificate is empty, allowed: a name, since every session has to have a certificate here (%s)", p)
 	}
@@ -251,7 +257,7 @@ func (r *Roster) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	for i := range r.entries {
 		e := &r.entries[i]
-		fmt.Fprintf(h, "%q %q %q %q %q %t %t %t %d %q %q %d %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate,
+		fmt.Fprintf(h, "%q %q %q %q %q %q %t %t %t %d %q %q %d %x\n", e.Version, e.SenderCompID, e.TargetCompID, e.Username, e.Certificate, e.User,
 			e.ResetOnLogon, e.NextExpected, e.LastProcessed, e.ResendChunk, e.Segment, e.mode, e.grace, e.password)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
@@ -278,7 +284,7 @@ func (r *Roster) Profiles() (list []fix.Profile) {
 }
 
 // Authenticate decides about a logon: certificate is the verified one of the connection,
-// nil without.
+// nil without. The token of a session with a User is not looked at: that is for Proves.
 func (r *Roster) Authenticate(id fix.ID, certificate *x509.Certificate, user, password []byte) error {
 	e := r.byID[id]
 	if e == nil {
@@ -293,6 +299,9 @@ func (r *Roster) Authenticate(id fix.ID, certificate *x509.Certificate, user, pa
 		if right != 1 {
 			return fmt.Errorf("session %s: tags 553 (Username) and 554 (Password) are not those of the session", id)
 		}
+	}
+	if e.User != "" && e.Username != "" && string(user) != e.Username {
+		return fmt.Errorf("session %s: tag 553 (Username) is not that of the session", id)
 	}
 	return nil
 }

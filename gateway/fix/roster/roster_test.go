@@ -72,7 +72,7 @@ func TestLoadRefuses(t *testing.T) {
 	empty := write(t, "password", "\n")
 	for text, want := range map[string]string{
 		`{}`: "sessions is empty",
-		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`:                                                                                                           "sessions[0]: passwordFile and certificate are empty",
+		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`:                                                                                                           "sessions[0]: passwordFile, certificate and user are empty",
 		`{"sessions": [{"version": "FIXT.1.1", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`:                                                                                      `version is "FIXT.1.1"`,
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "certificate": "c"}]}`:                                                                                                            "targetCompID is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "passwordFile": "` + empty + `"}]}`:                                                                          "username is empty",

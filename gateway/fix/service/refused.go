@@ -10,8 +10,8 @@ import (
 
 // reasons are all that a logon can be refused for; each has its series from the start.
 var reasons = []fix.LogonReason{
-	fix.LogonGarbled, fix.LogonNotFirst, fix.LogonUnknownSession, fix.LogonInUse, fix.LogonFields, fix.LogonTime, fix.LogonCredentials, fix.LogonSequence,
-	fix.LogonNoGrid, fix.LogonTimeout, fix.LogonClosed, logonFull, logonStopping,
+	fix.LogonGarbled, fix.LogonNotFirst, fix.LogonUnknownSession, fix.LogonInUse, fix.LogonFields, fix.LogonTime, fix.LogonCredentials, fix.LogonNotJudged,
+	fix.LogonSequence, fix.LogonNoGrid, fix.LogonTimeout, fix.LogonClosed, logonFull, logonStopping,
 }
 
 // recent is for how long a refusal is in status: longer than engines wait between attempts.

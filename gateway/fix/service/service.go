@@ -18,6 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/fix/acceptor"
 	"github.com/ordergrid/ordergrid/gateway/fix/desk"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
+	"github.com/ordergrid/ordergrid/gateway/judge"
 )
 
 // Config of a Service. Zero fields take the documented default.
@@ -28,6 +29,8 @@ type Config struct {
 	Roster   roster.Options
 	// TLS returns the configuration of each accepted connection; nil: plain TCP.
 	TLS func() *tls.Config
+	// Judge asks the grid whose token it is, for sessions that have a user; nil: there are none.
+	Judge judge.Asker
 
 	MaxSessions int // logged on at the same time; 0: as many as MaxConns
 	MaxConns    int // default 16384
@@ -37,7 +40,7 @@ type Config struct {
 	// Drain bounds the end: sessions are logged out as their orders are answered, and in the
 	// second half of it all others. Default 10 s.
 	Drain time.Duration
-	// Reread is how often the files are looked at. Default 2 s.
+	// Reread is how often the files are looked at, and whether tokens have to be judged again. Default 2 s.
 	Reread time.Duration
 	Logger *slog.Logger
 }
@@ -67,7 +70,7 @@ func (c *Config) protects(who *roster.Roster) error {
 	if c.TLS == nil && who.NeedsCertificate() {
 		return fmt.Errorf("sessions: %s: a session has a certificate, and FIX is served without TLS; allowed: TLS, or sessions with passwords only", c.Sessions)
 	}
-	return nil
+	return c.protectsTokens(who)
 }
 
 // Service serves FIX.
@@ -77,10 +80,12 @@ type Service struct {
 	server *acceptor.Server
 	desk   *desk.Desk
 	grid   *reach
+	tokens *judge.Tokens // nil: no session has one
 
 	// On the loop.
 	roster   *roster.Roster
 	sessions map[fix.ID]*kept
+	judging  map[fix.ID]bool // a token of the session is being judged
 	refused  refusals
 	slow     uint64 // sessions logged out for what they did not read
 
@@ -109,7 +114,10 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{cfg: cfg, log: cfg.Logger, sessions: map[fix.ID]*kept{}, grid: newReach(cfg.Client), metrics: newMetrics()}
+	s := &Service{cfg: cfg, log: cfg.Logger, sessions: map[fix.ID]*kept{}, judging: map[fix.ID]bool{}, grid: newReach(cfg.Client), metrics: newMetrics()}
+	if cfg.Judge != nil {
+		s.tokens = judge.New(cfg.Judge)
+	}
 	var err error
 	if s.roster, err = roster.Load(cfg.Sessions, cfg.Roster); err != nil {
 		return nil, fmt.Errorf("sessions: %w", err)
@@ -160,6 +168,8 @@ func (s *Service) authenticate(f *fix.Session, l *fix.Link, user, password []byt
 		return &fix.LogonError{Reason: logonStopping, Err: fmt.Errorf("session %s: this gateway stops; log on again, at another one", f.ID())}
 	case n >= s.cfg.MaxSessions && !f.LoggedOn():
 		return &fix.LogonError{Reason: logonFull, Err: fmt.Errorf("session %s: %d sessions are logged on, allowed: %d", f.ID(), n, s.cfg.MaxSessions)}
+	case s.roster.User(f.ID()) != "":
+		return s.proves(f, l, password)
 	}
 	return nil
 }
@@ -184,6 +194,9 @@ func (s *Service) Run(ctx context.Context) error {
 		s.log.Info("FIX sessions are accepted", "address", a, "tls", s.cfg.TLS != nil)
 	}
 	go s.grid.watch(ctx)
+	if s.tokens != nil {
+		go s.reviewTokens(ctx)
+	}
 	again := time.NewTicker(s.cfg.Reread)
 	defer again.Stop()
 	for {

@@ -139,12 +139,17 @@ func (d *desk) logon(name, password string) (*peer, string) {
 func (p *peer) send(msgType, fields string) {
 	p.Helper()
 	p.seq++
-	at := time.Now().UTC().Format("20060102-15:04:05.000")
-	body := strings.ReplaceAll(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=GRID|%s", msgType, p.seq, p.name, at, strings.ReplaceAll(fields, "NOW", at)), "|", "\x01")
-	m := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(body), body)
-	if _, err := p.c.Write(fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))); err != nil {
+	if _, err := p.c.Write(fixMessage(p.name, msgType, p.seq, fields)); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// fixMessage makes a message of a counterparty.
+func fixMessage(name, msgType string, seq int, fields string) []byte {
+	at := time.Now().UTC().Format("20060102-15:04:05.000")
+	body := strings.ReplaceAll(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=GRID|%s", msgType, seq, name, at, strings.ReplaceAll(fields, "NOW", at)), "|", "\x01")
+	m := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(body), body)
+	return fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))
 }
 
 // order sends one.

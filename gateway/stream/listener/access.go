@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ordergrid/ordergrid/gateway/judge"
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 	"github.com/ordergrid/ordergrid/grid-node/access"
@@ -40,9 +41,9 @@ type Access struct {
 	files  Files
 	rules  *access.File
 	known  atomic.Pointer[clients]
-	failed atomic.Pointer[string] // why the file of clients is not in use as it is
-	lacks  atomic.Pointer[string] // why the token of other gateways is not
-	proofs proofs
+	failed atomic.Pointer[string]    // why the file of clients is not in use as it is
+	lacks  atomic.Pointer[string]    // why the token of other gateways is not
+	tokens *judge.Tokens             // of the grid; nil: it is not asked
 	peer   atomic.Pointer[peerToken] // nil: other gateways have none
 }
 
@@ -80,7 +81,7 @@ type Files struct {
 	Tokens  string // the directory that tokenFile is relative to; nothing outside of it is read
 	Rules   string // as nodes have it (--authorization)
 	// Judge asks the grid who the holder of a token is; nil: it is not asked.
-	Judge Judge
+	Judge judge.Asker
 	// Peer has the token of the other gateways of the deployment in its first line; empty: there are none.
 	Peer string
 }
@@ -103,6 +104,9 @@ const (
 // OpenAccess reads the files.
 func OpenAccess(f Files) (*Access, error) {
 	a := &Access{files: f}
+	if f.Judge != nil {
+		a.tokens = judge.New(f.Judge)
+	}
 	if f.Rules != "" {
 		if a.rules = access.Open(f.Rules); a.rules.Err() != nil {
 			return nil, a.rules.Err()
@@ -291,10 +295,7 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-var (
-	errToken   = errors.New("the token is not known")
-	errUnknown = errors.New("neither a token nor a certificate of the request is known")
-)
+var errUnknown = errors.New("neither a token nor a certificate of the request is known")
 
 // admit decides about a client by its request: a token in the header Authorization, or its certificate. nil, nil: it may
 // log in.
@@ -326,7 +327,7 @@ func (a *Access) admit(r *http.Request, cert *x509.Certificate) (*server.Grant, 
 // them.
 func (a *Access) byToken(token string, cert *x509.Certificate) (*server.Grant, error) {
 	if len(token) > maxToken && a.files.Judge == nil || len(token) > wire.MaxToken {
-		return nil, errToken
+		return nil, judge.ErrToken
 	}
 	sum := sha256.Sum256([]byte(token))
 	if t := a.peer.Load(); t != nil && *t == sum {
@@ -337,7 +338,7 @@ func (a *Access) byToken(token string, cert *x509.Certificate) (*server.Grant, e
 		return a.byProof(sum)
 	}
 	if e.Certificate != "" && !e.is(cert) {
-		return nil, errToken
+		return nil, judge.ErrToken
 	}
 	return &e.grant, nil
 }
@@ -378,8 +379,8 @@ func (a *Access) keeps(g *server.Grant) bool {
 	switch id := g.Identity.(type) {
 	case *access.Identity:
 		return a.rules.Rules().Of(id)&access.Watch != 0
-	case *proof:
-		return a.proofs.keeps(id) && a.grants(id) == id.grants
+	case proved:
+		return a.keepsProved(id)
 	case peerToken:
 		t := a.peer.Load()
 		return t != nil && *t == id

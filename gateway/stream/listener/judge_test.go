@@ -11,36 +11,33 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/gateway/judge"
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// TestTokensOfTheGrid: the grid's judgement is used while it is fresh, asked for again while a client has it, and lost with
-// the rights of its user.
+// TestTokensOfTheGrid: what the holder of a token may read is what the file has for the user, or all with the permission
+// Watch; it loses what the file gave it with the file.
 func TestTokensOfTheGrid(t *testing.T) {
 	file := files(t)
-	path := file("clients.json", fmt.Sprintf(`{"clients": [{"name": "a", "tokenFile": "a", "topics": ["orders.A.>"]}, {"name": "desk", "user": "system:serviceaccount:trading:desk", "topics": ["orders.D.>"]}]}`))
+	path := file("clients.json", `{"clients": [{"name": "a", "tokenFile": "a", "topics": ["orders.A.>"]}, {"name": "desk", "user": "system:serviceaccount:trading:desk", "topics": ["orders.D.>"]}]}`)
 	tokens := t.TempDir()
 	if err := writeToken(tokens, "a", tokenA); err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]client.Identity{
-		"token-of-watcher": {User: "watcher", Permissions: wire.MayWatch, For: 30 * time.Millisecond},
+		"token-of-watcher": {User: "watcher", Permissions: wire.MayWatch, For: time.Hour},
 		"token-of-desk":    {User: "system:serviceaccount:trading:desk", Permissions: wire.MayRead, For: time.Hour},
 		"token-of-reader":  {User: "reader", Permissions: wire.MayRead, For: time.Hour},
 	}
 	var asked atomic.Int64
-	var away atomic.Bool
-	var gone atomic.Bool
 	a, err := OpenAccess(Files{Clients: path, Tokens: tokens, Judge: func(_ context.Context, token string) (client.Identity, error) {
 		asked.Add(1)
 		id, is := known[token]
 		switch {
-		case away.Load():
-			return id, errors.New("connection refused")
 		case token == "token-of-nobody":
 			return id, fmt.Errorf("dial: %w", client.ErrNotPermitted)
-		case !is || gone.Load():
+		case !is:
 			return id, fmt.Errorf("dial: %w", client.ErrUnauthenticated)
 		}
 		return id, nil
@@ -86,43 +83,8 @@ func TestTokensOfTheGrid(t *testing.T) {
 			t.Errorf("a header with an unknown token: %v, want to ask the grid", err)
 		}
 	}
-
-	watcher, err := login("token-of-watcher")
-	if err != nil {
-		t.Fatal(err)
-	}
-	keep := func() { // the clients that there are
-		a.keeps(watcher)
-		a.keeps(desk)
-	}
-	over := func() { time.Sleep(40 * time.Millisecond) }
-	over()
-	away.Store(true)
-	if a.reviewProofs(keep) || !a.keeps(watcher) {
-		t.Error("while the grid is away, what it judged is lost")
-	}
-	away.Store(false)
-	for _, p := range a.proofs.bySum {
-		p.until = time.Now().Add(-time.Second)
-	}
-	if a.reviewProofs(keep) || !a.keeps(watcher) || !a.keeps(desk) {
-		t.Error("what the grid judges as before is lost")
-	}
-	over()
-	before = asked.Load()
-	if a.reviewProofs(func() { a.keeps(desk) }); asked.Load() != before || a.keeps(watcher) {
-		t.Error("a token that no client has is asked about, or kept")
-	}
-	for _, p := range a.proofs.bySum {
-		p.until = time.Now().Add(-time.Second)
-	}
-	gone.Store(true)
-	if !a.reviewProofs(keep) || a.keeps(desk) {
-		t.Error("a token that the grid takes no more is kept")
-	}
-	gone.Store(false)
-	if desk, err = login("token-of-desk"); err != nil || !a.keeps(desk) {
-		t.Fatal(err)
+	if !a.keeps(desk) {
+		t.Error("a client is lost for nothing")
 	}
 	c, err := readClients(Files{Clients: file("clients.json", `{"clients": [{"name": "desk", "user": "system:serviceaccount:trading:desk", "topics": ["orders.E.>"]}]}`), Judge: a.files.Judge})
 	if err != nil {
@@ -132,10 +94,16 @@ func TestTokensOfTheGrid(t *testing.T) {
 	if a.keeps(desk) {
 		t.Error("a client keeps what the file gave it before")
 	}
+	if desk, err = login("token-of-desk"); err != nil || !a.keeps(desk) || asked.Load() != before {
+		t.Errorf("what the file gives it now is lost, or the grid is asked for it: %v", err)
+	}
+	if g, err := login("token-of-watcher"); err != nil || !a.keeps(g) || a.tokens.Review(func() { a.keeps(g) }) {
+		t.Errorf("a client by permission: %v", err)
+	}
 }
 
-// TestJudgesAreBounded: tokens that are being judged are bounded.
-func TestJudgesAreBounded(t *testing.T) {
+// TestJudgesOfStreamsAreBounded: a login that comes while too many tokens are judged is told so.
+func TestJudgesOfStreamsAreBounded(t *testing.T) {
 	hold := make(chan struct{})
 	a, err := OpenAccess(Files{Judge: func(context.Context, string) (client.Identity, error) {
 		<-hold
@@ -144,8 +112,8 @@ func TestJudgesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, maxJudged)
-	for i := range maxJudged {
+	ended := make(chan error, judge.AtOnce)
+	for i := range judge.AtOnce {
 		if !a.ask(fmt.Sprint(i), func(_ *server.Grant, err error) { ended <- err }) {
 			t.Fatalf("no room for %d", i)
 		}
@@ -154,10 +122,9 @@ func TestJudgesAreBounded(t *testing.T) {
 		t.Error("one more is judged")
 	}
 	close(hold)
-	for range maxJudged {
-		<-ended
-	}
-	if !a.ask("again", func(_ *server.Grant, err error) { ended <- err }) {
-		t.Error("no room when all are judged")
+	for range judge.AtOnce {
+		if err := <-ended; !errors.Is(err, judge.ErrToken) {
+			t.Error(err)
+		}
 	}
 }

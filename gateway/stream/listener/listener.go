@@ -121,14 +121,14 @@ func (l *Listener) Run(ctx context.Context) error {
 func (l *Listener) reviewProofs(ctx context.Context) {
 	for pause(ctx, accessEvery) {
 		g := l.current.Load()
-		if g == nil || l.cfg.Access.files.Judge == nil {
+		if g == nil || l.cfg.Access.tokens == nil {
 			continue
 		}
 		review := func() {
 			g.server.Review(l.cfg.Access.keeps, "what the client may read has changed")
 			g.server.Do(func(*fanout.Hub) {}) // it has been done
 		}
-		if l.cfg.Access.reviewProofs(review) {
+		if l.cfg.Access.tokens.Review(review) {
 			l.log.Info("the grid takes the token of clients no more")
 			review()
 		}
