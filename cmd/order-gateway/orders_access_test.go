@@ -60,6 +60,7 @@ func TestGridOrders(t *testing.T) {
 	} {
 		k.says(command, append(want, `"op":"error"`)...)
 	}
+	time.Sleep(3 * time.Second) // all copies note what changes: a gateway that asks another one, as the first is slow, goes on
 	// Twelve: ten of the first, two of what the iceberg shows.
 	if _, err := c.Submit(ctx, fixMessage("35=D|11=4|1=SECRET|55=IBM|54=2|38=12|40=2|44=125.00")); err != nil {
 		t.Fatal(err)
