@@ -22,6 +22,9 @@ type Flags struct {
 // Of returns flags whose names begin with a prefix, for a program that speaks to several grids.
 func Of(prefix string) Flags { return Flags{prefix: prefix} }
 
+// OptionalCertificate has --tls-ca alone be enough: the other end decides whether a certificate is needed.
+func (f *Flags) OptionalCertificate() { f.client = true }
+
 func (f *Flags) name(flag string) string { return f.prefix + flag }
 
 // Register adds the flags of both ends. effect completes "with it …".
