@@ -32,7 +32,7 @@ var scenarios = map[string]func(context.Context, *published.Data, published.Scen
 	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
 	published.FailoverScenario: failovers, published.ProjectionScenario: projections, published.TopologiesScenario: topologies,
 	published.ThinScenario: thin, published.SkiScenario: skiDemo, published.ReadScenario: reads, published.AsyncScenario: async,
-	published.ExchangeScenario: tradeEm, published.FlashScenario: flash, published.AuctionScenario: auction,
+	published.ExchangeScenario: tradeEm, published.FlashScenario: flash, published.AuctionScenario: auction, published.SessionsScenario: sessions,
 }
 
 // Run runs a scenario by name.
