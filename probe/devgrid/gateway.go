@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -95,6 +96,17 @@ func (w *Gateway) follow(out io.ReadCloser, found chan<- string) {
 
 // Log is the end of what it has said.
 func (w *Gateway) Log() string { return w.said.String() }
+
+// Status is its page of that name.
+func (w *Gateway) Status() ([]byte, error) {
+	c := http.Client{Timeout: 5 * time.Second}
+	answer, err := c.Get("http://" + w.Pages + "/status")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	return io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+}
 
 // Kill ends it at once.
 func (w *Gateway) Kill() {

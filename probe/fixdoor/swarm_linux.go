@@ -27,6 +27,8 @@ type Swarm struct {
 	by      []Flow   // orders, by partition
 	waiting int      // orders without a report
 	turn    int      // the member that is asked next
+	again   int      // Logons that were repeated
+	refused int      // of those, since one was taken
 
 	out    Session // scratch for messages
 	buf    []byte
@@ -42,15 +44,20 @@ type SwarmConfig struct {
 	Password string // of all, with the user of WriteSessions
 	Version  fixorder.Version
 	Run      uint64
+	Probe    int // of the ClOrdIDs of partition 0; that of another one is as much higher
+	// Logons are how many sessions may wait for the answer to their Logon; 0 is 256. A gateway keeps 1,024 connections
+	// without one, each for 5 s.
+	Logons int
 	// Most is how many orders a partition may get.
 	Most int
 }
 
 // Flow is what was sent to a partition.
 type Flow struct {
-	ID     fixorder.ID // of its orders
-	Orders []load.Order
-	maker  *fixorder.Maker
+	Partition wire.PartitionID
+	ID        fixorder.ID // of its orders
+	Orders    []load.Order
+	maker     *fixorder.Maker
 }
 
 // member is one session.
@@ -65,7 +72,9 @@ type member struct {
 }
 
 const (
-	// logonsAtOnce are how many sessions wait for the answer to their Logon: a gateway keeps 1,024 connections without one.
+	// maxPartitions bounds those of a grid, and so the probes of a swarm.
+	maxPartitions = 16
+	// logonsAtOnce is the default of SwarmConfig.Logons.
 	logonsAtOnce = 256
 	// swarmPatience is how long nothing may happen.
 	swarmPatience = 30 * time.Second
@@ -73,6 +82,9 @@ const (
 
 // NewSwarm returns a swarm without sessions.
 func NewSwarm(cfg SwarmConfig) (_ *Swarm, err error) {
+	if cfg.Logons == 0 {
+		cfg.Logons = logonsAtOnce
+	}
 	w := &Swarm{cfg: cfg, buf: make([]byte, 64<<10), events: make([]unix.EpollEvent, 256)}
 	if w.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
@@ -97,7 +109,7 @@ func (w *Swarm) Flows() []Flow { return w.by }
 // Grow logs sessions on until there are n.
 func (w *Swarm) Grow(ctx context.Context, n int) error {
 	for heard, last := time.Now(), w.on; w.on < n; {
-		for len(w.members) < n && len(w.members)-w.on < logonsAtOnce {
+		for len(w.members) < n && len(w.members)-w.on < w.cfg.Logons {
 			if err := w.connect(len(w.members)); err != nil {
 				return fmt.Errorf("session %d, %s: %w", len(w.members), w.cfg.Names[len(w.members)], err)
 			}
@@ -115,9 +127,24 @@ func (w *Swarm) Grow(ctx context.Context, n int) error {
 	return nil
 }
 
-// connect opens a connection and sends the Logon.
+// connect opens a connection for the next session and sends the Logon.
 func (w *Swarm) connect(n int) error {
-	name, address := w.cfg.Names[n], w.cfg.Gateways[n%len(w.cfg.Gateways)]
+	name := w.cfg.Names[n]
+	p := w.cfg.Home(name.Version, name.Sender, name.Target)
+	if err := w.flow(int(p)); err != nil {
+		return err
+	}
+	w.members = append(w.members, member{partition: uint16(p)})
+	if err := w.dial(n); err != nil {
+		w.members = w.members[:n]
+		return err
+	}
+	return nil
+}
+
+// dial gives a session a connection, and sends its Logon.
+func (w *Swarm) dial(n int) error {
+	address := w.cfg.Gateways[n%len(w.cfg.Gateways)]
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
@@ -126,23 +153,42 @@ func (w *Swarm) connect(n int) error {
 	if err != nil {
 		return fmt.Errorf("socket: %w; raise the limit of descriptors (ulimit -n)", err)
 	}
-	p := w.cfg.Home(name.Version, name.Sender, name.Target)
 	if err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}),
-		unix.EpollCtl(w.ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}), w.flow(int(p))); err != nil {
+		unix.EpollCtl(w.ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", address, err), unix.Close(fd))
 	}
 	for fd >= len(w.at) {
 		w.at = append(w.at, make([]int32, max(1024, len(w.at)))...)
 	}
 	w.at[fd] = int32(n)
-	w.members = append(w.members, member{fd: int32(fd), partition: uint16(p), in: 1, out: 1})
+	w.members[n] = member{fd: int32(fd), partition: w.members[n].partition, in: 1, out: 1}
 	return w.say(n, "A", "98=0\x01108="+strconv.Itoa(int(heartBt/time.Second))+"\x01141=Y\x01553="+ownUser+"\x01554="+w.cfg.Password+"\x01")
 }
 
+// maxAgain bounds how many Logons in a row may be refused.
+const maxAgain = 1000
+
+// redial logs a session on again whose Logon was refused: the grid may have been busy. It does so at most as often as
+// Logons are refused while others are taken.
+func (w *Swarm) redial(n int) error {
+	if w.refused++; w.refused > min(maxAgain, len(w.members)) {
+		return fmt.Errorf("its Logon is refused, and %d before it: %w", w.refused-1, io.ErrUnexpectedEOF)
+	}
+	w.again++
+	_ = unix.Close(int(w.members[n].fd)) // it is not used any more
+	return w.dial(n)
+}
+
+// Again is how many Logons were repeated, since they were refused.
+func (w *Swarm) Again() int { return w.again }
+
 // flow makes room for the orders of a partition.
 func (w *Swarm) flow(p int) error {
+	if p >= maxPartitions {
+		return fmt.Errorf("partition %s, allowed: the first %d", wire.PartitionID(p), maxPartitions)
+	}
 	for len(w.by) <= p {
-		f := Flow{ID: fixorder.ID{Run: w.cfg.Run, Probe: len(w.by)}}
+		f := Flow{Partition: wire.PartitionID(len(w.by)), ID: fixorder.ID{Run: w.cfg.Run, Probe: w.cfg.Probe + len(w.by)}}
 		var err error
 		if f.maker, err = fixorder.NewMaker(w.cfg.Version, f.ID); err != nil {
 			return err
@@ -217,7 +263,9 @@ func (w *Swarm) pump(ctx context.Context, ms int) error {
 		case err == nil && got == 0:
 			err = io.ErrUnexpectedEOF
 		}
-		if err == nil {
+		if err != nil && !w.members[who].on {
+			err = w.redial(who)
+		} else if err == nil {
 			err = w.take(who, w.buf[:got])
 		}
 		if err != nil {
@@ -262,7 +310,7 @@ func (w *Swarm) message(n int, m *member, x *message) error {
 	case '1':
 		return w.say(n, "0", "112="+string(x.get("\x01112="))+"\x01")
 	case 'A':
-		m.on = true
+		m.on, w.refused = true, 0
 		w.on++
 	case '8':
 		return w.report(m, x)

@@ -3,11 +3,11 @@ package system
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +39,12 @@ const (
 	sessionsWarm = time.Second
 	// sessionFiles are descriptors of a process that are not sessions.
 	sessionFiles = 300
+	// partitionSessions are the FIX sessions that a partition may have.
+	partitionSessions = 16_384
+	// unloggedFiles are those of connections to a gateway that have not logged on yet.
+	unloggedFiles = 1100
+	// maxSessionThreads bounds the threads of the users.
+	maxSessionThreads = 16
 	// sessionKiB is the memory of a session on this machine, of all processes and of both ends of the connection.
 	sessionKiB = 40
 	// logonsASec is a careful guess of how many sessions log on in a second.
@@ -53,8 +59,7 @@ type sessionsPlan struct {
 	measure  time.Duration
 }
 
-// sessionsOf returns the plan of a mode: the exact one has the published users; the scaled one stays below 20,000
-// descriptors of a process.
+// sessionsOf returns the plan of a mode: the exact one has the published users.
 func sessionsOf(mode scenario.Mode) sessionsPlan {
 	switch mode {
 	case scenario.Exact:
@@ -77,21 +82,34 @@ func (p sessionsPlan) length() time.Duration {
 		time.Duration(p.orders())*2*time.Second/rowsASec
 }
 
+// partitions is how many the grid has: one for each node, or as many as the sessions need.
+func (p *sessionsPlan) partitions() int {
+	return max(2, (p.most()+partitionSessions-1)/partitionSessions)
+}
+
 // nodeMiB is the memory of a node.
 func (p *sessionsPlan) nodeMiB() int64 { return gridMiB(p.orders()) + int64(p.most())>>6 }
 
+// threads is how many of this process have the users, each with a table of descriptors of its own.
+func (p *sessionsPlan) threads(hard uint64) int {
+	return fixdoor.Threads(p.most(), int(max(hard, 2*sessionFiles)-sessionFiles))
+}
+
 // fits refuses what this machine has no descriptors or memory for, before anything starts.
 func (p *sessionsPlan) fits(hard uint64, availableMiB int64) error {
-	need := uint64(p.most() + sessionFiles)
-	if gateway := uint64(p.most()/p.gateways + sessionFiles + 1100); max(need, gateway) > hard {
-		return fmt.Errorf("%d sessions need %d file descriptors in this process and %d in each of %d gateways, and the hard limit of a process is %d: raise it (ulimit -Hn %d as root, LimitNOFILE= of a systemd unit, nofile in limits.conf), or use --scaled or --quick",
-			p.most(), need, gateway, p.gateways, hard, max(need, gateway))
+	need := max(uint64(p.most()/p.gateways+unloggedFiles), uint64(p.most()/maxSessionThreads)) + sessionFiles
+	if need > hard {
+		return fmt.Errorf("%d sessions through %d gateways need %d file descriptors in a process, and its hard limit is %d: raise it (ulimit -Hn %d as root, LimitNOFILE= of a systemd unit, nofile in limits.conf), or use --scaled or --quick",
+			p.most(), p.gateways, need, hard, need)
 	}
-	if mib := 2*p.nodeMiB() + int64(p.most())*sessionKiB>>10; availableMiB > 0 && mib > availableMiB {
+	if mib := p.needMiB(); availableMiB > 0 && mib > availableMiB {
 		return fmt.Errorf("%d sessions and %d orders need about %d MiB, and this machine has %d MiB available: use --scaled or --quick", p.most(), p.orders(), mib, availableMiB)
 	}
 	return nil
 }
+
+// needMiB is the memory of everything.
+func (p *sessionsPlan) needMiB() int64 { return 2*p.nodeMiB() + int64(p.most())*sessionKiB>>10 }
 
 // sessions logs users on through concentrators, more and more of them, and has them send orders: at a rate, and as fast
 // as reports come.
@@ -104,20 +122,21 @@ func sessions(ctx context.Context, d *published.Data, _ published.Scenario, o Op
 	if err := p.fits(limit.Max, host.AvailableMiB()); err != nil {
 		return err
 	}
-	r.Columns = []string{"users", "concentrators", "logged on/s", "orders/s asked", "reported/s", "p50 ms", "p99 ms", "max ms", "TPS", "KiB of a further session", "gateways MiB", "published TPS"}
+	r.Columns = []string{"users", "concentrators", "logged on/s", "Logons again", "orders/s asked", "reported/s", "p50 ms", "p99 ms", "max ms", "TPS", "KiB of a further session", "gateways MiB", "published TPS"}
 	r.Differences = append(r.Differences,
 		fmt.Sprintf("a concentrator is an order-gateway, of which there are %d at each number of users; a user is a FIX 4.4 session with a connection of its own, which logs on and stays; a transaction is an order of 305 bytes, reported when both nodes hold it", p.gateways),
 		fmt.Sprintf("the grid stores orders; the published one matched them. At the rate users take turns; TPS is of %d orders without a report, as fast as reports come", sessionsWindow),
+		fmt.Sprintf("the grid has %d partitions, each of which may have %d FIX sessions", p.partitions(), partitionSessions),
 		"HeartBtInt is an hour, so that a session costs nothing while it says nothing",
 		"users, concentrators and grid share this machine")
-	o.Say("up to %d sessions through %d order-gateways: about %d MiB and %v", p.most(), p.gateways, 2*p.nodeMiB()+int64(p.most())*sessionKiB>>10, p.length().Round(time.Second))
-	x := &crowd{Options: &o, p: p}
+	o.Say("up to %d sessions through %d order-gateways: about %d MiB and %v", p.most(), p.gateways, p.needMiB(), p.length().Round(time.Second))
+	x := &crowd{Options: &o, p: p, hard: limit.Max}
 	if err := x.open(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.end()) }()
 	if err := x.run(ctx, d, r); err != nil {
-		return fmt.Errorf("%w; a gateway says: %.500s", err, x.gates[0].Log())
+		return fmt.Errorf("%w%s", err, x.refused())
 	}
 	return x.judge(ctx, r)
 }
@@ -130,7 +149,8 @@ type crowd struct {
 	c     *grid.Grid
 	gates []*devgrid.Gateway
 	dir   string
-	swarm *fixdoor.Swarm
+	users *fixdoor.Herd
+	hard  uint64 // limit of descriptors
 }
 
 func (x *crowd) open(ctx context.Context) (err error) {
@@ -150,22 +170,28 @@ func (x *crowd) open(ctx context.Context) (err error) {
 	if x.dir, err = os.MkdirTemp("", "order-probe-sessions-"); err != nil {
 		return err
 	}
-	if x.grid, err = pair(ctx, node, x.p.nodeMiB()); err != nil {
+	if x.grid, err = pair(ctx, node, x.p.nodeMiB(), "--partitions", strconv.Itoa(x.p.partitions())); err != nil {
 		return err
 	}
 	if x.c, err = grid.Dial(ctx, grid.Config{Endpoints: x.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {
 		return err
 	}
-	half := x.p.most() / 2
-	names, err := fixdoor.Names("FIX.4.4", map[wire.PartitionID]int{0: half, 1: x.p.most() - half}, x.c.SessionHome)
+	need := map[wire.PartitionID]int{}
+	for i := range x.p.most() {
+		need[wire.PartitionID(i%x.p.partitions())]++
+	}
+	names, err := fixdoor.Names("FIX.4.4", need, x.c.SessionHome)
 	if err != nil {
 		return err
 	}
 	cfg := fixdoor.SwarmConfig{Names: names, Home: x.c.SessionHome, Password: rand.Text(), Version: fixorder.FIX44, Run: fixorder.NewRun(), Most: x.p.orders()}
+	threads := x.p.threads(x.hard)
 	for k := range x.p.gateways {
 		var own []fixdoor.Name
-		for i := k; i < len(names); i += x.p.gateways {
-			own = append(own, names[i])
+		for n, name := range names {
+			if fixdoor.GatewayOf(n, threads, x.p.gateways) == k {
+				own = append(own, name)
+			}
 		}
 		dir := filepath.Join(x.dir, strconv.Itoa(k))
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -177,19 +203,19 @@ func (x *crowd) open(ctx context.Context) (err error) {
 		}
 		// An address of its own for each, so that 28,000 local ports are there for each.
 		w, err := x.grid.StartGateway(ctx, program, "--listen", fmt.Sprintf("127.0.0.%d:0", 2+k), "--sessions", file, "--fix-insecure-plain",
-			"--max-connections", strconv.Itoa(max(4096, len(own)+1100)), "--logon-rate", "20000")
+			"--max-connections", strconv.Itoa(max(4096, len(own)+unloggedFiles)), "--logon-rate", "20000")
 		if err != nil {
 			return err
 		}
 		x.gates, cfg.Gateways = append(x.gates, w), append(cfg.Gateways, w.Address)
 	}
-	x.swarm, err = fixdoor.NewSwarm(cfg)
+	x.users, err = fixdoor.NewHerd(cfg, threads)
 	return err
 }
 
 func (x *crowd) end() (err error) {
-	if x.swarm != nil {
-		x.swarm.Close()
+	if x.users != nil {
+		x.users.Close()
 	}
 	for _, w := range x.gates {
 		w.Kill()
@@ -202,6 +228,33 @@ func (x *crowd) end() (err error) {
 	}
 	_ = os.RemoveAll(x.dir) // below the directory for temporary files
 	return err
+}
+
+// refused is what gateways say of logons and sessions that they have ended.
+func (x *crowd) refused() (text string) {
+	for _, w := range x.gates {
+		var s struct {
+			Listeners struct {
+				FIX struct {
+					Refused []struct {
+						Reason, Text string
+						Count        int
+					}
+				}
+			}
+		}
+		b, err := w.Status()
+		if err == nil {
+			err = json.Unmarshal(b, &s)
+		}
+		if err != nil {
+			text += fmt.Sprintf("; %s: %v", w.Address, err)
+		}
+		for _, f := range s.Listeners.FIX.Refused {
+			text += fmt.Sprintf("; %s refused %d logons, %s: %.200s", w.Address, f.Count, f.Reason, f.Text)
+		}
+	}
+	return text
 }
 
 // memory is that of all gateways in KiB: what of it is in use, of files too.
@@ -227,11 +280,10 @@ func (x *crowd) memory() (kib int64, err error) {
 
 // crowded is what came of one number of users.
 type crowded struct {
-	users  int
-	rate   *fixdoor.Driven
-	fast   *fixdoor.Driven
-	kib    int64   // of all gateways, behind the orders
-	reader float64 // of a core, of the thread of the users
+	users int
+	rate  *fixdoor.Driven
+	fast  *fixdoor.Driven
+	kib   int64 // of all gateways, behind the orders
 }
 
 // furtherKiB is the memory of gateways for each session that there is more of, both times behind orders.
@@ -239,15 +291,13 @@ func furtherKiB(few, many *crowded) float64 {
 	return float64(many.kib-few.kib) / float64(many.users-few.users)
 }
 
-// run measures all numbers of users, on a thread of its own.
+// run measures all numbers of users.
 func (x *crowd) run(ctx context.Context, d *published.Data, r *Report) (err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var all []*crowded
 	for _, users := range x.p.users {
 		x.Say("%d users", users)
-		c, begun, were := &crowded{users: users}, time.Now(), x.swarm.Members()
-		if err := x.swarm.Grow(ctx, users); err != nil {
+		c, begun, were := &crowded{users: users}, time.Now(), x.users.Members()
+		if err := x.users.Grow(ctx, users); err != nil {
 			return err
 		}
 		logon := float64(users-were) / time.Since(begun).Seconds()
@@ -265,7 +315,7 @@ func (x *crowd) run(ctx context.Context, d *published.Data, r *Report) (err erro
 		if v, ok := d.Cell("jade", "TradeEm-TCP", float64(users), "tps"); ok {
 			was = fmt.Sprint(v.Value)
 		}
-		r.row(users, x.p.gateways, fmt.Sprintf("%.0f", logon), x.p.rate, fmt.Sprintf("%.0f", c.rate.PerS), ms(at(c.rate.Took, 0.5)), ms(at(c.rate.Took, 0.99)), ms(at(c.rate.Took, 1)),
+		r.row(users, x.p.gateways, fmt.Sprintf("%.0f", logon), x.users.Again(), x.p.rate, fmt.Sprintf("%.0f", c.rate.PerS), ms(at(c.rate.Took, 0.5)), ms(at(c.rate.Took, 0.99)), ms(at(c.rate.Took, 1)),
 			fmt.Sprintf("%.0f", c.fast.PerS), further, c.kib>>10, was)
 	}
 	sessionsShape(r, x.p, all)
@@ -274,14 +324,12 @@ func (x *crowd) run(ctx context.Context, d *published.Data, r *Report) (err erro
 
 // measure has the users send orders.
 func (x *crowd) measure(ctx context.Context, c *crowded) (err error) {
-	if _, err = x.swarm.AtRate(ctx, x.p.rate, sessionsWarm); err != nil {
+	if _, err = x.users.AtRate(ctx, x.p.rate, sessionsWarm); err != nil {
 		return err
 	}
-	cpu, begun := threadTime(), time.Now()
-	if c.rate, err = x.swarm.AtRate(ctx, x.p.rate, x.p.measure); err != nil {
+	if c.rate, err = x.users.AtRate(ctx, x.p.rate, x.p.measure); err != nil {
 		return err
 	}
-	c.reader = (threadTime() - cpu).Seconds() / time.Since(begun).Seconds()
-	c.fast, err = x.swarm.AsFast(ctx, sessionsWindow, sessionsMost, x.p.measure)
+	c.fast, err = x.users.AsFast(ctx, sessionsWindow, sessionsMost, x.p.measure)
 	return err
 }

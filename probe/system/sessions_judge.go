@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/fixdoor"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/ledger"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -21,8 +23,8 @@ func sessionsShape(r *Report, p sessionsPlan, all []*crowded) {
 	}
 	for _, c := range all {
 		switch {
-		case c.rate.Late > maxLate && c.reader > maxReader:
-			r.judge(Invalid, "%d users: the thread of the users used %.0f %% of its core, allowed: %.0f; orders were sent up to %v late", c.users, 100*c.reader, 100*maxReader, c.rate.Late)
+		case c.rate.Late > maxLate && c.rate.Busy > maxReader:
+			r.judge(Invalid, "%d users: a thread of the users used %.0f %% of its core, allowed: %.0f; orders were sent up to %v late", c.users, 100*c.rate.Busy, 100*maxReader, c.rate.Late)
 		case at(c.rate.Took, 0.99) > maxSessionsP99:
 			r.judge(Fail, "%d users at %d orders/s: p99 %v ms, allowed: %v", c.users, p.rate, ms(at(c.rate.Took, 0.99)), maxSessionsP99)
 		}
@@ -35,37 +37,36 @@ func sessionsShape(r *Report, p sessionsPlan, all []*crowded) {
 // judge holds the reports against both copies of each log. The control is a check that is not given one of the orders,
 // and is given another one twice.
 func (x *crowd) judge(ctx context.Context, r *Report) error {
-	content := func(_ int64, fix []byte) error { return fixorder.Check(fixorder.Unaddressed(fix, "")) }
-	checked, copies := int64(0), 0
 	if err := x.c.Refresh(ctx); err != nil {
 		return err
 	}
-	for n, f := range x.swarm.Flows() {
-		p, last := wire.PartitionID(n), uint64(0)
-		for i := range f.Orders {
-			if f.Orders[i].Fate != load.Acked {
-				return fmt.Errorf("order %d of partition %s has no report", i, p)
+	flows := map[wire.PartitionID][]fixdoor.Flow{}
+	for _, f := range x.users.Flows() {
+		if len(f.Orders) > 0 {
+			flows[f.Partition] = append(flows[f.Partition], f)
+		}
+	}
+	checked, copies := 0, 0
+	for p, list := range flows {
+		last := uint64(0)
+		for _, f := range list {
+			for i := range f.Orders {
+				if f.Orders[i].Fate != load.Acked {
+					return fmt.Errorf("order %d of partition %s has no report", i, p)
+				}
+				last = max(last, f.Orders[i].Seq)
 			}
-			last = max(last, f.Orders[i].Seq)
 		}
 		all := x.c.Copies(p)
 		if len(all) != 2 {
 			r.judge(Invalid, "partition %s has %d copies in sync, allowed: 2", p, len(all))
 		}
 		for _, c := range all {
-			v := ledger.NewVerifier(f.ID, 0, 0, false)
-			v.Begin(0, f.Orders, content)
-			if err := x.c.ReadLog(ctx, p, c.Address, 1, last, v.Entry); err != nil {
+			n, err := x.judgeCopy(ctx, r, p, c, list, last)
+			if err != nil {
 				return err
 			}
-			counts, err := v.Finish()
-			if err != nil {
-				r.judge(Invalid, "partition %s at %s: %v", p, c.Member, err)
-			}
-			if counts.Violations() != 0 {
-				r.judge(Wrong, "partition %s at %s: %+v; %v", p, c.Member, counts, v.Examples())
-			}
-			checked, copies = checked+int64(len(f.Orders)), copies+1
+			checked, copies = checked+n, copies+1
 		}
 	}
 	r.Control = fmt.Sprintf("%d copies of logs were read back for %d reports: a check that was not given one order, and another one twice, found both in each", copies, checked)
@@ -73,4 +74,32 @@ func (x *crowd) judge(ctx context.Context, r *Report) error {
 		r.judge(Invalid, "no log was read back")
 	}
 	return nil
+}
+
+// judgeCopy holds what threads sent to a partition against a copy of its log, and returns how many reports that were.
+func (x *crowd) judgeCopy(ctx context.Context, r *Report, p wire.PartitionID, c grid.Copy, flows []fixdoor.Flow, last uint64) (checked int, err error) {
+	content := func(_ int64, fix []byte) error { return fixorder.Check(fixorder.Unaddressed(fix, "")) }
+	checks := make([]*ledger.Verifier, len(flows))
+	for i, f := range flows {
+		checks[i] = ledger.NewVerifier(f.ID, 0, 0, false)
+		checks[i].Begin(0, f.Orders, content)
+		checked += len(f.Orders)
+	}
+	if err := x.c.ReadLog(ctx, p, c.Address, 1, last, func(e ledger.Entry) {
+		for _, v := range checks {
+			v.Entry(e)
+		}
+	}); err != nil {
+		return 0, err
+	}
+	for _, v := range checks {
+		counts, err := v.Finish()
+		if err != nil {
+			r.judge(Invalid, "partition %s at %s: %v", p, c.Member, err)
+		}
+		if counts.Violations() != 0 {
+			r.judge(Wrong, "partition %s at %s: %+v; %v", p, c.Member, counts, v.Examples())
+		}
+	}
+	return checked, nil
 }

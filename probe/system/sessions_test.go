@@ -21,8 +21,9 @@ func TestSessionsFit(t *testing.T) {
 		want string
 	}{
 		{200_000, 64_000, ""},
-		{200_000, 0, ""}, // not known
-		{20_000, 64_000, "ulimit -Hn 120300"},
+		{200_000, 0, ""},     // not known
+		{20_000, 64_000, ""}, // by threads
+		{8_000, 64_000, "ulimit -Hn 11400"},
 		{200_000, 4_000, "MiB available"},
 	} {
 		if err := exact.fits(c.hard, c.mib); err == nil != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -44,7 +45,7 @@ func TestSessionsShape(t *testing.T) {
 		return &fixdoor.Driven{PerS: perS, Took: []time.Duration{took}}
 	}
 	good := func() []*crowded {
-		return []*crowded{{10, driven(100, time.Millisecond), driven(5000, 0), 1000, 0}, {20, driven(100, time.Millisecond), driven(4900, 0), 1050, 0}}
+		return []*crowded{{10, driven(100, time.Millisecond), driven(5000, 0), 1000}, {20, driven(100, time.Millisecond), driven(4900, 0), 1050}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -57,7 +58,7 @@ func TestSessionsShape(t *testing.T) {
 		{"larger", func(all []*crowded) { all[1].kib = 1070 }, Fail, "7.0 KiB"},
 		{"later", func(all []*crowded) { all[0].rate.Took[0] = 11 * time.Millisecond }, Fail, "p99 11.0"},
 		{"not reported", func(all []*crowded) { all[1].rate.PerS = 80 }, Fail, "80 orders/s reported of 100"},
-		{"the probe itself", func(all []*crowded) { all[1].reader, all[1].rate.Late = 0.9, time.Second }, Invalid, "90 % of its core"},
+		{"the probe itself", func(all []*crowded) { all[1].rate.Busy, all[1].rate.Late = 0.9, time.Second }, Invalid, "90 % of its core"},
 	} {
 		all, r := good(), &Report{Verdict: Pass}
 		c.change(all)

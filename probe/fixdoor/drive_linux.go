@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Driven is what a time of orders showed.
@@ -14,13 +16,23 @@ type Driven struct {
 	Took    []time.Duration // sorted, of each order from when it was due to its report
 	Late    time.Duration   // how late an order was sent at the most
 	Elapsed time.Duration
+	Busy    float64 // of a core, of the thread of the sessions
 }
 
-// AtRate sends orders at a rate, by the sessions in turn, and waits for all reports. An order whose session still waits
-// goes by the next one that does not.
-func (w *Swarm) AtRate(ctx context.Context, perS int, lasts time.Duration) (*Driven, error) {
+// threadTime is the processor time of this thread.
+func threadTime() time.Duration {
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
+// AtRate sends orders at a rate from a moment on, by the sessions in turn, and waits for all reports. An order whose
+// session still waits goes by the next one that does not.
+func (w *Swarm) AtRate(ctx context.Context, perS int, begun time.Time, lasts time.Duration) (*Driven, error) {
 	n := int(lasts.Seconds() * float64(perS))
-	d, begun := &Driven{}, time.Now()
+	d, cpu := &Driven{}, threadTime()
 	w.took = make([]time.Duration, 0, n)
 	defer func() { w.took = nil }()
 	for d.Orders < n {
@@ -43,12 +55,12 @@ func (w *Swarm) AtRate(ctx context.Context, perS int, lasts time.Duration) (*Dri
 			return nil, err
 		}
 	}
-	return d, w.settle(ctx, d, begun)
+	return d, w.settle(ctx, d, begun, cpu)
 }
 
 // AsFast sends orders so that so many are without a report, at most so many, and waits for all reports.
 func (w *Swarm) AsFast(ctx context.Context, window, most int, lasts time.Duration) (*Driven, error) {
-	d, begun := &Driven{}, time.Now()
+	d, begun, cpu := &Driven{}, time.Now(), threadTime()
 	w.took = make([]time.Duration, 0, most)
 	defer func() { w.took = nil }()
 	for time.Since(begun) < lasts && d.Orders < most {
@@ -66,11 +78,11 @@ func (w *Swarm) AsFast(ctx context.Context, window, most int, lasts time.Duratio
 			return nil, err
 		}
 	}
-	return d, w.settle(ctx, d, begun)
+	return d, w.settle(ctx, d, begun, cpu)
 }
 
 // settle waits for the reports that are missing.
-func (w *Swarm) settle(ctx context.Context, d *Driven, begun time.Time) error {
+func (w *Swarm) settle(ctx context.Context, d *Driven, begun time.Time, cpu time.Duration) error {
 	for until := time.Now().Add(swarmPatience); w.waiting > 0; {
 		if err := w.pump(ctx, 20); err != nil {
 			return err
@@ -80,6 +92,7 @@ func (w *Swarm) settle(ctx context.Context, d *Driven, begun time.Time) error {
 		}
 	}
 	d.Elapsed = time.Since(begun)
+	d.Busy = (threadTime() - cpu).Seconds() / d.Elapsed.Seconds()
 	d.PerS = float64(d.Orders) / d.Elapsed.Seconds()
 	d.Took = slices.Sorted(slices.Values(w.took))
 	return nil
