@@ -178,9 +178,9 @@ func (x *door) acked(now fix.Now, m *wire.FixAck) {
 	fate := client.FateAccepted
 	switch {
 	case m.Code == 0 && i.kind == 'H':
-		report = x.d.form.refusal(x.version, x.form, at, m.Body)
+		report = x.d.form.refusal(x.version, at, m.Body)
 	case m.Code != 0:
-		report, fate = x.d.form.refusal(x.version, x.form, at, m.Body), client.FateRefused
+		report, fate = x.d.form.refusal(x.version, at, m.Body), client.FateRefused
 	case len(m.Body) > 0: // functions changed the order
 		report = x.d.form.order(x.version, at, m.Body)
 	default:
@@ -200,7 +200,7 @@ func (x *door) reported(now fix.Now, m *wire.FixReports) {
 			f.to = max(f.to, number)
 			continue
 		}
-		report, ref, ok := x.d.form.entry(x.version, x.form, x.l.id, x.slot, entry)
+		report, ref, ok := x.d.form.entry(x.version, x.l.id, x.slot, entry)
 		if !ok {
 			x.lost(errors.New("the grid reports what this gateway does not know"))
 			return
@@ -270,7 +270,7 @@ func (x *door) stepped(now fix.Now, m *wire.FixStepped, n *wire.FixNumber) {
 		return
 	}
 	at := place{partition: x.l.id, seq: m.Entry, timeNs: m.TimeNs}
-	x.f.Numbered(now, n.First, x.d.form.refusal(x.version, x.form, at, i.record))
+	x.f.Numbered(now, n.First, x.d.form.refusal(x.version, at, i.record))
 	x.d.answered(now, i, client.FateRefused)
 }
 

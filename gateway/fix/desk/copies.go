@@ -104,12 +104,12 @@ func (x *door) nameSources() {
 
 // copied makes the copy of a report: as that of its source, in the version of this session, with
 // the CompIDs that it had in tags 115 and 128.
-func (x *former) copied(v fix.Version, form uint8, at place, c *order.DropCopy) fix.Sent {
+func (x *former) copied(v fix.Version, at place, c *order.DropCopy) fix.Sent {
 	var m fix.Sent
 	if c.Op == order.DropCopyOrder {
 		m = x.order(v, at, c.Body)
 	} else {
-		m = x.refusal(v, form, at, c.Body)
+		m = x.refusal(v, at, c.Body)
 	}
 	from, to := string(c.Name), ""
 	if i := slices.Index(c.Name, 1); i >= 0 {

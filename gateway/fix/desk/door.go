@@ -242,12 +242,12 @@ func (x *door) open(now fix.Now) {
 		return
 	}
 	x.request = x.l.next()
-	m := wire.FixOpen{ReqID: x.request, Epoch: x.l.epoch, IDHi: x.id[0], IDLo: x.id[1], Day: x.day, Form: form}
+	m := wire.FixOpen{ReqID: x.request, Epoch: x.l.epoch, IDHi: x.id[0], IDLo: x.id[1], Day: x.day, Form: formMass}
 	if x.target {
-		m.Flags = wire.FixOpenCopies
+		m.Form, m.Flags = formCopies, wire.FixOpenCopies
 	}
 	if mode, graceMs := x.cancels(); mode != order.LapseNever {
-		m.Mode, m.GraceMs = uint8(mode), graceMs
+		m.Form, m.Mode, m.GraceMs = formLapse, uint8(mode), graceMs
 	}
 	if x.state == held {
 		m.Held = x.attempt

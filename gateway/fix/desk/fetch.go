@@ -49,7 +49,7 @@ func (x *door) Read(_ fix.Now, n, to uint64) (at uint64, m fix.Sent, found fix.F
 			if rest = after; number < n || number > to {
 				continue
 			}
-			if m, _, ok := x.d.form.entry(x.version, x.form, x.l.id, x.slot, entry); ok {
+			if m, _, ok := x.d.form.entry(x.version, x.l.id, x.slot, entry); ok {
 				p.entries = rest // the next one is behind it
 				p.from = number + 1
 				return number, m, fix.FoundOne
@@ -86,7 +86,7 @@ func (x *door) resent(now fix.Now, m *wire.FixResent) {
 	for rest := m.Entries; len(rest) > 0; {
 		number, entry, after := wire.NextResent(rest)
 		rest = after
-		report, ref, ok := x.d.form.entry(x.version, x.form, x.l.id, x.slot, entry)
+		report, ref, ok := x.d.form.entry(x.version, x.l.id, x.slot, entry)
 		if !ok || number <= x.sent {
 			continue
 		}

@@ -15,14 +15,15 @@ var le = binary.LittleEndian
 // it began with: what was sent in it is made again byte by byte. A change of what they make
 // of a record is a new form beside this one. Form 2 has refusedAsKnown, form 3 executions,
 // form 4 answers to status requests, form 5 mass cancels, form 6 cancels of a session that is
-// gone, form 7 drop copies: generations of an earlier form have no record of them. Of form 8
-// on, the OrdRejReason of a limit is the one that the record has; before it is 99
-// (docs/adr/0095-the-reason-of-a-limit-is-that-of-the-log.md). All sessions begin with it.
+// gone, form 7 drop copies: generations of an earlier form have no record of them. A session
+// without such cancels, and without drop copies, begins with form 5, which gateways of releases
+// before know.
 const (
-	form        = 8
-	formReasons = 8
-	formMass    = 5
-	formStatus  = 4
+	form       = 7
+	formCopies = 7
+	formLapse  = 6
+	formMass   = 5
+	formStatus = 4
 )
 
 // Refusals are records of the log. Their first two bytes say who made them: the grid
@@ -98,12 +99,10 @@ func typeOf(m *fix.Message) byte {
 	return 0
 }
 
-// refusal makes the message of a refusal record, for a generation of a form.
-func (x *former) refusal(v fix.Version, form uint8, at place, record []byte) fix.Sent {
+// refusal makes the message of a refusal record.
+func (x *former) refusal(v fix.Version, at place, record []byte) fix.Sent {
 	if r, ok := order.ParseFixRefused(record); ok {
-		code := wire.Code(r.Code)
-		told := code == wire.CodeFunctionRefused || code == wire.CodeLimitRefused && form >= formReasons
-		return x.refused(v, at, code, r.Tag, r.Detail, told, string(r.Text), r.Message)
+		return x.refused(v, at, wire.Code(r.Code), r.Tag, r.Detail, string(r.Text), r.Message)
 	}
 	switch {
 	case len(record) >= 4 && le.Uint16(record) == refusedByGateway && 4+int(le.Uint16(record[2:])) <= len(record):
@@ -121,7 +120,7 @@ func (x *former) refusal(v fix.Version, form uint8, at place, record []byte) fix
 			return x.executed(v, at, &r)
 		}
 	}
-	return x.refused(v, at, 0, 0, 0, false, "", nil) // of a release that knows more kinds; there is none
+	return x.refused(v, at, 0, 0, 0, "", nil) // of a release that knows more kinds; there is none
 }
 
 // msgTypeOf returns the MsgType of a refusal without making a string.
@@ -148,8 +147,8 @@ const (
 	cancelOption    = '2' // broker option
 )
 
-// refused makes the report of an order that the grid refuses for good; told: detail is its OrdRejReason.
-func (x *former) refused(v fix.Version, at place, code wire.Code, tag uint32, detail uint64, told bool, text string, message []byte) fix.Sent {
+// refused makes the report of an order that the grid refuses for good.
+func (x *former) refused(v fix.Version, at place, code wire.Code, tag uint32, detail uint64, text string, message []byte) fix.Sent {
 	x.m.Parse(message, v)
 	r, i := x.read(at)
 	if typeOf(&x.m) == 'q' {
@@ -172,7 +171,7 @@ func (x *former) refused(v fix.Version, at place, code wire.Code, tag uint32, de
 		r.RejectCode = rejectUnknown
 	case code == wire.CodeDuplicateClOrdID:
 		r.RejectCode = rejectDuplicate
-	case told && known103(v, detail):
+	case code == wire.CodeFunctionRefused && known103(v, detail):
 		r.RejectCode = strconv.FormatUint(detail, 10)
 	case v == fix.FIX42:
 		r.RejectCode = rejectOther42
@@ -195,7 +194,7 @@ func known103(v fix.Version, reason uint64) bool {
 }
 
 // entry makes the report of an entry again: of an order, or of the record of a session.
-func (x *former) entry(v fix.Version, form uint8, p wire.PartitionID, slot uint32, entry []byte) (m fix.Sent, ref uint64, ok bool) {
+func (x *former) entry(v fix.Version, p wire.PartitionID, slot uint32, entry []byte) (m fix.Sent, ref uint64, ok bool) {
 	var e order.Entry
 	entry, err := order.DecodeEntry(entry, &e)
 	if err != nil {
@@ -210,7 +209,7 @@ func (x *former) entry(v fix.Version, form uint8, p wire.PartitionID, slot uint3
 		if c.Op == order.DropCopySources || c.Slot != slot {
 			return m, 0, false
 		}
-		return x.copied(v, form, at, &c), 0, true
+		return x.copied(v, at, &c), 0, true
 	}
 	if e.Kind != order.KindFix {
 		return m, 0, false
@@ -218,7 +217,7 @@ func (x *former) entry(v fix.Version, form uint8, p wire.PartitionID, slot uint3
 	for rest := order.Payload(entry); len(rest) > 0; {
 		var r order.FixRecord
 		if rest = order.NextFix(rest, &r); r.Slot == slot && r.Op == order.FixRefusal {
-			return x.refusal(v, form, at, r.Body), r.In - 1, true
+			return x.refusal(v, at, r.Body), r.In - 1, true
 		}
 	}
 	return m, 0, false

@@ -45,33 +45,30 @@ func TestReportsOfEntries(t *testing.T) {
 	check("order", x.order(fix.FIX44, there, sealed("D", fields)), "|103=", "8|1=ACCT|", "|17=p1/17.1|37=p1/17@3|38=500|39=0|", "|150=0|151=500|")
 	check("cancel", x.order(fix.FIX44, there, cancel), "|103=", "|11=c1|", "|39=6|41=o1|", "|150=6|")
 	check("replace", x.order(fix.FIX44, there, sealed("G", "41=o1|"+fields)), "|103=", "|39=E|", "|41=o1|", "|150=E|")
-	check("function", x.refusal(fix.FIX44, form, there, grid(wire.CodeFunctionRefused, 3, "above the limit", sealed("D", fields))), "",
+	check("function", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "above the limit", sealed("D", fields))), "",
 		"8|1=ACCT|", "|37=NONE|38=500|39=8|", "|58=above the limit|", "|103=3|150=8|151=0|")
-	check("function, 4.2", x.refusal(fix.FIX42, form, there, grid(wire.CodeFunctionRefused, 99, "no", sealed("D", fields))), "|103=99|", "|103=0|150=8|")
-	check("function, cancel", x.refusal(fix.FIX44, form, there, grid(wire.CodeFunctionRefused, 3, "no", cancel)), "", "9|11=c1|37=NONE|39=8|41=o1|58=no|", "|102=2|434=1|")
-	limit := grid(wire.CodeLimitRefused, 13, "digits: no quantity", sealed("D", fields))
-	check("limit", x.refusal(fix.FIX44, form, there, limit), "", "|37=NONE|38=500|39=8|", "|58=digits: no quantity|", "|103=13|150=8|")
-	check("limit, 4.2", x.refusal(fix.FIX42, form, there, limit), "|103=13|", "|103=0|150=8|")
-	check("limit, 4.2, a reason it has", x.refusal(fix.FIX42, form, there, grid(wire.CodeLimitRefused, 3, "above", sealed("D", fields))), "", "|103=3|150=8|")
-	check("limit, of a generation before", x.refusal(fix.FIX44, formReasons-1, there, limit), "|103=13|", "|103=99|150=8|")
-	check("limit, 4.2, of a generation before", x.refusal(fix.FIX42, formReasons-1, there, grid(wire.CodeLimitRefused, 3, "above", sealed("D", fields))), "|103=3|", "|103=0|150=8|")
-	check("function, of a generation before", x.refusal(fix.FIX44, formReasons-1, there, grid(wire.CodeFunctionRefused, 3, "no", sealed("D", fields))), "", "|103=3|150=8|")
-	check("limit, cancel", x.refusal(fix.FIX44, form, there, grid(wire.CodeLimitRefused, 0, "no", cancel)), "|103=", "9|11=c1|", "|102=2|434=1|")
-	check("duplicate", x.refusal(fix.FIX44, form, there, grid(wire.CodeDuplicateClOrdID, 5, "there is one", sealed("D", fields))), "", "|58=there is one|", "|103=6|150=8|")
+	check("function, 4.2", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 99, "no", sealed("D", fields))), "|103=99|", "|103=0|150=8|")
+	check("function, cancel", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "no", cancel)), "", "9|11=c1|37=NONE|39=8|41=o1|58=no|", "|102=2|434=1|")
+	limit := grid(wire.CodeFunctionRefused, 13, "digits: no quantity", sealed("D", fields)) // as the grid records it
+	check("limit", x.refusal(fix.FIX44, there, limit), "", "|37=NONE|38=500|39=8|", "|58=digits: no quantity|", "|103=13|150=8|")
+	check("limit, 4.2", x.refusal(fix.FIX42, there, limit), "|103=13|", "|103=0|150=8|")
+	check("limit, 4.2, a reason it has", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 3, "above", sealed("D", fields))), "", "|103=3|150=8|")
+	check("limit, of a node before", x.refusal(fix.FIX44, there, grid(wire.CodeLimitRefused, 3, "above", sealed("D", fields))), "|103=3|", "|103=99|150=8|")
+	check("duplicate", x.refusal(fix.FIX44, there, grid(wire.CodeDuplicateClOrdID, 5, "there is one", sealed("D", fields))), "", "|58=there is one|", "|103=6|150=8|")
 	known := func(message []byte) []byte {
 		return append([]byte{3, 0, 2, 0, 9, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0}, message...)
 	}
-	check("sent again", x.refusal(fix.FIX44, form, there, known(sealed("D", fields))), "|103=", "8|1=ACCT|", "|17=p1/17.1|37=p1/12@9|38=500|39=0|", "|150=I|151=500|")
-	check("sent again, 4.2", x.refusal(fix.FIX42, form, there, known(sealed("D", fields))), "|150=I|", "|20=3|", "|37=p1/12@9|38=500|39=0|", "|150=0|")
-	check("cancel sent again", x.refusal(fix.FIX44, form, there, known(cancel)), "|103=", "|11=c1|", "|37=p1/12@9|39=6|41=o1|", "|150=I|")
+	check("sent again", x.refusal(fix.FIX44, there, known(sealed("D", fields))), "|103=", "8|1=ACCT|", "|17=p1/17.1|37=p1/12@9|38=500|39=0|", "|150=I|151=500|")
+	check("sent again, 4.2", x.refusal(fix.FIX42, there, known(sealed("D", fields))), "|150=I|", "|20=3|", "|37=p1/12@9|38=500|39=0|", "|150=0|")
+	check("cancel sent again", x.refusal(fix.FIX44, there, known(cancel)), "|103=", "|11=c1|", "|37=p1/12@9|39=6|41=o1|", "|150=I|")
 	long := grid(wire.CodeTooLarge, 5, "too long", sealed("D", fields+"58="+strings.Repeat("x", 8000)))
 	if len(long) != order.MaxFixBody {
 		t.Errorf("the record of a long order has %d bytes, want %d", len(long), order.MaxFixBody)
 	}
-	check("cut", x.refusal(fix.FIX44, form, there, long), "xxx", "|11=o1|", "|44=21.35|", "|58=too long|", "|103=99|")
-	check("begin", x.refusal(fix.FIX44, form, there, grid(wire.CodeBadFIX, 5, "bad", []byte("8=FIX.4.4\x01"))), "", "|37=NONE|39=8|", "|58=bad|")
-	check("empty", x.refusal(fix.FIX44, form, there, nil), "", "|37=NONE|39=8|")
-	check("gateway", x.refusal(fix.FIX44, form, there, appendGatewayRefusal(nil, &fix.Sent{Type: "j", Body: []byte("45=7\x0158=no\x01380=3\x01")})), "", "j|45=7|58=no|380=3|")
+	check("cut", x.refusal(fix.FIX44, there, long), "xxx", "|11=o1|", "|44=21.35|", "|58=too long|", "|103=99|")
+	check("begin", x.refusal(fix.FIX44, there, grid(wire.CodeBadFIX, 5, "bad", []byte("8=FIX.4.4\x01"))), "", "|37=NONE|39=8|", "|58=bad|")
+	check("empty", x.refusal(fix.FIX44, there, nil), "", "|37=NONE|39=8|")
+	check("gateway", x.refusal(fix.FIX44, there, appendGatewayRefusal(nil, &fix.Sent{Type: "j", Body: []byte("45=7\x0158=no\x01380=3\x01")})), "", "j|45=7|58=no|380=3|")
 }
 
 // A copy of a report is that report, with its CompIDs in tags 115 and 128, and CopyMsgIndicator.
@@ -94,15 +91,15 @@ func TestCopiesOfReports(t *testing.T) {
 	}{
 		{"order", entry(order.DropCopyOrder, "GRID\x01BANK", sealed("D", fields)), (&former{}).order(fix.FIX44, there, sealed("D", fields))},
 		{"large order", entry(order.DropCopyOrder, "GRID\x01BANK", large), (&former{}).order(fix.FIX44, there, large)},
-		{"refusal", entry(order.DropCopyReport, "GRID\x01BANK", refusal), (&former{}).refusal(fix.FIX44, form, there, refusal)},
+		{"refusal", entry(order.DropCopyReport, "GRID\x01BANK", refusal), (&former{}).refusal(fix.FIX44, there, refusal)},
 	} {
-		m, ref, ok := x.entry(fix.FIX44, form, there.partition, 4, c.entry)
+		m, ref, ok := x.entry(fix.FIX44, there.partition, 4, c.entry)
 		want := "8|115=GRID|128=BANK|" + strings.TrimPrefix(text(c.of), "8|") + "797=Y|"
 		if got := text(m); !ok || ref != 0 || got != want || !m.Kept || m.TimeNs != there.timeNs {
 			t.Errorf("%s: got %s (%t, answers %d), want %s", c.name, got, ok, ref, want)
 		}
 	}
-	if _, _, ok := x.entry(fix.FIX44, form, there.partition, 5, entry(order.DropCopyOrder, "GRID\x01BANK", sealed("D", fields))); ok {
+	if _, _, ok := x.entry(fix.FIX44, there.partition, 5, entry(order.DropCopyOrder, "GRID\x01BANK", sealed("D", fields))); ok {
 		t.Error("a copy for another session is taken")
 	}
 }

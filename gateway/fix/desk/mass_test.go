@@ -33,7 +33,7 @@ func TestReportsOfMassCancels(t *testing.T) {
 		{"another side", order.AppendFixRefused(nil, uint16(wire.CodeBadFIX), 54, 0, "no", request),
 			"r|11=m1|37=NONE|54=2|55=IBM|58=no|60=20261123-12:03:00.000|530=1|531=0|532=99|"},
 	} {
-		if got := text(x.refusal(fix.FIX44, form, there, c.body)); got != c.want {
+		if got := text(x.refusal(fix.FIX44, there, c.body)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
