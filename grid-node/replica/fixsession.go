@@ -123,7 +123,7 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 	if !found {
 		if slot = r.live.Fix.Free(m.Day); int(slot) >= r.opt.Limits.FixSessions {
 			if slot, found = r.fixIdle(m.Day); !found {
-				return reject(wire.CodeOverloaded, uint64(slot), "the partition has as many FIX sessions as it may, all of them open or of the last 14 days")
+				return reject(wire.CodeOverloaded, uint64(r.opt.Limits.FixSessions), "the partition has %d FIX sessions, allowed: no more, and all of them are open or of the last %d days; it takes a grid with more partitions, or fewer sessions", r.opt.Limits.FixSessions, fixKept)
 			}
 			if !r.fixRemove(slot) {
 				return reject(wire.CodeOverloaded, uint64(slot), "no memory is left to remove a FIX session that is not used")
