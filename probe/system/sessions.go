@@ -63,7 +63,7 @@ type sessionsPlan struct {
 func sessionsOf(mode scenario.Mode) sessionsPlan {
 	switch mode {
 	case scenario.Exact:
-		return sessionsPlan{[]int{9_600, 40_000, 120_000}, 12, 4_100, 30 * time.Second}
+		return sessionsPlan{[]int{9_600, 19_200, 40_000, 120_000}, 12, 4_100, 30 * time.Second}
 	case scenario.Quick:
 		return sessionsPlan{[]int{300, 600, 1_200}, 2, 500, 2 * time.Second}
 	}
