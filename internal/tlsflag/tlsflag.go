@@ -63,6 +63,17 @@ func (f *Flags) RegisterServer(set *pflag.FlagSet) {
 	set.StringVar((*string)(&f.files.ClientAuth), "tls-client-auth", "", "what clients have to present: require (a certificate, default) or none; nodes always present one")
 }
 
+// Args are the flags that were given, for another program that speaks to the same grid and has them without a prefix.
+func (f *Flags) Args() (args []string) {
+	for _, x := range []struct{ flag, value string }{{"--tls-cert", f.files.Cert}, {"--tls-key", f.files.Key}, {"--tls-ca", f.files.CA},
+		{"--tls-name", f.files.Name}, {"--token-file", f.token}} {
+		if x.value != "" {
+			args = append(args, x.flag, x.value)
+		}
+	}
+	return args
+}
+
 // Given reports whether TLS is requested; an error if the flags are incomplete.
 func (f *Flags) Given() (bool, error) {
 	given := f.files != (secure.Files{}) || f.token != ""

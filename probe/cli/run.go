@@ -15,6 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/htmlreport"
 	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -284,11 +285,14 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 		defer func() { err = errors.Join(err, g.Stop()) }()
 		cfg.Endpoints, cfg.TLS, cfg.Metrics, cfg.NodePIDs = g.Endpoints, nil, g.HTTP, g.PIDs
 		if f.through.door == throughFIX {
-			end, err := f.startDoor(ctx, g, part, &cfg)
+			w := doorway{program: f.gateway, grid: grid.Config{Endpoints: g.Endpoints, RequestTimeout: 10 * time.Second}, fix: f.grid.fix}
+			through, pid, end, err := w.open(ctx, part, cfg.Probes)
 			if err != nil {
 				return nil, err
 			}
 			defer end()
+			cfg.Through = through
+			cfg.NodePIDs = append(cfg.NodePIDs, pid) // it is a part of what is measured, and no other process
 		}
 	}
 	return execute(ctx, cfg, time.Time{})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixdoor"
 	"github.com/ordergrid/ordergrid/probe/grid"
-	"github.com/ordergrid/ordergrid/probe/runner"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
@@ -76,16 +74,24 @@ func (f *throughFlags) config() (*fixdoor.Config, error) {
 	return &fixdoor.Config{Addresses: f.addresses, Sessions: f.sessions, TLS: secure}, nil
 }
 
-// startDoor starts an order-gateway before a grid of --dev, with a session for each publishing thread of the plan. end
-// stops it.
-func (f *runFlags) startDoor(ctx context.Context, g *devgrid.Grid, plan scenario.Plan, cfg *runner.Config) (end func(), err error) {
-	program, err := devgrid.Find(f.gateway, "order-gateway")
+// doorway is the grid that an order-gateway of this process is started before.
+type doorway struct {
+	program string      // order-gateway; empty: next to this one, or in PATH
+	grid    grid.Config // how it is reached
+	args    []string    // likewise, for the gateway
+	fix     string      // the version of the sessions
+	first   int         // the number of the first of their names
+}
+
+// open starts the gateway, with a session for each publishing thread of these probes. end stops it.
+func (w *doorway) open(ctx context.Context, plan scenario.Plan, probes []int) (_ *fixdoor.Config, pid int, end func(), err error) {
+	program, err := devgrid.Find(w.program, "order-gateway")
 	if err != nil {
-		return nil, err
+		return nil, 0, nil, err
 	}
 	dir, err := os.MkdirTemp("", "order-probe-fix-")
 	if err != nil {
-		return nil, err
+		return nil, 0, nil, err
 	}
 	remove := func() { _ = os.RemoveAll(dir) } // below the directory for temporary files
 	defer func() {
@@ -93,35 +99,33 @@ func (f *runFlags) startDoor(ctx context.Context, g *devgrid.Grid, plan scenario
 			remove()
 		}
 	}()
-	sessions, err := f.writeSessions(ctx, dir, g, plan)
+	sessions, err := w.writeSessions(ctx, dir, plan, probes)
 	if err != nil {
-		return nil, err
+		return nil, 0, nil, err
 	}
-	w, err := g.StartGateway(ctx, program, "--listen", "127.0.0.1:0", "--sessions", sessions, "--fix-insecure-plain")
+	g, err := devgrid.StartGateway(ctx, program, w.grid.Endpoints, append(w.args, "--listen", "127.0.0.1:0", "--sessions", sessions, "--fix-insecure-plain")...)
 	if err != nil {
-		return nil, err
+		return nil, 0, nil, err
 	}
-	cfg.Through = &fixdoor.Config{Addresses: []string{w.Address}, Sessions: sessions}
-	cfg.NodePIDs = append(cfg.NodePIDs, w.PID) // it is a part of what is measured, and no other process
-	return func() { w.Kill(); remove() }, nil
+	return &fixdoor.Config{Addresses: []string{g.Address}, Sessions: sessions}, g.PID, func() { g.Kill(); remove() }, nil
 }
 
-// writeSessions writes the file of sessions whose names lead to the partitions of the plan.
-func (f *runFlags) writeSessions(ctx context.Context, dir string, g *devgrid.Grid, plan scenario.Plan) (string, error) {
-	c, err := grid.Dial(ctx, grid.Config{Endpoints: g.Endpoints, RequestTimeout: 10 * time.Second})
+// writeSessions writes the file of sessions whose names lead to the partitions of these probes.
+func (w *doorway) writeSessions(ctx context.Context, dir string, plan scenario.Plan, probes []int) (string, error) {
+	c, err := grid.Dial(ctx, w.grid)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close() //nolint:errcheck // it never fails
 	need := map[wire.PartitionID]int{}
-	for i := range plan.Probes {
+	for _, i := range probes {
 		p, err := grid.Partition(plan, i)
 		if err != nil {
 			return "", err
 		}
 		need[p] += plan.Threads
 	}
-	names, err := fixdoor.Names("FIX."+f.grid.fix, need, c.SessionHome)
+	names, err := fixdoor.Names("FIX."+w.fix, w.first, need, c.SessionHome)
 	if err != nil {
 		return "", err
 	}

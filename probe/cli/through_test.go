@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,22 @@ func checkThrough(t *testing.T, out string, steps int) {
 	}
 }
 
+// Pods of an OrderProbe start a gateway each, with sessions that no other one has.
+func TestPodsThroughFIX(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(testgrid.Program(t, "order-gateway"))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	merged := podsMeet(t, "--through", "fix", "--fix", "4.4")
+	gateways := map[string]bool{}
+	for _, m := range merged.Manifests {
+		if m.Through != "fix" || len(m.Gateways) != 1 {
+			t.Fatalf("the manifest says through %q, gateways %v", m.Through, m.Gateways)
+		}
+		gateways[m.Gateways[0]] = true
+	}
+	if len(gateways) != 2 {
+		t.Errorf("gateways are %v, want one of each pod", gateways)
+	}
+}
+
 // A grid and a gateway that are there, with the file of its sessions.
 func TestRunThroughFIXOfAGateway(t *testing.T) {
 	g := testgrid.Run(t)
@@ -57,7 +75,7 @@ func TestRunThroughFIXOfAGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	names, err := fixdoor.Names("FIX.4.4", map[wire.PartitionID]int{0: 1, 1: 1}, c.SessionHome)
+	names, err := fixdoor.Names("FIX.4.4", 0, map[wire.PartitionID]int{0: 1, 1: 1}, c.SessionHome)
 	if err != nil {
 		t.Fatal(err)
 	}

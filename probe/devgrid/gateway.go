@@ -40,11 +40,16 @@ var (
 // gatewayStart is how long a gateway may take to accept clients.
 const gatewayStart = time.Minute
 
-// StartGateway starts program, an order-gateway, with one listener before a grid. It ends with this process, however that
-// ends.
+// StartGateway starts an order-gateway before the grid.
 func (g *Grid) StartGateway(ctx context.Context, program string, args ...string) (*Gateway, error) {
+	return StartGateway(ctx, program, g.Endpoints, args...)
+}
+
+// StartGateway starts program, an order-gateway, with one listener before the grid at these addresses. It ends with this
+// process, however that ends.
+func StartGateway(ctx context.Context, program string, endpoints []string, args ...string) (*Gateway, error) {
 	w := &Gateway{}
-	w.cmd = exec.CommandContext(ctx, program, append([]string{"--endpoint", strings.Join(g.Endpoints, ","), "--http", "127.0.0.1:0"}, args...)...) //nolint:gosec // the caller's program
+	w.cmd = exec.CommandContext(ctx, program, append([]string{"--endpoint", strings.Join(endpoints, ","), "--http", "127.0.0.1:0"}, args...)...) //nolint:gosec // the caller's program
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -112,7 +112,7 @@ func before(t *testing.T, version string, gateways, sessions int) *setting {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.c.Close() })
-	names, err := Names(version, map[wire.PartitionID]int{1: sessions}, x.c.SessionHome)
+	names, err := Names(version, 0, map[wire.PartitionID]int{1: sessions}, x.c.SessionHome)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s at %q: %v, want %s", c.text, c.address, err, c.want)
 		}
 	}
-	if _, err := Names("FIX.4.4", map[wire.PartitionID]int{3: 1}, home); err == nil {
+	if _, err := Names("FIX.4.4", 0, map[wire.PartitionID]int{3: 1}, home); err == nil {
 		t.Error("a partition that no name leads to has names")
 	}
 }

@@ -16,11 +16,15 @@ const (
 	ownUser       = "order-probe"
 )
 
-// maxTried bounds how many names are tried for a partition.
+// maxTried bounds how many names are tried.
 const maxTried = 1_000_000
 
-// Names returns names of sessions, so many of each partition as need says.
-func Names(version string, need map[wire.PartitionID]int, home func(version, sender, target string) wire.PartitionID) ([]Name, error) {
+// NamesApart are so many numbers that names of two processes before one grid are others, if the first of each are as far
+// apart: 64 threads find theirs among fewer.
+const NamesApart = 100_000
+
+// Names returns names of sessions from a number on, so many of each partition as need says.
+func Names(version string, first int, need map[wire.PartitionID]int, home func(version, sender, target string) wire.PartitionID) ([]Name, error) {
 	missing, names := 0, []Name(nil)
 	for _, n := range need {
 		missing += n
@@ -29,7 +33,7 @@ func Names(version string, need map[wire.PartitionID]int, home func(version, sen
 	for p, n := range need {
 		left[p] = n
 	}
-	for i := range maxTried {
+	for i := first; i < first+maxTried; i++ {
 		if missing == 0 {
 			return names, nil
 		}

@@ -13,7 +13,7 @@ import (
 func TestSwarm(t *testing.T) {
 	const sessions = 60
 	x := before(t, "FIX.4.4", 2, sessions)
-	names, err := Names("FIX.4.4", map[wire.PartitionID]int{1: sessions}, x.c.SessionHome)
+	names, err := Names("FIX.4.4", 0, map[wire.PartitionID]int{1: sessions}, x.c.SessionHome)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestSwarm(t *testing.T) {
 // A Logon that is refused, and a number that is none of what comes next, end the swarm with the session's name.
 func TestSwarmSaysWhich(t *testing.T) {
 	x := before(t, "FIX.4.4", 1, 1)
-	names, err := Names("FIX.4.4", map[wire.PartitionID]int{1: 1}, x.c.SessionHome)
+	names, err := Names("FIX.4.4", 0, map[wire.PartitionID]int{1: 1}, x.c.SessionHome)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestSwarmSaysWhich(t *testing.T) {
 func TestHerd(t *testing.T) {
 	const sessions, threads = 41, 3
 	x := before(t, "FIX.4.4", 2, sessions)
-	names, err := Names("FIX.4.4", map[wire.PartitionID]int{1: sessions}, x.c.SessionHome)
+	names, err := Names("FIX.4.4", 0, map[wire.PartitionID]int{1: sessions}, x.c.SessionHome)
 	if err != nil {
 		t.Fatal(err)
 	}

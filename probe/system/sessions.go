@@ -180,7 +180,7 @@ func (x *crowd) open(ctx context.Context) (err error) {
 	for i := range x.p.most() {
 		need[wire.PartitionID(i%x.p.partitions())]++
 	}
-	names, err := fixdoor.Names("FIX.4.4", need, x.c.SessionHome)
+	names, err := fixdoor.Names("FIX.4.4", 0, need, x.c.SessionHome)
 	if err != nil {
 		return err
 	}
