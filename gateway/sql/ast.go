@@ -170,6 +170,19 @@ type (
 	}
 )
 
+// settled is a constant that was computed, and slot a value of a group: what planning puts in the place of expressions.
+type (
+	settled struct {
+		at
+		v value
+	}
+	slot struct {
+		at
+		n   int
+		typ Type
+	}
+)
+
 type literalKind uint8
 
 const (

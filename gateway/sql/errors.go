@@ -15,6 +15,7 @@ const (
 	StateDatetime           = "22007"
 	StateText               = "22P02" // invalid text representation
 	StateBinary             = "22P03"
+	StateUntranslatable     = "22P05"
 	StateParameter          = "22023"
 	StateLimit              = "2201W"
 	StateOffset             = "2201X"

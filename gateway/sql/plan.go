@@ -16,6 +16,7 @@ type Output struct {
 	from   int       // column of the question's answer, -1 for a constant
 	kind   view.Kind // of that
 	value  value     // the constant
+	e      expr      // what is computed of a row, or of a group
 }
 
 // Key is what rows are sorted by in the gateway.
@@ -133,6 +134,8 @@ func (b *binder) plan(s *Select) (*Plan, *Error) {
 	switch {
 	case s.Table != nil && s.Table.schema == RegionsName && order.IsRegionName(s.Table.name):
 		b.table, b.schema = s.Table, regionSchema
+		b.live = true
+		return p, b.planRegion(p, s)
 	case s.Table != nil:
 		if s.Table.name != TableName || s.Table.schema != "" && s.Table.schema != SchemaName {
 			name := s.Table.name
@@ -165,9 +168,6 @@ func (b *binder) plan(s *Select) (*Plan, *Error) {
 	}
 	if b.table == nil {
 		return p, b.planConstant(p, s, where)
-	}
-	if b.schema == regionSchema {
-		return p, b.planRegion(p, s, where)
 	}
 	if grouped(s) {
 		return p, b.planGroups(p, s, where)
@@ -257,21 +257,27 @@ func nameOf(t *target) string {
 	if t.as != "" {
 		return t.as
 	}
-	return figure(t.e, "?column?")
+	if name := figure(t.e); name != "" {
+		return name
+	}
+	if x, ok := t.e.(*castExpr); ok {
+		return types[x.to].short
+	}
+	return "?column?"
 }
 
-func figure(e expr, none string) string {
+func figure(e expr) string {
 	switch x := e.(type) {
 	case *column:
 		return x.name
 	case *call:
 		return x.name
 	case *castExpr:
-		return figure(x.x, types[x.to].short)
+		return figure(x.x)
 	case *arrayExpr:
 		return "array"
 	}
-	return none
+	return ""
 }
 
 // grouped reports whether a select has groups.
@@ -293,6 +299,8 @@ func hasAggregate(e expr) bool {
 		return aggregates[x.name]
 	case *castExpr:
 		return hasAggregate(x.x)
+	case *binaryExpr:
+		return hasAggregate(x.l) || hasAggregate(x.r)
 	}
 	return false
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -44,7 +45,8 @@ type conn struct {
 	statements map[string]*statement
 	kept       int
 	portals    map[string]*portal
-	skipping   bool // until Sync, after an error of the extended protocol
+	skipping   bool         // until Sync, after an error of the extended protocol
+	gathered   atomic.Int64 // bytes of rows that portals keep to sort them
 
 	mu        sync.Mutex
 	statement context.CancelCauseFunc // of the running one
@@ -198,6 +200,7 @@ func (c *conn) ready() bool {
 	if c.tx == idle { // outside a transaction block portals end with the statement
 		clear(c.portals)
 	}
+	c.gathered.Store(c.keptRows())
 	c.be.Send(&pgproto3.ReadyForQuery{TxStatus: byte(c.tx)})
 	return c.be.Flush() == nil
 }

@@ -78,6 +78,7 @@ func (c *conn) simple(text string) {
 		return
 	}
 	delete(c.portals, "")
+	c.gathered.Store(c.keptRows())
 	for _, p := range all {
 		if err := c.one(p); err != nil {
 			c.fail(err, text)
@@ -188,7 +189,7 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 	var buf []byte
 	sent, pending := uint32(0), 0
 	for most == 0 || sent < most {
-		values, fixed, ok, err := pl.rows.next(ctx)
+		one, ok, err := pl.rows.next(ctx)
 		if err != nil {
 			return c.explain(ctx, err, table)
 		}
@@ -198,10 +199,13 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 		}
 		buf = buf[:0]
 		var e *sql.Error
-		if fixed != nil {
-			row, e = pl.plan.EncodeFixed(fixed, pl.formats)
-		} else {
-			row, buf, e = pl.plan.Encode(row, buf, values, pl.formats)
+		switch {
+		case one.fixed != nil:
+			row, e = pl.plan.EncodeFixed(one.fixed, pl.formats)
+		case one.group != nil:
+			row, buf, e = pl.plan.EncodeGroup(row, buf, one.group, pl.formats)
+		default:
+			row, buf, e = pl.plan.Encode(row, buf, one.values, pl.formats)
 		}
 		if e != nil {
 			return e
