@@ -41,6 +41,7 @@ type Set struct {
 	Values  []string
 	Default bool
 	Local   bool
+	Session bool // of SET SESSION CHARACTERISTICS: one that cannot be had changes nothing
 }
 
 // Show of a parameter, or ALL.

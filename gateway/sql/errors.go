@@ -9,6 +9,7 @@ import (
 const (
 	StateWarning            = "01000"
 	StateProtocol           = "08P01"
+	StateUnknownOutcome     = "08007" // transaction resolution unknown
 	StateUnsupported        = "0A000"
 	StateNoBytes            = "22021" // character not in repertoire
 	StateRange              = "22003"

@@ -37,7 +37,7 @@ var labelled = words(`array as char character create day except fetch filter for
 	where window with within without year`)
 
 // writes are the verbs of statements that change something.
-var writes = words(`insert update delete merge create alter drop truncate grant revoke comment copy vacuum analyze
+var writes = words(`merge create alter drop truncate grant revoke comment copy vacuum analyze
 	reindex cluster lock refresh security import call do load checkpoint prepare execute notify`)
 
 // further are words behind which a select goes on with what is not supported.

@@ -46,6 +46,7 @@ type Plan struct {
 	Explain   bool
 	Fixed     [][]*string // rows as text, of a statement about the catalog
 	Region    *Region     // the rows are entries of a region; there are no questions
+	Change    *Change     // of the region; the rows are those that were changed
 	outputs   []Output
 	env       *Env
 }
@@ -55,7 +56,9 @@ type Prepared struct {
 	Outputs []Output
 	Params  []Type
 	Region  string // that it reads; empty: none
+	Writes  bool   // it changes the region
 	sel     *Select
+	write   *Write
 	explain bool
 	schema  *Schema
 	fixed   [][]*string
@@ -71,6 +74,8 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 		p.sel = x
 	case *Explain:
 		p.sel, p.explain = x.Of, true
+	case *Write:
+		p.write, p.Writes = x, true
 	case *Found:
 		return x.prepare(declared)
 	default:
@@ -86,7 +91,7 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 		}
 		b.types = append(b.types, t)
 	}
-	plan, err := b.plan(p.sel)
+	plan, err := p.planned(b)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +110,15 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 	return p, nil
 }
 
+// planned plans what was prepared.
+func (p *Prepared) planned(b *binder) (*Plan, *Error) {
+	if p.write == nil {
+		return b.plan(p.sel)
+	}
+	plan := &Plan{Limit: -1, env: b.env}
+	return plan, b.planWrite(plan, p.write)
+}
+
 // Bind plans with values of the parameters. Formats are none, one for all, or one for each:
 // 0 text, 1 binary.
 func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error) {
@@ -119,7 +133,7 @@ func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error)
 		return p.found.plan(env, values, p.Outputs)
 	}
 	b := &binder{schema: p.schema, env: env, types: slices.Clone(p.Params), values: values}
-	plan, err := b.plan(p.sel)
+	plan, err := p.planned(b)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +143,12 @@ func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error)
 	return plan, nil
 }
 
+func regionName(s string) bool { return order.IsRegionName(s) }
+
 func (b *binder) plan(s *Select) (*Plan, *Error) {
 	p := &Plan{Limit: -1, env: b.env}
 	switch {
-	case s.Table != nil && s.Table.schema == RegionsName && order.IsRegionName(s.Table.name):
+	case s.Table != nil && s.Table.schema == RegionsName && regionName(s.Table.name):
 		b.table, b.schema = s.Table, regionSchema
 		b.live = true
 		return p, b.planRegion(p, s)

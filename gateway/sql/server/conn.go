@@ -45,6 +45,7 @@ type conn struct {
 	statements map[string]*statement
 	kept       int
 	portals    map[string]*portal
+	pending    *pending
 	skipping   bool         // until Sync, after an error of the extended protocol
 	gathered   atomic.Int64 // bytes of rows that portals keep to sort them
 
@@ -146,6 +147,9 @@ func (c *conn) receive() bool {
 		default:
 			return true
 		}
+	}
+	if c.pending != nil && c.settle(m) {
+		return true
 	}
 	switch m := m.(type) {
 	case *pgproto3.Terminate:

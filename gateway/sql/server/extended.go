@@ -105,6 +105,10 @@ func (c *conn) describe(m *pgproto3.Describe) (*sql.Error, string) {
 		d.ParameterOIDs = append(d.ParameterOIDs, uint32(t))
 	}
 	c.be.Send(d)
+	if st.silent() {
+		c.be.Send(&pgproto3.NoData{})
+		return nil, ""
+	}
 	c.be.Send(describe(st.prepared.Outputs, nil))
 	return nil, ""
 }
@@ -119,6 +123,10 @@ func (c *conn) execute(m *pgproto3.Execute) (*sql.Error, string) {
 	}
 	if pl.st.prepared == nil {
 		return c.perform(pl.st.parsed), pl.st.text
+	}
+	if pl.st.prepared.Writes {
+		c.pending = &pending{portal: pl, most: m.MaxRows}
+		return nil, ""
 	}
 	return c.fetch(pl, m.MaxRows), pl.st.text
 }

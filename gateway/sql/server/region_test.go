@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-const regionsFile = "memory: 128Mi\nregions:\n- name: positions\n- name: empty\n- name: fields\n- name: mixed\n"
+const regionsFile = "memory: 128Mi\nregions:\n- name: positions\n- name: empty\n- name: fields\n- name: mixed\n- name: work\n- {name: tiny, maxBytes: 8Ki}\n"
 
 // entriesOf puts entries into a region: more than a page of each partition.
 func (g *grid) entriesOf(t *testing.T) {

@@ -23,6 +23,9 @@ func TestListener(t *testing.T) {
 	t.Run("regions", g.regions)
 	t.Run("portals of regions", g.regionPortals)
 	t.Run("who may read regions", g.whoMayReadRegions)
+	t.Run("changes", g.changes)
+	t.Run("changes are alone", g.changesAlone)
+	t.Run("who may change", g.whoMayChange)
 	t.Run("cancel", g.cancel)
 	t.Run("clients that do not go on", g.silent)
 }

@@ -47,6 +47,13 @@ func (c *conn) prepare(p sql.Parsed, declared []sql.Type) (*statement, *sql.Erro
 		plan, err := c.settings.show(s.Name)
 		st.prepared = plan
 		return st, err
+	case *sql.Write:
+		if err := c.mayChange(s); err != nil {
+			return nil, err
+		}
+		var err *sql.Error
+		st.prepared, err = sql.Prepare(s, c.s.schema, c.env(), declared)
+		return st, err
 	case *sql.Select, *sql.Explain, *sql.Found:
 		var err *sql.Error
 		st.prepared, err = sql.Prepare(s, c.s.schema, c.env(), declared)
@@ -77,6 +84,10 @@ func (c *conn) simple(text string) {
 		c.be.Send(&pgproto3.EmptyQueryResponse{})
 		return
 	}
+	if err := alone(all); err != nil {
+		c.fail(err, text)
+		return
+	}
 	delete(c.portals, "")
 	c.gathered.Store(c.keptRows())
 	for _, p := range all {
@@ -105,7 +116,12 @@ func (c *conn) one(p sql.Parsed) *sql.Error {
 	if err != nil {
 		return err
 	}
-	c.be.Send(pl.description())
+	if !st.silent() {
+		c.be.Send(pl.description())
+	}
+	if st.prepared.Writes {
+		return c.change(pl, 0)
+	}
 	return c.fetch(pl, 0)
 }
 
@@ -140,13 +156,20 @@ func (c *conn) newPortal(st *statement, raw [][]byte, formats, results []int16) 
 		return nil, err
 	}
 	pl.plan = plan
-	pl.rows = newCursor(plan, c)
+	if !st.prepared.Writes {
+		pl.rows = newCursor(plan, c)
+	}
 	return pl, nil
+}
+
+// silent reports whether the statement answers no rows.
+func (st *statement) silent() bool {
+	return st.prepared == nil || st.prepared.Writes && len(st.prepared.Outputs) == 0
 }
 
 // description is that of a portal's rows.
 func (pl *portal) description() pgproto3.BackendMessage {
-	if pl.st.prepared == nil {
+	if pl.st.silent() {
 		return &pgproto3.NoData{}
 	}
 	return describe(pl.st.prepared.Outputs, pl.formats)
