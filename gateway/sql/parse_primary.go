@@ -35,6 +35,9 @@ func (p *parser) primary() (expr, *Error) {
 			}
 			return x, p.want(")")
 		}
+		if fieldOps[t.text] {
+			return nil, unsupported(t.at, "operator "+t.text+" without a left operand", "Write value before it.")
+		}
 		return nil, p.wrong()
 	case end:
 		return nil, p.wrong()

@@ -10,6 +10,7 @@ type Write struct {
 	Columns   []assigned // of an INSERT, without values; of an UPDATE with what is set
 	Rows      [][]expr   // of an INSERT; nil: DEFAULT
 	Conflict  Conflict
+	unmatched *Error // the columns of ON CONFLICT are not the key
 	Where     expr
 	Returning []target
 }
@@ -170,12 +171,15 @@ func (p *parser) conflict(w *Write) *Error {
 	}
 	target := p.take("(")
 	if target {
-		switch t := p.now(); {
-		case !p.take("key") && !(t.kind == quoted && t.text == "key" && p.step().kind == quoted), !p.now().is(")"):
-			if t.kind == word || t.kind == quoted {
-				return failf(t.at, StateOrderBy, "there is no unique or exclusion constraint matching the ON CONFLICT specification").hint("Write ON CONFLICT (key).")
-			}
-			return p.wrong()
+		t := p.now()
+		name, err := p.name()
+		switch {
+		case err != nil:
+			return err
+		case !p.now().is(")"):
+			return unsupported(p.now().at, "ON CONFLICT but of (key)", "Write ON CONFLICT (key).")
+		case name != "key":
+			w.unmatched = failf(t.at, StateOrderBy, "there is no unique or exclusion constraint matching the ON CONFLICT specification").hint("Write ON CONFLICT (key).")
 		}
 		p.step()
 	} else if p.now().is("on") || p.now().is("where") {

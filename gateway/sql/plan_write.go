@@ -39,13 +39,16 @@ func (b *binder) planWrite(p *Plan, w *Write) *Error {
 	}
 	c := &Change{Verb: w.Verb, Conflict: w.Conflict, Returning: w.Returning != nil, b: b}
 	p.Change = c
-	var err *Error
+	var err, late *Error
 	if w.Verb == Insert {
 		p.Region = &Region{Name: w.Table.name, b: b}
 		err = b.planInsert(c, w)
+		if err != nil && (err.Code[:2] == "23" || err.Code[:2] == "21") { // of a row, and not of the statement
+			err, late = nil, err
+		}
 	} else {
 		if w.Verb == Update {
-			err = b.planSet(c, w)
+			late, err = b.planSet(c, w)
 		}
 		if err == nil {
 			err = b.planKeys(p, w)
@@ -69,6 +72,12 @@ func (b *binder) planWrite(p *Plan, w *Write) *Error {
 			return err
 		}
 		p.outputs = append(p.outputs, o)
+	}
+	if w.unmatched != nil {
+		return w.unmatched
+	}
+	if late != nil {
+		return late
 	}
 	if read["expires"] && w.Verb != Delete {
 		return unsupported(w.Returning[0].e.place(), "RETURNING expires (or *) of "+w.Verb.String(), "Name the other columns: key, value, version, partition. The primary decides when it ends; SELECT has it.")
@@ -110,44 +119,44 @@ func (b *binder) planKeys(p *Plan, w *Write) (err *Error) {
 	return nil
 }
 
-// planSet resolves SET.
-func (b *binder) planSet(c *Change, w *Write) *Error {
+// planSet resolves SET. What is late is an error if the rest of the statement is none.
+func (b *binder) planSet(c *Change, w *Write) (late, err *Error) {
 	seen := map[string]bool{}
 	for i := range w.Columns {
 		a := &w.Columns[i]
 		if err := b.assignable(a); err != nil {
-			return err
+			return nil, err
 		}
 		if seen[a.name] {
-			return failf(a.at, StateSyntax, "multiple assignments to same column \"%s\"", a.name)
+			late = failf(a.at, StateSyntax, "multiple assignments to same column \"%s\"", a.name)
 		}
 		seen[a.name] = true
 		if a.name == "key" {
-			return unsupported(a.at, "SET key", "Insert the new key and delete the old one.")
+			return nil, unsupported(a.at, "SET key", "Insert the new key and delete the old one.")
 		}
 		var made expr
 		if a.e != nil {
 			v, err := b.eval(a.e)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if _, err := b.assign(v, a.name, a.e.place()); err != nil {
-				return err
+				return nil, err
 			}
 			if made, err = b.settle(a.e); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		switch {
 		case a.name == "expires":
 			c.expires, c.lives = made, true
 		case made == nil:
-			return notNull("value")
+			c.value = &literal{at: at(a.at), kind: nullLiteral}
 		default:
 			c.value = made
 		}
 	}
-	return nil
+	return late, nil
 }
 
 func notNull(name string) *Error {
