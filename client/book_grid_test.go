@@ -47,7 +47,7 @@ func TestGridShowsBooks(t *testing.T) {
 	}
 	var reject *client.RejectError
 	if _, err := c.ReadBook(t.Context(), "XYZ", 1, ""); !errors.As(err, &reject) || reject.Code != wire.CodeUnknownInstrument {
-		t.Errorf("a symbol that nobody trades: %v", err)
+		t.Errorf("a symbol without orders: %v", err)
 	}
 
 	seq, state, err := c.Market(t.Context(), client.MarketOp{Symbol: "IBM", State: client.BookHalted, Reason: "news pending"})

@@ -31,6 +31,11 @@ type call struct {
 	parts [][]byte // of a Query, before its end
 	done  bool
 	err   error
+
+	id    uint64
+	conn  *conn // it was sent on
+	begun int64
+	until int64
 }
 
 var errLost = errors.New("connection lost")
@@ -121,39 +126,56 @@ func (k *caller) roundTrip(ctx context.Context, encode func([]byte, uint64) []by
 // exchange is roundTrip for an answer of several frames. giveUp appends what is sent when no
 // answer is waited for any more; nil: nothing.
 func (k *caller) exchange(ctx context.Context, encode, giveUp func([]byte, uint64) []byte) ([]byte, [][]byte, error) {
+	q, err := k.begin(ctx, encode)
+	if err != nil {
+		return nil, nil, err
+	}
+	return k.await(ctx, q, giveUp)
+}
+
+// begin sends a request; await has to be called.
+func (k *caller) begin(ctx context.Context, encode func([]byte, uint64) []byte) (*call, error) {
 	now := nanotime()
-	until := k.client.deadline(ctx, now)
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
 	c := k.p.conn
 	if c == nil {
-		return nil, nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, k.broken)
+		return nil, fmt.Errorf("%s: %w: %w", k.addr, errLost, k.broken)
 	}
 	if len(k.calls) >= maxCalls {
-		return nil, nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
+		return nil, fmt.Errorf("%s: %d requests are unanswered, allowed: %d; slow down", k.addr, len(k.calls), maxCalls)
 	}
 	k.next++
-	id := k.next
-	q := &call{w: newWaiter()}
-	k.calls[id] = q
-	c.out = encode(c.out, id)
-	reads := c.reads
+	q := &call{w: newWaiter(), id: k.next, conn: c, begun: now, until: k.client.deadline(ctx, now)}
+	k.calls[q.id] = q
+	c.out = encode(c.out, q.id)
 	k.p.flush(c, false)
-	t := time.AfterFunc(time.Duration(until-nanotime()), q.w.signal)
-	defer t.Stop()
-	for !q.done && ctx.Err() == nil && nanotime() < until {
-		k.p.wait(ctx, &q.w, until)
+	return q, nil
+}
+
+// await waits for the answer to what begin sent, which may be a while ago: silence counts from now on.
+func (k *caller) await(ctx context.Context, q *call, giveUp func([]byte, uint64) []byte) ([]byte, [][]byte, error) {
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	from, reads := nanotime(), q.conn.reads
+	var t *time.Timer
+	for !q.done && ctx.Err() == nil && nanotime() < q.until {
+		if t == nil && !k.p.leads() { // the one that reads looks at the time itself
+			t = time.AfterFunc(time.Duration(q.until-nanotime()), q.w.signal)
+			defer t.Stop()
+		}
+		k.p.wait(ctx, &q.w, q.until)
 	}
 	k.p.leave(&q.w)
-	delete(k.calls, id)
-	if !q.done && giveUp != nil && k.p.conn == c {
-		c.out = giveUp(c.out, id)
-		k.p.flush(c, false)
+	delete(k.calls, q.id)
+	if !q.done && giveUp != nil && k.p.conn == q.conn {
+		q.conn.out = giveUp(q.conn.out, q.id)
+		k.p.flush(q.conn, false)
 	}
-	if owed := nanotime() - now; !q.done && c.reads == reads && owed >= int64(k.client.cfg.SuspectAfter) {
+	if owed := nanotime() - from; !q.done && q.conn.reads == reads && owed >= int64(k.client.cfg.SuspectAfter) {
 		// Nothing arrived: a middlebox may have dropped the connection. The next request dials
 		// again.
-		k.p.fail(c, &silentError{k.addr, time.Duration(owed), "the client reconnects"})
+		k.p.fail(q.conn, &silentError{k.addr, time.Duration(owed), "the client reconnects"})
 	}
 	switch {
 	case q.done:
@@ -161,7 +183,7 @@ func (k *caller) exchange(ctx context.Context, encode, giveUp func([]byte, uint6
 	case ctx.Err() != nil:
 		return nil, nil, fmt.Errorf("%s: no answer: %w", k.addr, ctx.Err())
 	}
-	return nil, nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: time.Duration(until - now).Round(time.Millisecond)})
+	return nil, nil, fmt.Errorf("%s: no answer: %w", k.addr, &timeoutError{limit: time.Duration(q.until - q.begun).Round(time.Millisecond)})
 }
 
 // refusal turns the frames that any request may be answered with into errors.

@@ -24,6 +24,9 @@ type Client struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
+	turn     atomic.Uint64 // of nodes for keyed questions
+	viewless atomic.Int64  // until when primaries are not asked first, see noteViews
+
 	// shared holds the session that Submit uses for each partition, and those of
 	// asynchronous reads; it is replaced, never changed, so that the hot path reads
 	// it without a lock.

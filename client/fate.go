@@ -17,7 +17,7 @@ const (
 // String is the word docs/client.md uses.
 func (f Fate) String() string { return [...]string{"accepted", "refused", "unknown"}[f%3] }
 
-// FateOf says what err, as returned by a Submit method or passed to a callback,
+// FateOf reports what err, as returned by a Submit method or passed to a callback,
 // means for the order. Errors of other origin are FateUnknown.
 func FateOf(err error) Fate {
 	var reject *RejectError

@@ -357,7 +357,7 @@ func (f *Follower) take(m *wire.FollowEntries) (*FollowBatch, error) {
 	return b, nil
 }
 
-// ended says what the end of a stream means.
+// ended returns what the end of a stream means.
 func (f *Follower) ended(m *wire.FollowEnd) error {
 	text := printable(m.Text)
 	switch m.Reason {

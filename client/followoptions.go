@@ -21,7 +21,8 @@ type FollowOptions struct {
 	// before the primary, and another one after a failure.
 	Replica string
 	// Name is that of a sink of type External in the grid's configuration, for Advance; it takes
-	// the permission Sink. Empty: nothing is kept in the log for the follower.
+	// the permission Sink. Empty: nothing is kept in the log for the follower. With Executions the
+	// grid does not end it when another one follows under the name.
 	Name string
 	// Account lets orders of this account (FIX tag 1) through, and nothing else.
 	Account string
@@ -103,8 +104,6 @@ func (o *FollowOptions) check() error {
 		return fmt.Errorf("client: FollowOptions.Account has %d bytes, allowed: at most %d", len(o.Account), wire.MaxFilter)
 	case o.Name != "" && !order.IsReaderName(o.Name):
 		return fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: 1 to %d lowercase letters, digits and hyphens", o.Name, order.MaxReaderName)
-	case (o.Executions || o.OnlyExecutions) && o.Name != "":
-		return fmt.Errorf("client: FollowOptions.Name is %.40q, allowed: none with Executions", o.Name)
 	case len(o.Symbols) > 0 && !o.Executions && !o.OnlyExecutions || len(o.Symbols) > wire.MaxSelected:
 		return fmt.Errorf("client: FollowOptions.Symbols are %d, allowed: at most %d, and none without Executions or OnlyExecutions", len(o.Symbols), wire.MaxSelected)
 	case slices.ContainsFunc(o.Symbols, func(s string) bool { return s == "" || len(s) > wire.MaxSelectedValue }):

@@ -30,6 +30,8 @@ type gather struct {
 	grouped bool
 	hidden  int // columns that are asked for beside those selected: the keys, and Seq
 	asked   uint64
+	// question is that of all parts, where together reports true.
+	question []byte
 }
 
 func newGather(c *Client, q *Query) (*gather, error) {

@@ -18,7 +18,7 @@ type Kill struct {
 	// hexadecimal digits; empty for all.
 	Name string
 	Why  string // for the log, 1..400 bytes
-	// Who is for the log of a grid that authenticates nobody; elsewhere it is the identity
+	// Who is for the log of a grid without authentication; elsewhere it is the identity
 	// that the node knows.
 	Who string
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -20,6 +21,10 @@ type MapRequest struct {
 	// have threads for it: of the entries of each partition, or of what the function makes of
 	// Args; 1..1024, 0 is 1.
 	Slices int
+	// AtOnce is how many slices are under way at a time at most, as many workers as take the next
+	// one when they have one done; 0..60, 0 is 60. Where slices are many more than the threads that
+	// compute them, none of these is without work before the last slices.
+	AtOnce int
 	// Timeout of a slice at one node, which allows a minute at most; 0: Config.RequestTimeout.
 	Timeout time.Duration
 	// OnPart is called with each slice when it is there, with one at a time; nil: with none.
@@ -54,35 +59,36 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	partitions, n := len(c.Table()), slices
+	groups := 1 // of slices, one for each partition of a region
 	if q.Region != "" {
-		n *= partitions
+		groups = len(c.table.Load().parts)
 	}
-	parts := make([]MapPart, n)
-	errs := make([]error, n)
-	turns := make(chan struct{}, mapsAtOnce)
-	var wg sync.WaitGroup
-	var telling sync.Mutex
+	n := slices * groups
+	parts, errs := make([]MapPart, n), make([]error, n)
 	for i := range parts {
 		parts[i].Slice = i % slices
 		parts[i].Partition = wire.PartitionID(i / slices)
-		if q.Region == "" {
-			parts[i].Partition = wire.PartitionID(i % partitions)
-		}
+	}
+	var (
+		wg      sync.WaitGroup
+		telling sync.Mutex
+		next    atomic.Int64
+		load    = mapLoad{slices: map[string]int{}, done: map[string]int{}}
+	)
+	for range min(n, q.AtOnce) {
 		wg.Go(func() {
-			select {
-			case turns <- struct{}{}:
-				defer func() { <-turns }()
-			case <-ctx.Done():
-				errs[i] = ctx.Err()
-				return
-			}
-			if errs[i] = c.mapSlice(ctx, function, &q, slices, &parts[i]); errs[i] != nil {
-				cancel(errs[i])
-			} else if q.OnPart != nil {
-				telling.Lock()
-				defer telling.Unlock()
-				q.OnPart(parts[i])
+			for k := int(next.Add(1)) - 1; k < n; k = int(next.Add(1)) - 1 {
+				i := k%groups*slices + k/groups // of all partitions in turn
+				if errs[i] = ctx.Err(); errs[i] != nil {
+					continue
+				}
+				if errs[i] = c.mapSlice(ctx, function, &q, slices, &parts[i], &load); errs[i] != nil {
+					cancel(errs[i])
+				} else if q.OnPart != nil {
+					telling.Lock()
+					q.OnPart(parts[i])
+					telling.Unlock()
+				}
 			}
 		})
 	}
@@ -98,7 +104,7 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 	return parts, nil
 }
 
-// mapsAtOnce is how many slices are asked for at a time: a node has a bound of 64 for each client.
+// mapsAtOnce bounds the slices that are asked for at a time: a node has a bound of 64 for each client.
 const mapsAtOnce = 60
 
 // mapGrace is for a node to say that the time of a slice is over.
@@ -106,6 +112,9 @@ const mapGrace = time.Second
 
 func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error) {
 	slices = max(q.Slices, 1)
+	if q.AtOnce == 0 {
+		q.AtOnce = mapsAtOnce
+	}
 	if q.Timeout == 0 {
 		q.Timeout = c.cfg.RequestTimeout
 	}
@@ -118,24 +127,36 @@ func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error
 		err = fmt.Errorf("client: arguments of a Map have %d bytes, allowed: 0..%d", len(q.Args), wire.MaxMapArgs)
 	case q.Slices < 0 || q.Slices > wire.MaxSlices:
 		err = fmt.Errorf("client: Slices is %d, allowed: 0..%d", q.Slices, wire.MaxSlices)
+	case q.AtOnce < 0 || q.AtOnce > mapsAtOnce:
+		err = fmt.Errorf("client: AtOnce is %d, allowed: 0..%d", q.AtOnce, mapsAtOnce)
 	case q.Timeout < time.Millisecond:
 		err = fmt.Errorf("client: Timeout is %v, allowed: 1ms or more, 0 for that of requests", q.Timeout)
 	}
 	return slices, err
 }
 
-// mapSlice has one slice computed: at the primary, where it has a region; else at copies in turn.
-func (c *Client) mapSlice(ctx context.Context, function string, q *MapRequest, slices int, part *MapPart) error {
+// mapSlice has one slice computed: at the primary, where it has a region; else at the copy that has the fewest of them,
+// and then at others in turn.
+func (c *Client) mapSlice(ctx context.Context, function string, q *MapRequest, slices int, part *MapPart, load *mapLoad) error {
 	m := wire.Map{Slice: uint16(part.Slice), Slices: uint16(slices), Region: []byte(q.Region), Function: []byte(function), Args: q.Args}
-	begun := time.Now()
-	copies := q.Region == "" && part.Slice/len(c.Table())%2 == 1
-	addr, err := c.retry(ctx, part.Partition, copies, func(_ context.Context, addr string) error {
+	begun, at, anywhere := time.Now(), "", q.Region == ""
+	if anywhere {
+		part.Partition, at = load.place(c.table.Load().parts, part.Slice)
+	}
+	defer func() { load.move(at, "") }()
+	first := at != ""
+	_, err := c.retry(ctx, part.Partition, anywhere, func(_ context.Context, addr string) error {
+		if first {
+			addr, first = at, false
+		}
+		load.move(at, addr)
+		at = addr
 		attempt, cancel := context.WithTimeout(ctx, q.Timeout+mapGrace)
 		defer cancel()
 		m.TimeoutMs = uint32(min(q.Timeout, time.Minute*10) / time.Millisecond)
 		return c.mapAt(attempt, addr, &m, part)
 	})
-	part.Address, part.Took = addr, time.Since(begun)
+	part.Address, part.Took = at, time.Since(begun)
 	return err
 }
 

@@ -59,6 +59,7 @@ func TestGridMap(t *testing.T) {
 			t.Errorf("%d slices: %d primes below 10,000 in %d parts of %d rows (%v), want 1229", slices, n, len(parts), rows, err)
 		}
 	}
+	workersOf(t, c)
 	const n = 1000
 	last := map[uint32]client.Receipt{}
 	for v := range uint32(n) {
@@ -87,6 +88,31 @@ func TestGridMap(t *testing.T) {
 			if slices == 4 && p.Rows == 0 {
 				t.Errorf("slice %d of %s has no rows", p.Slice, p.Partition)
 			}
+		}
+	}
+}
+
+// workersOf asks for many slices, few at a time: more are not under way, and no node is left without.
+func workersOf(t *testing.T, c *client.Client) {
+	t.Helper()
+	const slices = 24
+	for _, most := range []int{1, 3} {
+		begun := time.Now()
+		parts, err := c.Map(t.Context(), "primes", client.MapRequest{Args: u32s(10_000, slices), Slices: slices, AtOnce: most})
+		took := time.Since(begun)
+		if n, _ := primesIn(parts); err != nil || n != slices*1229 {
+			t.Fatalf("%d at once: %d primes in %d slices (%v), want %d times 1229", most, n, len(parts), err, slices)
+		}
+		all, at := time.Duration(0), map[string]int{}
+		for _, p := range parts {
+			all += p.Took
+			at[p.Address]++
+		}
+		if all > time.Duration(most)*took {
+			t.Errorf("%d at once: slices take %v together, and all of them %v: more were under way", most, all, took)
+		}
+		if most > 1 && len(at) < 2 {
+			t.Errorf("%d at once: computed at %v, want two nodes", most, at)
 		}
 	}
 }
@@ -123,7 +149,7 @@ func TestGridMapRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v with code %d", name, err, x.is, x.code)
 		}
 	}
-	for name, ask := range map[string]client.MapRequest{"arguments": {Args: make([]byte, 4097)}, "slices": {Slices: 1025}, "timeout": {Timeout: 1}} {
+	for name, ask := range map[string]client.MapRequest{"arguments": {Args: make([]byte, 4097)}, "slices": {Slices: 1025}, "at once": {AtOnce: 61}, "timeout": {Timeout: 1}} {
 		if _, err := c.Map(t.Context(), "primes", ask); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -146,7 +146,7 @@ func crossWhileKilled(t *testing.T, g *testgrid.Grid, b, s *client.Client, parti
 		}
 	}
 	if b.Stats().Outages+s.Stats().Outages == 0 {
-		t.Error("nobody noticed the death of the primary")
+		t.Error("no order was sent over the death of the primary")
 	}
 	t.Logf("%d executions before the primary was killed, %d in the end", len(before), len(after))
 }

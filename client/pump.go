@@ -128,9 +128,9 @@ func (p *pump) unlist(w *waiter) {
 // wait leads one read, or sleeps until signalled or ctx is done. The caller
 // loops until what it waits for is there, then calls leave.
 func (p *pump) wait(ctx context.Context, w *waiter, until int64) {
-	if c := p.conn; c != nil && !c.reading {
+	if p.leads() {
 		p.unlist(w)
-		p.lead(c, until)
+		p.lead(p.conn, until)
 		return
 	}
 	p.list(w)
@@ -141,6 +141,9 @@ func (p *pump) wait(ctx context.Context, w *waiter, until int64) {
 	}
 	p.mu.Lock()
 }
+
+// leads reports whether the next one that waits reads the socket.
+func (p *pump) leads() bool { return p.conn != nil && !p.conn.reading }
 
 // leave ends waiting. If no goroutine leads now, the oldest follower is woken to lead.
 func (p *pump) leave(w *waiter) {

@@ -94,13 +94,31 @@ func (c *Client) Query(ctx context.Context, q Query) (*Answer, error) {
 		}
 		return g.answer()
 	}
+	if g.together() {
+		if err := g.askTogether(ctx); err != nil {
+			return nil, err
+		}
+		return g.answer()
+	}
+	all := make([]*part, len(g.parts))
+	for i := range g.parts {
+		all[i] = &g.parts[i]
+	}
+	if err := fetchAll(ctx, all); err != nil {
+		return nil, err
+	}
+	return g.answer()
+}
+
+// fetchAll fetches parts side by side. The first error ends the others.
+func fetchAll(ctx context.Context, parts []*part) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	errs := make([]error, len(g.parts))
-	for i := range g.parts {
+	errs := make([]error, len(parts))
+	for i, p := range parts {
 		wg.Go(func() {
-			if errs[i] = g.parts[i].fetch(ctx); errs[i] != nil {
+			if errs[i] = p.fetch(ctx); errs[i] != nil {
 				cancel(errs[i])
 			}
 		})
@@ -109,14 +127,11 @@ func (c *Client) Query(ctx context.Context, q Query) (*Answer, error) {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		for _, err := range errs {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				return nil, err
+				return err
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return g.answer()
+	return errors.Join(errs...)
 }
 
 // Explain returns the plan of a partition's replica for a question.
@@ -210,17 +225,34 @@ func (p *part) call(ctx context.Context, q *query.Query, explain bool) (rows [][
 }
 
 func (p *part) attempt(ctx context.Context, addr string, question []byte, explain bool) ([][]view.Value, error) {
-	until, _ := ctx.Deadline()
-	m := wire.Query{MinSeq: p.min.Seq, MinHash: p.min.Hash, MaxBytes: pageBytes, Explain: explain, Question: question,
-		TimeoutMs: uint32(max(time.Until(until)/time.Millisecond, 1))}
 	k, err := p.c.callerOf(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	frame, parts, err := k.exchange(ctx, func(dst []byte, reqID uint64) []byte {
+	q, err := p.begin(ctx, k, question, explain)
+	if err != nil {
+		if errors.Is(err, errLost) {
+			p.c.dropCaller(k)
+		}
+		return nil, err
+	}
+	return p.await(ctx, k, q, addr, explain)
+}
+
+// begin sends a question to a node; await has to be called.
+func (p *part) begin(ctx context.Context, k *caller, question []byte, explain bool) (*call, error) {
+	until, _ := ctx.Deadline()
+	m := wire.Query{MinSeq: p.min.Seq, MinHash: p.min.Hash, MaxBytes: pageBytes, Explain: explain, Question: question,
+		TimeoutMs: uint32(max(time.Until(until)/time.Millisecond, 1))}
+	return k.begin(ctx, func(dst []byte, reqID uint64) []byte {
 		m.ReqID = reqID
 		return wire.AppendQuery(dst, p.id, &m)
-	}, func(dst []byte, reqID uint64) []byte {
+	})
+}
+
+// await reads the page that begin asked for.
+func (p *part) await(ctx context.Context, k *caller, q *call, addr string, explain bool) ([][]view.Value, error) {
+	frame, parts, err := k.await(ctx, q, func(dst []byte, reqID uint64) []byte {
 		return wire.AppendQueryCancel(dst, p.id, &wire.QueryCancel{ReqID: reqID})
 	})
 	if err != nil {

@@ -136,6 +136,9 @@ func LinkName(link string) string { return link + "-link" }
 // NetworkPolicy.
 func GatewayName(gateway string) string { return gateway + "-gateway" }
 
+// GatewayPeersName names the headless Service by which the pods of an OrderGateway find each other.
+func GatewayPeersName(gateway string) string { return gateway + "-gateway-peers" }
+
 // TLSGatewaySecret names the Secret with the certificate of an OrderGateway for its grid.
 func TLSGatewaySecret(grid, gateway string) string { return grid + ".tls-gateway-" + gateway }
 

@@ -38,6 +38,36 @@ type GatewayStreams struct {
 	// +default="All"
 	// +kubebuilder:default=All
 	Follow GatewayFollow `json:"follow,omitempty"`
+
+	// peersFrom has a token by which the pods know each other: what a client publishes at one pod then comes to clients of
+	// all. Without it, it comes to clients of that pod. Who may publish to what is in the file of the clients.
+	// +optional
+	PeersFrom *GatewayPeers `json:"peersFrom,omitempty"`
+}
+
+// GatewayPeers is by what the pods of a gateway know each other.
+type GatewayPeers struct {
+	// secretName names a Secret of the namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
+
+	// key whose value is the token, in one line of at least 16 bytes. Default token. Changes reach the pods without a restart,
+	// within a minute or two.
+	// +optional
+	// +default="token"
+	// +kubebuilder:default=token
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",messageExpression="'%s is no key of a Secret; use letters, digits, dots, hyphens and underscores'.format([self])"
+	Key string `json:"key,omitempty"`
+
+	// certificateName is a name that the certificate of the listener is valid for, where it has TLS; ca.crt of its Secret has
+	// the authority of that certificate then. Default the name of the Service, NAME-gateway.NAMESPACE.svc.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?$')",messageExpression="'%s is no name of a host; use one such as desk.example.com'.format([self])"
+	CertificateName string `json:"certificateName,omitempty"`
 }
 
 // GatewayFollow is what is followed of the grid's logs.

@@ -25,6 +25,10 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="self.type == 'Bridge' || !has(self.bridge)",messageExpression="'bridge is for type Bridge, and sink %s is of type %s; remove bridge'.format([self.name, self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="self.type != 'Bridge' || has(self.bridge)",messageExpression="'sink %s of type Bridge needs to know where to write; set bridge.endpoints and bridge.grid'.format([self.name])"
 // +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="!has(self.bridge) || !has(oldSelf.bridge) || self.bridge.grid == oldSelf.bridge.grid && self.bridge.region == oldSelf.bridge.region && has(self.bridge.callback) == has(oldSelf.bridge.callback) && (!has(self.bridge.callback) || self.bridge.callback == oldSelf.bridge.callback)",message="grid, region or callback is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
+// +kubebuilder:validation:XValidation:fieldPath=".content",rule="self.type in ['Kafka', 'PostgreSQL'] || self.?content.orValue('Orders') == 'Orders'",messageExpression="'%s is for types Kafka and PostgreSQL, and sink %s is of type %s; remove content'.format([self.content, self.name, self.type])"
+// +kubebuilder:validation:XValidation:fieldPath=".content",rule="(self.?content.orValue('Orders') == 'Orders') == (oldSelf.?content.orValue('Orders') == 'Orders')",messageExpression="'%s is not what it was: executions would be missing; keep it, or remove the sink and add one of another name'.format([self.?content.orValue('Orders')])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka.executionsTopic",rule="!has(self.kafka) || !has(self.kafka.executionsTopic) || self.?content.orValue('Orders') != 'Orders'",messageExpression="'%s has no effect without executions; set content to OrdersAndExecutions, or remove executionsTopic'.format([self.kafka.executionsTopic])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka.executionsTopic",rule="!has(self.kafka) || !has(oldSelf.kafka) || (has(self.kafka.executionsTopic) ? self.kafka.executionsTopic : '{grid}.executions') == (has(oldSelf.kafka.executionsTopic) ? oldSelf.kafka.executionsTopic : '{grid}.executions')",message="changed, and the executions of before are in the other topic; keep it, or remove the sink and add one of another name"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type in ['Kafka', 'PostgreSQL', 'Archive', 'Bridge'] || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.type == 'File' || self.name != 'file'",message="the name file is for a sink of type File; use another name"
 type SinkSpec struct {
@@ -62,10 +66,27 @@ type SinkSpec struct {
 	// +optional
 	Bridge *BridgeSinkSpec `json:"bridge,omitempty"`
 
+	// content is Orders (the default), or OrdersAndExecutions: what the orders did, too, in a grid with spec.execution.mode
+	// Match. For types Kafka and PostgreSQL.
+	// +optional
+	Content SinkContent `json:"content,omitempty"`
+
 	// resources of the pod of a sink of type Kafka, PostgreSQL, Archive or Bridge. Default: requests of 100m CPU and 256Mi, a limit of 1Gi.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
+
+// SinkContent is what a sink writes.
+//
+// +kubebuilder:validation:Enum=Orders;OrdersAndExecutions
+type SinkContent string
+
+const (
+	// SinkOrders is orders only.
+	SinkOrders SinkContent = "Orders"
+	// SinkOrdersAndExecutions is orders and what they did.
+	SinkOrdersAndExecutions SinkContent = "OrdersAndExecutions"
+)
 
 // SinkType is the kind of a sink.
 //

@@ -2,6 +2,7 @@ package v1alpha1_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -113,6 +114,19 @@ func TestSinkUpdates(t *testing.T) {
 		noRecords = "spec.sinks: Invalid value: a sink of type Bridge takes records of functions that spec.callbacks.post does not name; name them there, correct bridge.callback, or remove the sink"
 		otherGrid = ".bridge: Invalid value: grid, region or callback is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
 	)
+	matching := func(content api.SinkContent) api.OrderGridSpec {
+		s := postgres("")
+		s.Content = content
+		return api.OrderGridSpec{Sinks: []api.SinkSpec{s}, PartitionBy: api.PartitionBySymbol, Execution: &api.ExecutionSpec{Mode: api.ExecutionMatch, InstrumentsFrom: &api.InstrumentsReference{Name: "equities"}}}
+	}
+	fills := func(topic string) api.OrderGridSpec {
+		spec := matching("")
+		s := kafka("kafka:9092", "")
+		s.Content, s.Kafka.ExecutionsTopic = api.SinkOrdersAndExecutions, topic
+		spec.Sinks = []api.SinkSpec{s}
+		return spec
+	}
+	const otherContent = ".content: Invalid value: %s is not what it was: executions would be missing; keep it, or remove the sink and add one of another name"
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
 	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
@@ -159,6 +173,11 @@ func TestSinkUpdates(t *testing.T) {
 		{"another claim", sinks(archive("", "", "disk")), sinks(archive("", "", "disk2")), elsewhere},
 		{"a bucket for a claim", sinks(archive("", "", "disk")), sinks(archive("orders", "", "")), elsewhere},
 		{"another schema", sinks(postgres("")), sinks(postgres("desk")), ".postgres.schema: Invalid value: desk differs from ordergrid, where the position of the sink is; keep it, or remove the sink and add one of another name"},
+		{"orders only is said", matching(""), matching(api.SinkOrders), ""},
+		{"executions are added", matching(""), matching(api.SinkOrdersAndExecutions), fmt.Sprintf(otherContent, "OrdersAndExecutions")},
+		{"executions are taken", matching(api.SinkOrdersAndExecutions), matching(""), fmt.Sprintf(otherContent, "Orders")},
+		{"the topic of executions", fills("fills"), fills("trades"), ".kafka.executionsTopic: Invalid value: changed, and the executions of before are in the other topic; keep it, or remove the sink and add one of another name"},
+		{"the default topic is said", fills(""), fills("{grid}.executions"), ""},
 
 		{"Hold is left out", hold, sinks(), ""},
 		{"Hold is said", sinks(), hold, ""},

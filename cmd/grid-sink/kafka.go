@@ -13,13 +13,14 @@ import (
 )
 
 type kafkaFlags struct {
-	brokers            []string
-	topic, key, format string
-	compression        string
-	create             bool
-	replication        int16
-	sasl               kafka.Credentials
-	tls                kafka.TLSFiles
+	brokers           []string
+	topic, executions string
+	key, format       string
+	compression       string
+	create            bool
+	replication       int16
+	sasl              kafka.Credentials
+	tls               kafka.TLSFiles
 }
 
 func kafkaCommand() *cobra.Command {
@@ -29,14 +30,17 @@ func kafkaCommand() *cobra.Command {
 log, for consumers with isolation.level=read_committed. The position is written in the same
 transaction, to the topic's name with .positions behind it.
 
+With --executions-topic what the orders did goes to a topic of its own.
+
 Partition i of the grid is partition i of the topic. With {partition} in --topic, each
 partition has a topic of its own with one partition.`,
-		usualBatches, f.add, f.open)
+		usualBatches, f.add, f.open, func() bool { return f.executions != "" })
 }
 
 func (f *kafkaFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.brokers, "broker", []string{"127.0.0.1:9092"}, "host:port of any broker; several separated by commas")
 	fl.StringVar(&f.topic, "topic", "{grid}.orders", "topic; {grid} and {partition} are replaced")
+	fl.StringVar(&f.executions, "executions-topic", "", "topic of executions too, of a grid that matches, such as {grid}.executions, in the same transactions; as JSON with --format fix. Default: they are not written")
 	fl.StringVar(&f.key, "key", "ClOrdID", "key of the records: ClOrdID or Symbol")
 	fl.StringVar(&f.format, "format", "fix", "value of the records: fix (the message byte for byte), json, or protobuf (gateway/sink/kafka/order.proto)")
 	fl.StringVar(&f.compression, "compression", "snappy", "none, gzip, snappy, lz4 or zstd")
@@ -54,7 +58,7 @@ func (f *kafkaFlags) add(fl *pflag.FlagSet) {
 
 func (f *kafkaFlags) open(_ context.Context, of source) (sink.Target, error) {
 	cfg := kafka.Config{
-		Brokers: f.brokers, Grid: of.Grid, Sink: of.Sink, Partitions: of.Partitions, Topic: f.topic, Compression: f.compression,
+		Brokers: f.brokers, Grid: of.Grid, Sink: of.Sink, Partitions: of.Partitions, Topic: f.topic, ExecutionsTopic: f.executions, Compression: f.compression,
 		CreateTopics: f.create, ReplicationFactor: f.replication, Logger: of.Log,
 	}
 	var err error

@@ -16,6 +16,7 @@ type postgresFlags struct {
 	connection postgres.Connection
 	schema     string
 	daysAhead  int
+	executions bool
 }
 
 func postgresCommand() *cobra.Command {
@@ -23,14 +24,15 @@ func postgresCommand() *cobra.Command {
 	cmd := targetCommand("postgres", "Write orders to PostgreSQL, by COPY",
 		`Writes the orders of a grid to the table orders of a schema: each once. The position is in the
 table fence, in the transaction of the orders. The tables have to be there: grid-sink postgres
-migrate makes them.
+migrate makes them. With --executions what the orders did goes to the table executions.
 
 The connection is given by --url-file, or by --host, --database and --user. The server has to
 prove its name by TLS (sslmode verify-full) unless written otherwise.`,
 		usual{entries: sink.DefaultMaxEntries, bytes: sink.DefaultMaxBytes, linger: usualBatches.linger}, func(fl *pflag.FlagSet) {
 			f.add(fl)
 			fl.IntVar(&f.daysAhead, "days-ahead", 7, "how many tables of days to come are kept ready")
-		}, f.open)
+			fl.BoolVar(&f.executions, "executions", false, "write executions too, of a grid that matches")
+		}, f.open, func() bool { return f.executions })
 	cmd.AddCommand(migrateCommand())
 	return cmd
 }
@@ -56,7 +58,7 @@ func (f *postgresFlags) options() postgres.Options {
 	if c.URLFile != "" && c.Port == 5432 {
 		c.Port = 0 // the default is not given
 	}
-	return postgres.Options{Connection: c, Schema: f.schema, DaysAhead: f.daysAhead}
+	return postgres.Options{Connection: c, Schema: f.schema, DaysAhead: f.daysAhead, Executions: f.executions}
 }
 
 func (f *postgresFlags) open(_ context.Context, of source) (sink.Target, error) {

@@ -38,12 +38,16 @@ type usual struct {
 var usualBatches = usual{entries: sink.DefaultMaxEntries, bytes: sink.DefaultMaxBytes, linger: 5 * time.Millisecond}
 
 // targetCommand is the subcommand of a kind of target. flags adds its own flags; open returns the target, or an
-// error of the command line for flags that are wrong, and is called when the grid is known.
-func targetCommand(name, short, long string, u usual, flags func(*pflag.FlagSet), open func(context.Context, source) (sink.Target, error)) *cobra.Command {
+// error of the command line for flags that are wrong, and is called when the grid is known. executions, if there is one,
+// reports whether the target takes them.
+func targetCommand(name, short, long string, u usual, flags func(*pflag.FlagSet), open func(context.Context, source) (sink.Target, error), executions ...func() bool) *cobra.Command {
 	f := runFlags{}
 	cmd := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, on := range executions {
+				f.executions = on()
+			}
 			return f.run(cmd.Context(), cmd.ErrOrStderr(), open)
 		},
 	}
@@ -61,6 +65,7 @@ type runFlags struct {
 	dial       time.Duration
 
 	entries, bytes int
+	executions     bool // of the target's flags
 	linger, write  time.Duration
 	http           string
 	log            command.LogFlags
@@ -114,7 +119,7 @@ func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.
 	}
 	defer target.Close() //nolint:errcheck // what was written is durable
 	r, err := sink.New(sink.Config{
-		Client: c, Target: target, Grid: f.grid, Sink: f.sink, Partitions: parts,
+		Client: c, Target: target, Grid: f.grid, Sink: f.sink, Executions: f.executions, Partitions: parts,
 		MaxEntries: f.entries, MaxBytes: f.bytes, Linger: f.linger, WriteTimeout: f.write, Logger: log,
 	})
 	if err != nil {

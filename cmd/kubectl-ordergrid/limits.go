@@ -34,7 +34,7 @@ client is the Account (1), a session has its id of 32 hexadecimal digits.
 
 Each partition takes it at one position of its log, which has who, when and why, and prints that.
 It may be repeated. Who is the identity that the grid knows, from the certificate or the token; in a
-grid that authenticates nobody it is the name of the local user. Needs the permission Risk.
+grid without authentication it is the name of the local user. Needs the permission Risk.
 
 ` + reachHelp + `
 

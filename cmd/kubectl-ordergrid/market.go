@@ -57,7 +57,7 @@ Exit codes: 0 done, 2 wrong usage, 4 failed or refused by the book.`,
 	}
 	f.register(cmd.Flags())
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the log: up to 128 bytes on one line (required)")
-	cmd.Flags().DurationVar(&f.duration, "for", 0, "of a halt: how long; default until somebody resumes")
+	cmd.Flags().DurationVar(&f.duration, "for", 0, "of a halt: how long; default until it is resumed")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ var scenarioNames = func() (names []string) {
 	for _, s := range api.GridScenarios() {
 		names = append(names, string(s))
 	}
-	return append(append(names, published.SystemScenarios()...), string(api.ScenarioSuite))
+	return append(append(append(names, published.TimeplotScenario), published.SystemScenarios()...), string(api.ScenarioSuite))
 }()
 
 func probeCommand(k *kubeFlags) *cobra.Command {

@@ -170,7 +170,7 @@ type sight struct {
 	shown ladder
 }
 
-// judge says what is wrong with a ladder.
+// judge returns what is wrong with a ladder.
 func judge(books map[string]*naive, s *sight) error {
 	part := strings.Split(s.topic, ".")
 	b := books[part[1]]

@@ -197,7 +197,7 @@ func TestGridWantedOverDeaths(t *testing.T) {
 		examined, sent = examined+page.Total("ordergrid_node_follow_examined_entries_total"), sent+page.Total("ordergrid_node_follow_sent_entries_total")
 	}
 	if examined == 0 || sent > 16 { // a gateway that begins asks where the log ends, by a stream of everything
-		t.Errorf("the nodes looked at %v entries for the gateways and sent %v, want a few at most: nobody asked for orders", examined, sent)
+		t.Errorf("the nodes looked at %v entries for the gateways and sent %v, want a few at most: no client asked for orders", examined, sent)
 	}
 	t.Logf("%d orders, %d who came for a moment got %d executions", n, came, got)
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -31,6 +33,8 @@ type websocketProtocol struct {
 	console bool
 	backlog uint64
 	follow  string
+	peers   []string
+	peer    struct{ token, ca, name string }
 	server  server.Config
 }
 
@@ -58,6 +62,13 @@ func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&w.console, "websocket-console", true, "serve the console, a web page, at / of the same addresses")
 	fl.Uint64Var(&w.backlog, "websocket-backlog", 50_000, "entries of each partition's log that are read at the start, as far as the grid has them; with --websocket-follow wanted only for a subscription that begins with its last messages")
 	fl.StringVar(&w.follow, "websocket-follow", followAll, "what is followed of the grid's logs: all, or wanted, which is what subscriptions of the moment are for")
+	fl.StringSliceVar(&w.peers, "websocket-peer", nil, "HOST:PORT of the WebSocket listeners of the deployment's other gateways, separated by commas; each address of a name is one, and this one may be among them. What their clients publish comes to the clients here")
+	fl.StringVar(&w.peer.token, "websocket-peer-token", "", "file with the token, in its first line, by which gateways of a deployment know each other")
+	fl.StringVar(&w.peer.ca, "websocket-peer-ca", "", "PEM file of the authorities of the other gateways' certificates; default: --websocket-tls-ca")
+	fl.StringVar(&w.peer.name, "websocket-peer-name", "", "name that their certificates have to be valid for; default: HOST of --websocket-peer")
+	fl.IntVar(&w.server.Publishing.Messages, "websocket-publish-messages", 1000, "messages that a client may publish in a second, where its entry of --websocket-clients lets it publish")
+	fl.IntVar(&w.server.Publishing.Bytes, "websocket-publish-bytes", 4<<20, "bytes of data that a client may publish in a second")
+	fl.IntVar(&w.server.Publishing.Message, "websocket-publish-message-bytes", 1<<20, "bytes of data of one message that a client publishes, at most 1048576")
 	fl.IntVar(&w.server.Hub.RingBytes, "websocket-ring-bytes", 64<<20, "bytes of messages that are kept for clients that resume; older ones are read from the grid")
 	fl.IntVar(&w.server.MaxClients, "websocket-max-connections", 10_000, "connections at the same time")
 	fl.IntVar(&w.server.MaxOfOne, "websocket-client-connections", 1000, "of them of one client")
@@ -83,7 +94,7 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 	case w.follow != followAll && w.follow != followWanted:
 		return bad(fmt.Errorf("--websocket-follow: value %q, allowed: %s, %s", w.follow, followAll, followWanted))
 	case w.clients == "" && w.rules == "" && !w.judged:
-		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both, or --websocket-grid-tokens; without, nobody could read, or everybody`))
+		return bad(errors.New(`--websocket-clients, --websocket-rules: value "", allowed: a file, for one of them or both, or --websocket-grid-tokens; without them no client could read, or each`))
 	case w.judged && w.plain:
 		return bad(errors.New("--websocket-grid-tokens: --websocket-insecure-plain is given too, allowed: TLS (--websocket-tls-cert): such a token is good for more than this gateway"))
 	}
@@ -91,14 +102,26 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 		flag   string
 		v, min int
 	}{{"ring-bytes", w.server.Hub.RingBytes, 1 << 20}, {"max-connections", w.server.MaxClients, 1}, {"client-connections", w.server.MaxOfOne, 1}, {"unknown-connections", w.server.MaxUnknown, 1},
-		{"subscriptions", w.server.Hub.Limits.Subscriptions, 1}, {"queued-bytes", w.server.Hub.Limits.Queued, 1 << 10}, {"memory-bytes", w.server.MaxMemory, 1 << 20}} {
+		{"subscriptions", w.server.Hub.Limits.Subscriptions, 1}, {"queued-bytes", w.server.Hub.Limits.Queued, 1 << 10}, {"memory-bytes", w.server.MaxMemory, 1 << 20},
+		{"publish-messages", w.server.Publishing.Messages, 1}, {"publish-bytes", w.server.Publishing.Bytes, 1}, {"publish-message-bytes", w.server.Publishing.Message, 1}} {
 		if b.v < b.min {
 			return bad(fmt.Errorf("--websocket-%s: value %d, allowed: %d or more", b.flag, b.v, b.min))
 		}
 	}
+	switch {
+	case w.server.Publishing.Message > 1<<20:
+		return bad(fmt.Errorf("--websocket-publish-message-bytes: value %d, allowed: 1 to %d", w.server.Publishing.Message, 1<<20))
+	case (len(w.peers) > 0) != (w.peer.token != ""):
+		return bad(errors.New("--websocket-peer, --websocket-peer-token: one of them is given, allowed: both or none: gateways know each other by the token"))
+	}
+	for _, at := range w.peers {
+		if host, port, err := net.SplitHostPort(at); err != nil || host == "" || port == "" {
+			return bad(fmt.Errorf("--websocket-peer: value %q, allowed: HOST:PORT", at))
+		}
+	}
 	var err error
-	if cfg.Access, err = stream.OpenAccess(stream.Files{Clients: w.clients, Tokens: w.tokens, Rules: w.rules, Judge: w.asker()}); err != nil {
-		return bad(fmt.Errorf("--websocket-clients, --websocket-rules: %w", err))
+	if cfg.Access, err = stream.OpenAccess(stream.Files{Clients: w.clients, Tokens: w.tokens, Rules: w.rules, Judge: w.asker(), Peer: w.peer.token}); err != nil {
+		return bad(fmt.Errorf("--websocket-clients, --websocket-rules, --websocket-peer-token: %w", err))
 	}
 	given := w.files.Cert != "" || w.files.Key != "" || w.files.CA != ""
 	switch {
@@ -109,6 +132,17 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 	case given:
 		if cfg.TLS, err = secure.Load(w.files); err != nil {
 			return bad(fmt.Errorf("--websocket-tls-cert, --websocket-tls-key, --websocket-tls-ca, --websocket-tls-client-auth: %w", err))
+		}
+	}
+	if len(w.peers) > 0 {
+		cfg.Peers = &stream.Peers{Addresses: w.peers, TokenFile: w.peer.token}
+		if given {
+			files := secure.Files{Cert: w.files.Cert, Key: w.files.Key, CA: cmp.Or(w.peer.ca, w.files.CA), Name: w.peer.name}
+			id, err := secure.Load(files)
+			if err != nil {
+				return bad(fmt.Errorf("--websocket-peer-ca: %w", err))
+			}
+			cfg.Peers.TLS = id.Client
 		}
 	}
 	cfg.Server.Origins = w.origins

@@ -56,7 +56,8 @@ func asking() *api.OrderGateway {
 			{Name: "stream", Protocol: api.GatewayWebSocket, Port: 7441, TLS: &api.GatewayTLS{SecretName: "desk-tls"}},
 			{Name: "sql", Protocol: api.GatewayPostgreSQL, Port: 5433, TLS: &api.GatewayTLS{SecretName: "desk-tls"}}},
 		Streams: &api.GatewayStreams{MaxClients: 9000, Follow: api.FollowWanted, Origins: []string{"https://desk.example.com"}, Console: api.ConsoleDisabled, ClientsFrom: &api.GatewayClients{
-			ConfigMap: &api.GatewayClientsFile{Name: "desk-clients", Key: "clients.json"}, TokensFrom: &api.GatewayCredentials{SecretName: "desk-tokens"}}},
+			ConfigMap: &api.GatewayClientsFile{Name: "desk-clients", Key: "clients.json"}, TokensFrom: &api.GatewayCredentials{SecretName: "desk-tokens"}},
+			PeersFrom: &api.GatewayPeers{SecretName: "desk-peers", Key: "token"}},
 		SQL: &api.GatewaySQL{MaxConnections: 50, UsersFrom: &api.GatewayUsersFile{SecretName: "desk-users", Key: "users.json"}},
 	}}
 }
@@ -103,13 +104,17 @@ func TestGoldenObjects(t *testing.T) {
 		if bad.reason != "" {
 			t.Fatal(bad)
 		}
-		for object, built := range map[string]client.Object{
+		objects := map[string]client.Object{
 			"deployment":          deployment(c.gateway, grid, testDefaults),
 			"service":             service(c.gateway),
 			"serviceaccount":      serviceAccount(c.gateway),
 			"poddisruptionbudget": disruptionBudget(c.gateway),
 			"networkpolicy":       networkPolicy(c.gateway),
-		} {
+		}
+		if peers(c.gateway) {
+			objects["headless_service"] = peersService(c.gateway)
+		}
+		for object, built := range objects {
 			t.Run(name+"/"+object, func(t *testing.T) {
 				golden.YAML(t, filepath.Join("testdata", name, object+".yaml"), built)
 			})

@@ -1,6 +1,7 @@
 package ordergateway
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -33,6 +34,12 @@ func streamArgs(g *api.OrderGateway, l *api.GatewayListener, grid *gridEnd) []st
 	}
 	if s.Follow == api.FollowWanted {
 		list = append(list, "--websocket-follow", "wanted")
+	}
+	if p := s.PeersFrom; p != nil {
+		list = append(list, "--websocket-peer", fmt.Sprintf("%s.%s.svc:%d", api.GatewayPeersName(g.Name), g.Namespace, l.Port), "--websocket-peer-token", path.Join(dirOf(volumePeers), peerFile))
+		if l.TLS != nil {
+			list = append(list, "--websocket-peer-name", cmp.Or(p.CertificateName, api.GatewayName(g.Name)+"."+g.Namespace+".svc"))
+		}
 	}
 	if l.TLS == nil {
 		return append(list, "--websocket-insecure-plain")

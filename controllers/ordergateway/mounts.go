@@ -17,11 +17,13 @@ const (
 	volumeClients   = "clients"
 	volumeTokens    = "tokens"
 	volumeUsers     = "users"
+	volumePeers     = "peers"
 
 	sessionsFile = "sessions.json"
 	rulesFile    = "rules.json" // and the key of the ConfigMap
 	clientsFile  = "clients.json"
 	usersFile    = "users.json"
+	peerFile     = "token"
 	keyCA        = "ca.crt"
 	keyCert      = "tls.crt"
 	keyKey       = "tls.key"
@@ -75,10 +77,16 @@ func sessionMounts(g *api.OrderGateway) (list []mount) {
 
 // clientMounts are those of the listener for WebSocket.
 func clientMounts(g *api.OrderGateway) (list []mount) {
-	if g.Spec.Streams == nil || g.Spec.Streams.ClientsFrom == nil {
+	if g.Spec.Streams == nil {
 		return nil
 	}
+	if p := g.Spec.Streams.PeersFrom; p != nil {
+		list = append(list, ofSecret(volumePeers, p.SecretName, corev1.KeyToPath{Key: p.Key, Path: peerFile}))
+	}
 	c := g.Spec.Streams.ClientsFrom
+	if c == nil {
+		return list
+	}
 	if c.Secret != nil {
 		list = append(list, ofSecret(volumeClients, c.Secret.Name, corev1.KeyToPath{Key: c.Secret.Key, Path: clientsFile}))
 	} else {

@@ -52,6 +52,22 @@ func service(g *api.OrderGateway) *corev1.Service {
 	return s
 }
 
+// peers reports whether the pods know each other.
+func peers(g *api.OrderGateway) bool {
+	return g.Spec.Streams != nil && g.Spec.Streams.PeersFrom != nil && g.Spec.Listener(api.GatewayWebSocket) != nil
+}
+
+// peersService is by what they find each other: it has the address of each, ready or not.
+func peersService(g *api.OrderGateway) *corev1.Service {
+	l := g.Spec.Listener(api.GatewayWebSocket)
+	s := &corev1.Service{ObjectMeta: objectMeta(g), Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: selector(g),
+		Ports: []corev1.ServicePort{{Name: l.Name, Port: l.Port, TargetPort: intstr.FromString(l.Name), Protocol: corev1.ProtocolTCP}},
+	}}
+	s.Name = api.GatewayPeersName(g.Name)
+	return s
+}
+
 // disruptionBudget lets a node drain evict one pod at a time: the sessions of the others stay.
 func disruptionBudget(g *api.OrderGateway) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{

@@ -11,13 +11,22 @@ import (
 )
 
 // networkPolicy is that of the pods. In: clients at the listeners, from anywhere, since counterparties are outside the
-// cluster; requests for metrics and status. Out: the nodes of the grid and DNS servers.
+// cluster; requests for metrics and status. Out: the nodes of the grid, DNS servers, and the other pods where they know
+// each other.
 func networkPolicy(g *api.OrderGateway) *networkingv1.NetworkPolicy {
 	var listeners []int32
 	for i := range g.Spec.Listeners {
 		listeners = append(listeners, g.Spec.Listeners[i].Port)
 	}
 	nodes := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: g.Spec.GridRef.Name}}}
+	egress := []networkingv1.NetworkPolicyEgressRule{
+		deployed.DNS(),
+		{To: []networkingv1.NetworkPolicyPeer{nodes}, Ports: deployed.Ports(corev1.ProtocolTCP, api.DataPort)},
+	}
+	if peers(g) {
+		others := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(g)}}
+		egress = append(egress, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{others}, Ports: deployed.Ports(corev1.ProtocolTCP, g.Spec.Listener(api.GatewayWebSocket).Port)})
+	}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: objectMeta(g),
 		Spec: networkingv1.NetworkPolicySpec{
@@ -27,10 +36,7 @@ func networkPolicy(g *api.OrderGateway) *networkingv1.NetworkPolicy {
 				{Ports: deployed.Ports(corev1.ProtocolTCP, listeners...)},
 				deployed.FromCluster(api.GatewayHTTPPort),
 			},
-			Egress: []networkingv1.NetworkPolicyEgressRule{
-				deployed.DNS(),
-				{To: []networkingv1.NetworkPolicyPeer{nodes}, Ports: deployed.Ports(corev1.ProtocolTCP, api.DataPort)},
-			},
+			Egress: egress,
 		},
 	}
 }

@@ -158,6 +158,9 @@ func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 		return nil
 	}
 	objects := []client.Object{serviceAccount(g), service(g), disruptionBudget(g)}
+	if peers(g) {
+		objects = append(objects, peersService(g))
+	}
 	policy, err := deployed.Policy(ctx, r.Client, g, networkPolicy(g), g.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelGateway)
 	if err != nil {
 		return err

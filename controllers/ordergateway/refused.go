@@ -25,7 +25,7 @@ var remedies = []struct{ of, reason, remedy string }{
 	{"SendingTime", "ClockWrong", "compare the clock of the counterparty with that of the Kubernetes node"},
 	{"InUse", "SessionInUse", "the session has a connection: of a second engine with the same CompIDs, or of one that was cut and ends with the next heartbeats"},
 	{"Fields", "LogonInvalid", "the counterparty has to mend its Logon"},
-	{"UnknownSession", "SessionUnknown", "add the session to the file of spec.sessionsFrom, or correct the CompIDs of the counterparty; if nobody is to come from there, close the port to it"},
+	{"UnknownSession", "SessionUnknown", "add the session to the file of spec.sessionsFrom, or correct the CompIDs of the counterparty; if no counterparty is to connect from there, close the port to it"},
 	{"NoLogon", "NotFIX", "something that is no counterparty reaches the port; close it to who has no business there"},
 	{"Garbled", "NotFIX", "something that is no counterparty reaches the port, or speaks TLS where there is none; close it to who has no business there"},
 	{"Timeout", "NotFIX", "connections are opened without a Logon; close the port to who has no business there"},

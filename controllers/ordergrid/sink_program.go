@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 	"strings"
@@ -43,6 +44,9 @@ func kafkaArgs(grid *api.OrderGrid, s *api.SinkSpec) []string {
 	k := s.Kafka
 	args := []string{"kafka", "--broker", strings.Join(k.Brokers, ","), "--topic", strings.ReplaceAll(k.Topic, "{grid}", grid.Name),
 		"--key", string(k.Key), "--format", strings.ToLower(string(k.Format))}
+	if s.Content == api.SinkOrdersAndExecutions {
+		args = append(args, "--executions-topic", strings.ReplaceAll(cmp.Or(k.ExecutionsTopic, "{grid}.executions"), "{grid}", grid.Name))
+	}
 	if k.ReplicationFactor > 0 {
 		args = append(args, "--replication-factor", strconv.Itoa(int(k.ReplicationFactor)))
 	}
@@ -85,7 +89,11 @@ func hostPorts(addrs []string) (list []int32) {
 }
 
 func postgresArgs(_ *api.OrderGrid, s *api.SinkSpec) []string {
-	return append([]string{"postgres"}, postgresConnection(s)...)
+	args := append([]string{"postgres"}, postgresConnection(s)...)
+	if s.Content == api.SinkOrdersAndExecutions {
+		args = append(args, "--executions")
+	}
+	return args
 }
 
 func postgresPrepare(_ *api.OrderGrid, s *api.SinkSpec) []string {

@@ -30,6 +30,26 @@ func TestConversionToSinks(t *testing.T) {
 	}
 }
 
+// TestSinkContent: the pod of a sink writes executions where it is to.
+func TestSinkContent(t *testing.T) {
+	grid := pairGrid()
+	kafka, db := api.SinkSpec{Name: "bus", Type: api.SinkKafka, Kafka: &api.KafkaSinkSpec{Topic: "{grid}.orders"}}, api.SinkSpec{Name: "db", Type: api.SinkPostgreSQL, Postgres: &api.PostgresSinkSpec{}}
+	args := func() string {
+		return strings.Join(slices.Concat(kafkaArgs(grid, &kafka), postgresArgs(grid, &db)), " ")
+	}
+	if got := args(); strings.Contains(got, "executions") {
+		t.Errorf("orders only: %s", got)
+	}
+	kafka.Content, db.Content = api.SinkOrdersAndExecutions, api.SinkOrdersAndExecutions
+	if got := args(); !strings.Contains(got, "--executions-topic "+grid.Name+".executions ") || !strings.HasSuffix(got, " --executions") {
+		t.Errorf("with executions: %s", got)
+	}
+	kafka.Kafka.ExecutionsTopic = "fills.{grid}"
+	if got := args(); !strings.Contains(got, "--executions-topic fills."+grid.Name+" ") {
+		t.Errorf("with a topic: %s", got)
+	}
+}
+
 // TestSinksOfPods: what each sink adds to a pod, and that nodes are given the names of removed ones.
 func TestSinksOfPods(t *testing.T) {
 	grid := pairGrid()

@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,13 +11,25 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // Dial connects to a grid of Grid, for the time of the test.
 func Dial(t testing.TB, g *testgrid.Grid) *client.Client {
 	t.Helper()
-	cfg := client.Config{Endpoints: g.Endpoints, Grid: "dev", DialTimeout: time.Minute, RequestTimeout: time.Minute}
+	return dial(t, g, client.Config{})
+}
+
+// DialMatching is Dial to a grid that matches.
+func DialMatching(t testing.TB, g *testgrid.Grid) *client.Client {
+	t.Helper()
+	return dial(t, g, client.Config{BySymbol: true})
+}
+
+func dial(t testing.TB, g *testgrid.Grid, cfg client.Config) *client.Client {
+	t.Helper()
+	cfg.Endpoints, cfg.Grid, cfg.DialTimeout, cfg.RequestTimeout = g.Endpoints, "dev", time.Minute, time.Minute
 	if g.TLS != nil {
 		cfg.TLS = client.TLSFiles(client.PEMFiles{Cert: g.TLS.Cert, Key: g.TLS.Key, CA: g.TLS.CA})
 	}
@@ -43,13 +56,30 @@ func StartLoad(t testing.TB, c *client.Client, goroutines int) *Load {
 
 // StartLoadOf is StartLoad with another beginning of all ClOrdIDs.
 func StartLoadOf(t testing.TB, c *client.Client, goroutines int, name string) *Load {
+	return startLoad(t, c, goroutines, name, func(id string, _ int) []byte { return testgrid.Order(id, 305) })
+}
+
+// StartTrading is StartLoad for a grid that matches: buys and sells of the same price in turn.
+func StartTrading(t testing.TB, c *client.Client, goroutines int) *Load {
+	return startLoad(t, c, goroutines, "TRADE", func(id string, i int) []byte {
+		m := testgrid.Order(id, 305)
+		if i%2 == 1 {
+			m = bytes.Replace(m, []byte("\x0154=1\x01"), []byte("\x0154=2\x01"), 1)
+			order.Seal(m)
+		}
+		return m
+	})
+}
+
+// startLoad submits what fix makes of a ClOrdID and the number of the order in its goroutine.
+func startLoad(t testing.TB, c *client.Client, goroutines int, name string, fix func(id string, i int) []byte) *Load {
 	l := &Load{acked: map[wire.OrderID]string{}}
 	t.Cleanup(func() { l.Stop() })
 	for w := range goroutines {
 		l.all.Go(func() {
 			for i := 0; !l.stop.Load(); i++ {
 				id := fmt.Sprintf("%s-%d-%d", name, w, i)
-				r, err := c.Submit(t.Context(), testgrid.Order(id, 305))
+				r, err := c.Submit(t.Context(), fix(id, i))
 				if err != nil {
 					t.Errorf("order %s: %v", id, err)
 					return

@@ -119,7 +119,17 @@ func Kills(t testing.TB, usual int) int {
 // the last of them in each partition.
 func KillUnderLoad(t testing.TB, c *client.Client, g *testgrid.Grid, n, orders int, then func(i int)) (map[wire.OrderID]string, map[wire.PartitionID]uint64) {
 	t.Helper()
-	load := StartLoad(t, c, 8)
+	return killUnder(t, c, g, StartLoad(t, c, 8), n, orders, then)
+}
+
+// KillUnderTrading is KillUnderLoad for a grid that matches, with StartTrading.
+func KillUnderTrading(t testing.TB, c *client.Client, g *testgrid.Grid, n, orders int, then func(i int)) (map[wire.OrderID]string, map[wire.PartitionID]uint64) {
+	t.Helper()
+	return killUnder(t, c, g, StartTrading(t, c, 8), n, orders, then)
+}
+
+func killUnder(t testing.TB, c *client.Client, g *testgrid.Grid, load *Load, n, orders int, then func(i int)) (map[wire.OrderID]string, map[wire.PartitionID]uint64) {
+	t.Helper()
 	for i := range n {
 		WaitForCopies(t, c)
 		before := load.Count()

@@ -3,6 +3,7 @@ package testgrid
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -12,12 +13,16 @@ const Instruments = `
 - {symbol: OIL, tick: "1", lot: "1", low: "-100", high: "100"}
 `
 
-// Matching starts a grid that matches Instruments, with more arguments for grid-node dev. It ends with the test.
+// Matching starts a grid that matches Instruments, with more arguments for grid-node dev, and behind "--" for its nodes.
+// It ends with the test.
 func Matching(t testing.TB, args ...string) *Grid {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "instruments.yaml")
 	if err := os.WriteFile(file, []byte(Instruments), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Run(t, append(args, "--", "--execution", "match", "--instruments", file)...)
+	if !slices.Contains(args, "--") {
+		args = append(args, "--")
+	}
+	return Run(t, append(args, "--execution", "match", "--instruments", file)...)
 }

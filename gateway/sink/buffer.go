@@ -19,7 +19,8 @@ type buffer struct {
 }
 
 func (b *buffer) reset(p wire.PartitionID) {
-	b.batch = Batch{Partition: p, Entries: b.batch.Entries[:0]}
+	clear(b.batch.Executions) // they refer to text
+	b.batch = Batch{Partition: p, Entries: b.batch.Entries[:0], Executions: b.batch.Executions[:0]}
 	for i := range b.used {
 		b.chunks[i] = b.chunks[i][:0]
 	}
@@ -39,12 +40,22 @@ func (b *buffer) add(e *client.LogEntry) {
 	own.Bytes = b.copy(e.Bytes)
 	b.batch.Entries = append(b.batch.Entries, own)
 	b.batch.Bytes += len(e.Bytes)
-	if e.Kind == order.KindOrder {
+	if e.Kind.IsOrder() {
 		b.batch.Orders++
 	}
 	if b.oldest == 0 && isNews(e.Kind) {
 		b.oldest = e.TimeNs
 	}
+}
+
+// executed adds the executions of entries up to one, and returns the others.
+func (b *buffer) executed(list []client.Executed, through uint64) []client.Executed {
+	n := 0
+	for n < len(list) && list[n].Entry <= through {
+		n++
+	}
+	b.batch.Executions = append(b.batch.Executions, list[:n]...)
+	return list[n:]
 }
 
 func (b *buffer) copy(p []byte) []byte {
@@ -62,5 +73,5 @@ func (b *buffer) copy(p []byte) []byte {
 
 // full reports whether no entry is added any more.
 func (b *buffer) full(l limits) bool {
-	return len(b.batch.Entries) >= l.entries || b.batch.Bytes >= l.bytes
+	return len(b.batch.Entries) >= l.entries || len(b.batch.Executions) >= l.entries || b.batch.Bytes >= l.bytes
 }

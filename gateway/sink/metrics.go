@@ -29,6 +29,7 @@ var (
 	descBatches   = describe("batches_total", "Batches written.")
 	descEntries   = describe("entries_total", "Log entries written, of every kind.")
 	descOrders    = describe("orders_total", "Orders written.")
+	descExecuted  = describe("executions_total", "Executions written; 0 of a sink that writes orders only.")
 	descBytes     = describe("bytes_total", "Bytes of log entries written, as they are in the log.")
 	descFailing   = describe("failing", "1 from an error until the next batch is written, or there is none to write, the time between two attempts included; see ordergrid_sink_errors_total for its kind, and /status for its text.")
 )
@@ -52,7 +53,7 @@ func newMetrics(r *Runner) *metrics {
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descPosition, descCommitted, descLag, descAge, descBuffered, descSkipped, descBatches, descEntries, descOrders, descBytes, descFailing} {
+	for _, d := range []*prometheus.Desc{descPosition, descCommitted, descLag, descAge, descBuffered, descSkipped, descBatches, descEntries, descOrders, descExecuted, descBytes, descFailing} {
 		out <- d
 	}
 	m.errors.Describe(out)
@@ -76,6 +77,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		put(descBatches, prometheus.CounterValue, float64(s.Batches))
 		put(descEntries, prometheus.CounterValue, float64(s.Entries))
 		put(descOrders, prometheus.CounterValue, float64(s.Orders))
+		put(descExecuted, prometheus.CounterValue, float64(s.Executions))
 		put(descBytes, prometheus.CounterValue, float64(s.Bytes))
 		failing := 0.0
 		if s.Error != nil {

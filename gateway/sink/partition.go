@@ -94,13 +94,20 @@ func (p *partition) explain(err error, held client.Position) error {
 			Err:    err,
 		}
 	}
+	if reject := (*client.RejectError)(nil); p.r.cfg.Executions && errors.As(err, &reject) && reject.Code == wire.CodeUnsupported {
+		return &PermanentError{
+			What:   fmt.Sprintf("sink %q of %s asks for executions", p.r.cfg.Sink, p.id),
+			Remedy: "allowed: a grid that matches, spec.execution.mode Match; write orders only",
+			Err:    err,
+		}
+	}
 	return err
 }
 
 // follow writes what comes behind a position until something fails. The buffers are not used after that: the writer may
 // still read them.
 func (p *partition) follow(ctx, writing context.Context, w Writer, after client.Position) (step string, err error) {
-	f, err := p.r.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, Name: p.r.cfg.Sink, After: after})
+	f, err := p.r.cfg.Client.Follow(ctx, client.FollowOptions{Partition: p.id, Name: p.r.cfg.Sink, After: after, Executions: p.r.cfg.Executions})
 	if err != nil {
 		return kindFollow, err
 	}

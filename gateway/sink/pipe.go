@@ -47,8 +47,9 @@ func signal(c chan struct{}) {
 
 // put copies a follower's batch. It waits while the buffer is full.
 func (x *pipe) put(ctx context.Context, b *client.FollowBatch) error {
+	executions := b.Executions
 	for rest := b.Entries; len(rest) > 0; {
-		rest = x.fill(rest, b)
+		rest, executions = x.fill(rest, executions, b)
 		signal(x.news)
 		if len(rest) == 0 {
 			return nil
@@ -62,8 +63,8 @@ func (x *pipe) put(ctx context.Context, b *client.FollowBatch) error {
 	return nil
 }
 
-// fill puts what there is room for, and returns the rest.
-func (x *pipe) fill(entries []client.LogEntry, b *client.FollowBatch) []client.LogEntry {
+// fill puts what there is room for, entries with what they did, and returns the rest.
+func (x *pipe) fill(entries []client.LogEntry, executions []client.Executed, b *client.FollowBatch) ([]client.LogEntry, []client.Executed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.filling
@@ -73,6 +74,7 @@ func (x *pipe) fill(entries []client.LogEntry, b *client.FollowBatch) []client.L
 			x.since = time.Now()
 		}
 		f.add(&entries[n])
+		executions = f.executed(executions, entries[n].Seq)
 		n++
 	}
 	switch {
@@ -82,7 +84,7 @@ func (x *pipe) fill(entries []client.LogEntry, b *client.FollowBatch) []client.L
 		last := &entries[n-1]
 		f.batch.Through = client.Position{Seq: last.Seq, Hash: order.Hash(last.Bytes), Lineage: b.Through.Lineage}
 	}
-	return entries[n:]
+	return entries[n:], executions
 }
 
 // end says that nothing more comes, and why.

@@ -21,9 +21,12 @@ type Config struct {
 	Grid   string // its name, for status
 	// Sink is the name of a sink of type External in the grid's configuration.
 	Sink string
+	// Executions adds what entries did to the batches. The grid has to match.
+	Executions bool
 	// Partitions to write; all of the grid when empty. The number of partitions of a grid never changes.
 	Partitions []wire.PartitionID
-	// MaxEntries and MaxBytes bound a batch; 16,384 entries and 8 MiB when 0. A partition has two batches in memory.
+	// MaxEntries and MaxBytes bound a batch; 16,384 entries, or as many executions, and 8 MiB when 0. A partition has two
+	// batches in memory. What one entry did is in one batch.
 	MaxEntries, MaxBytes int
 	// Linger is how long a batch waits for more entries while nothing is being written. 0: not at all.
 	Linger time.Duration

@@ -46,6 +46,8 @@ type Batch struct {
 	Entries   []client.LogEntry // all of From..Through.Seq, of every kind, by seq
 	Orders    int               // entries that are orders
 	Bytes     int               // size of the entries, header and payload
+	// Executions of From..Through, by entry and number, where Config.Executions asks for them.
+	Executions []client.Executed
 }
 
 // ErrFenced is returned by Write when another writer of the partition has been opened.

@@ -22,7 +22,7 @@ type state struct {
 	inWrite   *buffer
 	oldest    int64 // of the entries of a write that failed
 
-	batches, entries, orders, bytes uint64
+	batches, entries, orders, executions, bytes uint64
 
 	failures int
 	kind     string
@@ -113,6 +113,7 @@ func (s *state) wrote(b *buffer) {
 	s.batches++
 	s.entries += uint64(len(b.batch.Entries))
 	s.orders += uint64(b.batch.Orders)
+	s.executions += uint64(len(b.batch.Executions))
 	s.bytes += uint64(b.batch.Bytes)
 	s.mended()
 	s.behindAt = time.Time{}

@@ -26,6 +26,7 @@ type PartitionStatus struct {
 	Batches        uint64         `json:"batches"`
 	Entries        uint64         `json:"entries"`
 	Orders         uint64         `json:"orders"`
+	Executions     uint64         `json:"executions,omitempty"`
 	Bytes          uint64         `json:"bytes"`
 	Error          *ErrorStatus   `json:"error,omitempty"` // until the next batch is written, or there is none to write
 }
@@ -54,7 +55,7 @@ func (s *state) now(now time.Time) PartitionStatus {
 		Open:         s.open,
 		Position:     PositionStatus{s.position.Seq, fmt.Sprintf("%016x", s.position.Hash), s.position.Lineage},
 		CommittedSeq: s.committed, LagEntries: s.committed - min(s.position.Seq, s.committed), LagSeconds: s.age(now).Seconds(), SkippedEntries: s.skip,
-		Batches: s.batches, Entries: s.entries, Orders: s.orders, Bytes: s.bytes,
+		Batches: s.batches, Entries: s.entries, Orders: s.orders, Executions: s.executions, Bytes: s.bytes,
 	}
 	if s.pipe != nil {
 		o.BufferedBytes, _ = s.pipe.waiting()

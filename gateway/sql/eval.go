@@ -268,6 +268,7 @@ func (b *binder) array(x *arrayExpr) (value, *Error) {
 
 // call computes a function without a table.
 func (b *binder) call(x *call) (value, *Error) {
+	b.env.read = true
 	v := value{at: x.place(), typ: Text}
 	var args []string
 	for _, a := range x.args {

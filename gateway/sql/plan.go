@@ -63,6 +63,7 @@ type Prepared struct {
 	schema  *Schema
 	fixed   [][]*string
 	found   *Found // a statement of a client, from the list
+	plan    *Plan  // that is the same at each Bind; nil: it depends on parameters, the time or settings
 }
 
 // Prepare resolves a Select, an Explain of one, or a known statement of a client. declared are
@@ -81,6 +82,7 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 	default:
 		return nil, Refuse(StateInternal, "statement of type %T has no plan", s)
 	}
+	env.read = false
 	b := &binder{schema: schema, env: env}
 	for _, t := range declared {
 		if t == 0 {
@@ -107,6 +109,10 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 	if p.Outputs = plan.outputs; p.explain {
 		p.Outputs = []Output{{Name: "QUERY PLAN", Type: Text}}
 	}
+	if len(p.Params) == 0 && !env.read {
+		p.plan = plan
+		p.plan.Explain, p.plan.outputs = p.explain, p.Outputs
+	}
 	return p, nil
 }
 
@@ -131,6 +137,11 @@ func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error)
 	}
 	if p.found != nil {
 		return p.found.plan(env, values, p.Outputs)
+	}
+	if p.plan != nil {
+		plan := *p.plan
+		plan.env = env
+		return &plan, nil
 	}
 	b := &binder{schema: p.schema, env: env, types: slices.Clone(p.Params), values: values}
 	plan, err := p.planned(b)

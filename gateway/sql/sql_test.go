@@ -311,6 +311,25 @@ func BenchmarkPlan(b *testing.B) {
 			}
 		}
 	})
+	for name, text := range map[string]string{"bind": "select clordid, price from orders where clordid = 'A-1'", "bind a parameter": "select clordid, price from orders where clordid = $1"} {
+		b.Run(name, func(b *testing.B) { // of a prepared statement
+			all, err := Parse(text, Bounds{}, c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := Prepare(all[0].Statement, s, env, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			raw := [][]byte{[]byte("A-1")}[:len(p.Params)]
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Bind(env, raw, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 	b.Run("parse and plan", func(b *testing.B) {
 		for b.Loop() {
 			all, _ := Parse(text, Bounds{}, c)

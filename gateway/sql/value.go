@@ -37,6 +37,7 @@ type Env struct {
 	User     string
 	Database string
 	Setting  func(name string) (string, bool) // current_setting
+	read     bool                             // by the values of a plan: another one may have others
 }
 
 // parse makes a value of another type of a text.
@@ -87,6 +88,7 @@ func (v value) parse(t Type, env *Env) (value, *Error) {
 }
 
 func (e *Env) zoneFor(Type) *time.Location {
+	e.read = true
 	if e.Zone == nil {
 		return time.UTC
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CheckTransition says whether next may follow old. It is the same set of rules,
+// CheckTransition reports whether next may follow old. It is the same set of rules,
 // with the same messages, as the CEL rules on GridPartitionStatus; a test holds
 // the two together. The zero Record (epoch 0) stands for an unclaimed partition.
 // What a person allowed is read from old.Spec: next.Spec is the proposer's word.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHostile: what nobody sends in earnest is refused, by the reason it gives, and leaves
+// TestHostile: what no honest client sends is refused, by the reason it gives, and leaves
 // the state as it was.
 func TestHostile(t *testing.T) {
 	good := Op{Kind: Enter, ID: 9, Party: 1, Side: Buy, Price: 100, Qty: 10}

@@ -113,7 +113,7 @@ type Limits struct {
 	used       [itemEnd]int // the highest number that may not be zero, of symbols, sessions, clients, algorithms and parties
 }
 
-// New returns an instance that refuses every order: nobody is authorised.
+// New returns an instance that refuses every order: no sender is authorised.
 func New(c Config) (*Limits, error) {
 	values, names := c.fields()
 	for i, v := range values {

@@ -42,7 +42,7 @@ type Op struct {
 	Market  bool // without a limit: it gets the end of the collar, see Cap
 	Stop    bool // Trigger counts
 	Unkept  bool // of Enter: there is no book, so it uses no credit and is over with its answer
-	Free    bool // without a collar and a largest value, an order without a limit passes: nobody has a credit threshold
+	Free    bool // without a collar and a largest value, an order without a limit passes: no customer has a credit threshold
 }
 
 // ChangeKind is what a person changes.

@@ -28,7 +28,7 @@ const (
 	UnknownOrder
 	Beyond   // an execution of more than the order, or at a worse price than its limit
 	Repeated // of Filled: applied, and the algorithm is halted from here on
-	NoWho    // a change by nobody
+	NoWho    // a change without an author
 	BadChange
 	NotOfficer // of the profile that halted the algorithm
 	NotKilled

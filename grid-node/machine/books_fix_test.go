@@ -50,7 +50,7 @@ func (x *exchange) reports() string {
 }
 
 // TestFixReports: each record of an order of a FIX session has the next number of that session,
-// whoever sent the message, and the sums of the order until then.
+// of either sender, and the sums of the order until then.
 func TestFixReports(t *testing.T) {
 	x := newExchange(t)
 	x.openFix(0)

@@ -191,7 +191,7 @@ func (t *resting) recount() (sum uint64) {
 }
 
 // owners numbers sessions: the orders of one have its number in the books. A slot that is
-// opened again gets another, so orders of the session before are nobody's.
+// opened again gets another, so orders of the session before have no owner.
 type owners struct {
 	bySlot []uint32
 	slots  map[uint32]uint32

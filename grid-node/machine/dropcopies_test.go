@@ -22,7 +22,7 @@ func dropCopy(m *Machine, slot uint32, sources []byte) []byte {
 	return c.Append(nil)
 }
 
-// copied says what was copied by the last entry.
+// copied returns what was copied by the last entry.
 func copied(m *Machine) string {
 	var b strings.Builder
 	for _, c := range m.Fix.Copied() {

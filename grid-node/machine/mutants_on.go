@@ -28,7 +28,7 @@ var mutantList = [mutants]Mutant{
 	mutCloneShares:       {"clone-shares", "the live state of a learner shares the replies of its sessions with the base", ""},
 
 	mutFixInOfLast:         {"fix-in-of-last", "after an order its own number is expected next in a FIX session", "machine ^TestFix$"},
-	mutFixAttemptForgotten: {"fix-attempt-forgotten", "a later opening of a FIX session fences nobody off", "machine ^TestFix$"},
+	mutFixAttemptForgotten: {"fix-attempt-forgotten", "a later opening of a FIX session fences off no earlier one", "machine ^TestFix$"},
 	mutFixResetKeeps:       {"fix-reset-keeps", "a reset of a FIX session continues its generation and its numbers", "machine ^TestFix$"},
 	mutFixDayBackwards:     {"fix-day-backwards", "a FIX session is opened on a day before the one it is at", "machine ^TestFixRefuses$"},
 	mutFixNoJump:           {"fix-no-jump", "after an accepted loss numbers that may have been sent are sent again", "machine ^TestFix$"},

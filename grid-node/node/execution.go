@@ -67,8 +67,8 @@ func (c *Config) checkExecution() error {
 	switch {
 	case c.Views != nil:
 		return fmt.Errorf("--execution: value match, allowed: store, with --views: views do not read what a partition that matches stores")
-	case c.Sink != SinkHold || len(c.FileSinks) > 0 || len(c.ExternalSinks) > 0:
-		return fmt.Errorf("--execution: value match, allowed: store, with sinks: they do not read what a partition that matches stores")
+	case c.Sink != SinkHold || len(c.FileSinks) > 0:
+		return fmt.Errorf("--execution: value match, allowed: store, with sinks in files: they do not have executions; --external-sink may be given")
 	case c.Archive != nil:
 		return fmt.Errorf("--execution: value match, allowed: store, with an archive: its reader does not know what a partition that matches stores")
 	case c.executionShare() < leastShare:

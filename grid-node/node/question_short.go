@@ -8,14 +8,13 @@ import (
 // A question for the rows of one ClOrdID is answered by the loop, as a Get is: handing it to a goroutine and back takes
 // several times as long as the answer. What it may cost is bounded by the bytes of the question and the rows looked at.
 const (
-	shortQuestion = 512     // bytes
-	shortRows     = 16      // looked at
-	shortWork     = 4 << 10 // bytes of answers that it is counted as, beside its rows
+	shortRows = 16      // looked at
+	shortWork = 4 << 10 // bytes of answers that it is counted as, beside its rows
 )
 
 // short answers a question by key at once, and reports whether it did.
 func (q *question) short() bool {
-	if q.m.Explain || len(q.m.Question) > shortQuestion || q.m.MinSeq > q.v.Applied() || q.v.Incomplete() != nil || q.inc.view.f.Has(q.m.MinSeq, q.m.MinHash) != nil {
+	if q.m.Explain || len(q.m.Question) > query.ShortBytes || q.m.MinSeq > q.v.Applied() || q.v.Incomplete() != nil || q.inc.view.f.Has(q.m.MinSeq, q.m.MinHash) != nil {
 		return false
 	}
 	limits := q.p.clients.questions.limits

@@ -235,3 +235,81 @@ func TestQuestionsAreRefused(t *testing.T) {
 		g.until(func() bool { n := -1; g.onLoop(i, func() { n = g.nodes[i].data.clients.questions.n }); return n == 0 }, "questions stay")
 	}
 }
+
+// Questions for one ClOrdID have its orders of every partition, each once, while nodes are killed; also where primaries
+// keep no views.
+func TestKeyedQuestionsThroughKills(t *testing.T) {
+	for name, backups := range map[string]bool{"all copies": false, "backups": true} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrid(t, 2, 2)
+			g.base.Views = &Views{Memory: 128 << 20, Rows: 1 << 16, OnBackups: backups, handOver: 300 * time.Millisecond}
+			c := g.up().client()
+			const keys = 16
+			var after []client.Receipt
+			for i := range keys {
+				for p := range wire.PartitionID(2) {
+					r, err := c.SubmitTo(t.Context(), p, fix(fmt.Sprintf("key-%d", i)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					after = append(after, r)
+				}
+			}
+			ask := func(i int, account string) error {
+				id := fmt.Sprintf("key-%d", i%keys)
+				q := ofAccount(account)
+				key := query.Expr{Op: query.Eq, Field: view.ClOrdID, Values: []view.Value{view.TextValue(id)}}
+				if where := *q.Where; i%2 == 0 {
+					q.Where = &key
+				} else {
+					q.Where = &query.Expr{Op: query.And, Args: []query.Expr{where, key}}
+				}
+				q.After = after
+				a, err := c.Query(t.Context(), q)
+				if err != nil {
+					return err
+				}
+				want := []uint64{after[2*(i%keys)].Seq, after[2*(i%keys)+1].Seq}
+				if i%2 == 1 && account != "ACCT" {
+					want = nil
+				}
+				var got []uint64
+				for _, row := range a.Rows {
+					got = append(got, uint64(row[0].Int))
+				}
+				if !slices.Equal(got, want) || len(a.Cuts) != 2 || a.Next != nil {
+					return fmt.Errorf("%s: rows %v of cuts %+v, want %v", id, got, a.Cuts, want)
+				}
+				return nil
+			}
+			var n atomic.Int64
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for k := range 3 {
+				wg.Go(func() {
+					for i := k; ctx.Err() == nil; i++ {
+						if err := ask(i, []string{"ACCT", "OTHER"}[i/2%2]); err != nil {
+							t.Errorf("question %d: %v", i, err)
+							return
+						}
+						n.Add(1)
+					}
+				})
+			}
+			for round := range 2 {
+				before := n.Load()
+				g.until(func() bool { return n.Load() > before+100 || t.Failed() }, "no questions are answered")
+				g.kill(round % 2)
+				g.until(func() bool { return n.Load() > before+200 || t.Failed() }, "no questions are answered")
+				g.start(round % 2)
+				g.ready()
+			}
+			cancel()
+			wg.Wait()
+			for i := range g.nodes {
+				g.until(func() bool { n := -1; g.onLoop(i, func() { n = g.nodes[i].data.clients.questions.n }); return n == 0 }, "questions stay")
+			}
+			t.Logf("%d questions", n.Load())
+		})
+	}
+}

@@ -1,6 +1,6 @@
 // Package query asks a view: a typed question (filter, projection or groups, order, limit,
 // page) is checked against the fields and bounds, planned, and run in steps of a given
-// number of rows, so that whoever runs it decides how long it holds a thread. It does no
+// number of rows, so that its caller decides how long it holds a thread. It does no
 // I/O and starts no goroutine.
 //
 // A field that a row does not have is null. Every comparison with it is false, so its Not

@@ -6,6 +6,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
+// ShortBytes bounds a question that a node answers at once.
+const ShortBytes = 512
+
 // shortTerms bounds the terms of a filter that each row of a short question is held against.
 const shortTerms = 8
 

@@ -8,7 +8,7 @@ import (
 )
 
 // A report is a function of its entry, so what is sent again needs the entry of a number
-// only. The index of that is derived: whoever applies the entries has it, and whoever does
+// only. The index of that is derived: a replica that applies the entries has it, and one that does
 // not has no entries to send. It is in no snapshot and no digest.
 
 // fixPageSize is how many consecutive numbers a page covers.

@@ -41,7 +41,7 @@ func (w *world) limitsText() []byte {
 	return p.Canonical()
 }
 
-// officer kills and lets go, everybody or one trader that nobody is.
+// officer kills and lets go, all senders or one trader without orders.
 type officer struct {
 	w      *world
 	conn   *conn
@@ -133,7 +133,7 @@ func (o *officer) got(cn *conn, frame []byte, lineage uint64) {
 type limitsModel struct {
 	ops    map[uint64]order.GuardOp // by entry
 	rules  limits.Rules
-	killed uint64           // the entry that did, 0: nobody is
+	killed uint64           // the entry that did, 0: none
 	names  map[string]bool  // of clients that are killed
 	level  map[uint32]int64 // of a session slot, in billionths of a message
 	at     map[uint32]int64

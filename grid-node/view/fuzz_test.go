@@ -8,7 +8,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
-// FuzzApply has entries whose payload nobody parsed: a replica stores what its primary
+// FuzzApply has entries whose payload was never parsed: a replica stores what its primary
 // sends. Each is applied twice, and every field of both rows is read.
 func FuzzApply(f *testing.F) {
 	f.Add(querytest.Bulk(nil, 4, false), uint64(1)<<16, uint32(1))

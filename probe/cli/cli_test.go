@@ -57,6 +57,8 @@ func TestUsageErrors(t *testing.T) {
 		"recording is no log":  {[]string{"run", "--scenario", "flow-replay", "--dev", "--replay", "cli_test.go"}, "no order in it"},
 		"replay format":        {[]string{"run", "--scenario", "flow-replay", "--dev", "--replay", "x", "--replay-format", "itch"}, "there are lobster and fix"},
 		"speeds":               {[]string{"run", "--scenario", "flow-replay", "--dev", "--replay", "x", "--speeds", "fast"}, "--speeds: \"fast\" is not a whole number"},
+		"grids of plots":       {[]string{"run", "--scenario", "stac-timeplot", "--endpoint", "a:1"}, "use --dev, which starts them"},
+		"rates of plots":       {[]string{"run", "--scenario", "stac-timeplot", "--dev", "--rates", "100"}, "the plots are of published rates"},
 		"which grid":           {[]string{"run", "--scenario", "gs-write", "--endpoint", "a:1"}, "--replicas: scenario gs-write compares 2 grids"},
 		"replicas 0":           {[]string{"run", "--scenario", "gs-write", "--dev", "--replicas", "0"}, "--replicas 0: must be more than 0"},
 		"replicas of another":  {[]string{"run", "--scenario", "stac-pair", "--dev", "--replicas", "2"}, "go with scenario gs-write only"},

@@ -116,7 +116,7 @@ func (f *gridFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
 	f.tls.Register(set, "TLS is used for the grid")
 	f.tls.RegisterToken(set)
-	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
+	set.DurationVar(&f.timeout, "timeout", requestTimeout, "time after which the outcome of an unanswered order is called unknown")
 }
 
 func (f *gridFlags) check() error {

@@ -27,7 +27,7 @@ const suiteScenario = "suite"
 
 // own reports whether the pod starts the grids that it measures.
 func (f *podFlags) own() bool {
-	return f.scenario == suiteScenario || slices.Contains(published.SystemScenarios(), f.scenario)
+	return f.scenario == suiteScenario || f.scenario == published.TimeplotScenario || slices.Contains(published.SystemScenarios(), f.scenario)
 }
 
 // runOwn runs a scenario about a system of processes, or the suite, in this pod. It waits for the start as others do.
@@ -95,8 +95,11 @@ func (f *podFlags) begin(cmd *cobra.Command, d *published.Data, channel *pod.Cha
 	if _, err := channel.StartAt(waiting); err != nil {
 		return nil, false, err
 	}
-	if f.scenario == suiteScenario {
+	switch f.scenario {
+	case suiteScenario:
 		return f.ownSuite(cmd, d, dir, mode)
+	case published.TimeplotScenario:
+		return ownPlan(cmd, d, f.scenario, dir, mode)
 	}
 	return ownSystem(cmd, d, f.scenario, dir, mode)
 }
@@ -110,13 +113,35 @@ func ownSystem(cmd *cobra.Command, d *published.Data, name, dir string, mode sce
 	if err != nil {
 		return nil, false, err
 	}
-	own := &report.Own{Schema: report.OwnSchema, Outcome: rep.Outcome(), Files: map[string]string{}}
+	own, err := ownFiles(rep.Outcome(), dir)
+	return own, rep.Verdict == system.Wrong, err
+}
+
+// ownPlan runs a scenario whose grids are of several shapes, one after the other.
+func ownPlan(cmd *cobra.Command, d *published.Data, name, dir string, mode scenario.Mode) (*report.Own, bool, error) {
+	f := runFlags{scenarios: []string{name}, out: dir, quiet: quietWait}
+	f.onOwn()
+	plan, err := scenario.New(d, name, scenario.Options{Mode: mode})
+	if err != nil {
+		return nil, false, usage(err)
+	}
+	rep, err := f.one(cmd, d, plan)
+	if err != nil {
+		return nil, false, err
+	}
+	own, err := ownFiles(rep.Outcome(d), dir)
+	return own, rep.Verdict == report.ReportIncorrect, err
+}
+
+// ownFiles are the files of a scenario.
+func ownFiles(outcome *report.Outcome, dir string) (*report.Own, error) {
+	own := &report.Own{Schema: report.OwnSchema, Outcome: outcome, Files: map[string]string{}}
 	for _, name := range []string{report.FileTable, report.FileResults, report.FileCSV, report.FilePage} {
 		if err := addFile(own, name, filepath.Join(dir, name)); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	return own, rep.Verdict == system.Wrong, nil
+	return own, nil
 }
 
 // ownSuite runs the command suite, and keeps its page without the links to pages that nothing keeps.

@@ -41,6 +41,17 @@ type runFlags struct {
 	live      *live.Metrics // nil without --http
 }
 
+// Defaults of flags.
+const (
+	requestTimeout = 10 * time.Second
+	quietWait      = 10 * time.Second
+)
+
+// onOwn sets what no flag does: the scenario is run on grids that are started for it.
+func (f *runFlags) onOwn() {
+	f.dev, f.grid.fix, f.grid.timeout = true, string(fixorder.FIX42), requestTimeout
+}
+
 func runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -52,6 +63,7 @@ func runCommand() *cobra.Command {
   order-probe run --scenario flow-replay --dev --replay AMZN_2012-06-21_34200000_57600000_message_10.csv --speeds 1,8
   order-probe run --scenario stac-pair --dev --arrival hawkes
   order-probe run --scenario gs-write --dev --quick         one write at a time: eight fields or none, replicated or not
+  order-probe run --scenario stac-timeplot --dev --out DIR  the first three seconds of three rates, plotted, and the worst moments
   order-probe run --scenario stac-durability --dev --quick  a primary is killed under load: an independent ledger, and a control that loses
   order-probe run --scenario bar-load --dev --quick         files of rising length, loaded into empty grids
   order-probe run --scenario bar-wan --dev --quick          a log to another site over a road of 35 ms, by batch and delay
@@ -72,7 +84,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.gateway, "order-gateway", "", "with --dev and scenarios that stream or ask by SQL: that program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
 	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below, and report.html here has all")
-	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
+	set.DurationVar(&f.quiet, "quiet-wait", quietWait, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
 	set.StringVar(&f.http, "http", "", "address to serve /metrics at while the run goes on, such as :9401 (default: none)")
 	set.BoolVar(&f.shared, "shared-cores", false, "with --endpoint: declare that the grid runs on this machine's cores")
 	return cmd
@@ -166,6 +178,9 @@ func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
 		plan, err := f.plan.plan(d, name)
 		if err != nil {
 			return nil, err
+		}
+		if !f.dev && name == published.TimeplotScenario {
+			return nil, fmt.Errorf("--endpoint: scenario %s is of a grid with one server and of one with two; use --dev, which starts them", name)
 		}
 		if n := len(plan.Grids()); !f.dev && n > 1 {
 			return nil, fmt.Errorf("--replicas: scenario %s compares %d grids, and --endpoint is one: set which, 1 (without replication) or 2; or use --dev", name, n)

@@ -57,8 +57,8 @@ after it; what does not fit is in the page as not run.`,
 	set.StringVar(&f.plugin, "kubectl-ordergrid", "", "that program, for the scenarios about a system (default: next to this one, then PATH)")
 	set.StringVar(&f.link, "grid-link", "", "that program, for bar-wan (default: next to this one, then PATH)")
 	set.StringVar(&f.gateway, "order-gateway", "", "that program, for scenarios that stream or ask by SQL (default: next to this one, then PATH)")
-	set.DurationVar(&f.quiet, "quiet-wait", 10*time.Second, "how long to wait, in all, for a busy machine to calm down before a rate")
-	f.dev, f.grid.fix, f.grid.timeout = true, "4.2", 10*time.Second
+	set.DurationVar(&f.quiet, "quiet-wait", quietWait, "how long to wait, in all, for a busy machine to calm down before a rate")
+	f.onOwn()
 	return cmd
 }
 

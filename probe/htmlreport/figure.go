@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
+	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -72,6 +73,9 @@ func newView(r *report.Report) *view {
 // chosen are at most n of the main groups: the kinds of arrival at the highest rate if there are
 // several, else the lowest and the highest rate and some between.
 func (v *view) chosen(n int) []report.Group {
+	if v.r.Scenario == published.TimeplotScenario { // it has these alone
+		return v.main
+	}
 	if same := v.highest(); len(same) > 1 {
 		return spaced(same, n)
 	}

@@ -91,7 +91,7 @@ func newSection(r *report.Report, id string) section {
 	}
 	tables := map[string]*table{}
 	var more []*table // tables without a fixed place on this page
-	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true, "flow": true, "rtt": true, "gs": true, "gs-cost": true}
+	placed := map[string]bool{"c2e": true, "s2e": true, "i2e": true, "scaling": true, "runs": true, "checks": true, "servers": true, "flow": true, "rtt": true, "gs": true, "gs-cost": true, "worst": true}
 	for _, t := range r.Tables(true) {
 		if x := newTable(t); placed[t.Name] {
 			tables[t.Name] = x
@@ -130,7 +130,7 @@ func newSection(r *report.Report, id string) section {
 		s.Parts = append(s.Parts, part{Title: "More figures", Tables: more})
 	}
 	add(part{Title: "Distribution of latencies"}, "histograms percentiles stages", "")
-	add(part{Title: "Latency over time"}, "first-seconds whole-run spikes", "")
+	add(part{Title: "Latency over time"}, "first-seconds whole-run spikes", "worst")
 	add(part{Title: "Processors", Words: sentence(cpu)}, "cpu", "servers")
 	add(part{Title: "Every run", Remarks: r.Remarks()}, "", "checks runs")
 	return s

@@ -27,6 +27,9 @@ type curve struct {
 
 // rates is latency against the rate, published and measured: the tables as a picture.
 func rates(v *view) (Figure, bool) {
+	if v.r.Scenario == published.TimeplotScenario { // its rates are of grids of several sizes
+		return Figure{}, false
+	}
 	f := Figure{
 		Name:    "rates",
 		Title:   "Latency against the rate",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
 	"github.com/ordergrid/ordergrid/internal/plot"
+	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -36,6 +37,9 @@ func firstSeconds(v *view) (Figure, bool) {
 
 // wholeRun is the same over all of the measured part.
 func wholeRun(v *view) (Figure, bool) {
+	if v.r.Scenario == published.TimeplotScenario { // it is the first seconds
+		return Figure{}, false
+	}
 	return overTime(v, Figure{
 		Name:    "whole-run",
 		Title:   "The whole run",

@@ -90,7 +90,7 @@ func (d *Data) ScenariosOf(t *Table) (out []Scenario) {
 
 // IsRun reports whether a plan can be made of the scenario.
 func (s Scenario) IsRun() bool {
-	return s.IsOrderScenario() || s.IsFlowScenario() || s.Name == KneeScenario || s.Name == WriteScenario
+	return s.IsOrderScenario() || s.IsFlowScenario() || s.Name == KneeScenario || s.Name == WriteScenario || s.Name == TimeplotScenario
 }
 
 // IsOrderScenario reports whether the scenario is a steady-rate order run, the
@@ -166,6 +166,11 @@ func (d *Data) checkScenarios() error {
 		}
 		if s.Name == WriteScenario {
 			if err := d.checkWrite(s); err != nil {
+				return err
+			}
+		}
+		if s.Name == TimeplotScenario {
+			if err := d.checkTimeplot(s); err != nil {
 				return err
 			}
 		}

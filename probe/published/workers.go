@@ -9,7 +9,7 @@ import (
 // Workers are the parameters of AsyncScenario.
 type Workers struct {
 	Task       int // its parameter, which the report does not explain
-	Executions int // of a call, one after the other
+	Executions int // of a call: workers take them from one queue
 	Workers    []int
 }
 

@@ -17,8 +17,9 @@ var csvHeader = []string{
 func (r *Report) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	header := csvHeader
-	if r.Result.isWrite() {
-		header = append(header[:len(header):len(header)], "record")
+	differIn := r.Result.differIn()
+	if differIn != "" {
+		header = append(header[:len(header):len(header)], differIn)
 	}
 	if err := out.Write(header); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (r *Report) CSV(w io.Writer) error {
 			row.Metric, row.Unit, pub[0], pub[1], pub[2], pub[3],
 			number(row.Here), number(row.Ratio), strconv.FormatInt(row.Samples, 10), row.Verdict, row.Reason, row.Arrival,
 		}
-		if r.Result.isWrite() {
+		if differIn != "" {
 			line = append(line, row.Record)
 		}
 		if err := out.Write(line); err != nil {

@@ -64,10 +64,8 @@ func (b *builder) offered(g *group, base Row) {
 
 // counted are the probes of the runs that count.
 func (g *group) counted() (out []probeRun) {
-	for _, r := range g.runs {
-		if len(r.reasons) == 0 || g.invalid() {
-			out = append(out, r.probes...)
-		}
+	for _, r := range g.runsThatCount() {
+		out = append(out, r.probes...)
 	}
 	return out
 }

@@ -25,7 +25,7 @@ type probeRun struct {
 // group is everything measured at one rate with one number of pairs.
 type group struct {
 	pairs, rate, total int
-	label              string // of the kind of arrival, or the record, where steps differ in it
+	label              string // of the kind of arrival, the record, or the servers, where steps differ in it
 	record             fixorder.Record
 	replicas           int
 	runs               []run
@@ -95,7 +95,7 @@ func groups(r *Result) []*group {
 // row of the group, without a figure.
 func (g *group) row(verdict, reason string) Row {
 	row := Row{Pairs: g.pairs, Rate: g.rate, TotalRate: g.total, Arrival: g.label, Verdict: verdict, Reason: reason}
-	if g.record != "" {
+	if g.replicas > 0 {
 		row.Arrival, row.Record = "", g.label
 	}
 	return row

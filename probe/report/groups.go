@@ -4,7 +4,7 @@ package report
 // merged, or all of them if none is valid (see Verdict).
 type Group struct {
 	Pairs, Rate, TotalRate int
-	Arrival                string // as Row.Arrival, or Row.Record: the kind of arrival or record, empty where all were alike
+	Arrival                string // as Row.Arrival, or Row.Record: the kind of arrival, the record or the servers, empty where all were alike
 	Verdict, Reason        string // as Row.Verdict
 
 	CreateToEnd, SendToEnd, IntendedToEnd, Lag Histogram

@@ -58,6 +58,8 @@ func judge(r *Report, d *published.Data) []Judgement {
 		out = append(out, judgeShape(r, "s2e", pairShapeLimit, 6000, 100, "310/246 = 1.26"), judgeSLO(r), judgeAbsolute(r))
 	case "stac-scale":
 		out = append(out, judgeScale(r))
+	case published.TimeplotScenario:
+		out = append(out, judgeWorst(r))
 	}
 	return out
 }

@@ -89,6 +89,7 @@ func New(d *published.Data, r *Result) (*Report, error) {
 	}
 	b.againstSteady(gs)
 	b.writeRatios(gs)
+	b.pauseRatio(gs)
 	b.wayThere()
 	out := &Report{
 		Schema: Schema, Scenario: s.Name, Reproduces: s.Reproduces, Source: source(d, s),

@@ -13,7 +13,7 @@ type Row struct {
 	Rate      int    `json:"ratePerProbe"` // orders/s
 	TotalRate int    `json:"totalRate"`    // orders/s, all probes
 	Arrival   string `json:"arrival,omitempty"`
-	Record    string `json:"record,omitempty"` // what was written, and to how many copies, in gs-write
+	Record    string `json:"record,omitempty"` // what was written, and to how many copies, in gs-write; how many servers, in stac-timeplot
 	Probe     string `json:"probe,omitempty"`
 	Run       int    `json:"run,omitempty"` // 0 is all valid runs merged
 

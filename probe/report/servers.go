@@ -14,10 +14,7 @@ type server struct {
 
 // servers of a group, by name. Several probe pods may report the same node.
 func (g *group) servers() (out []*server) {
-	for _, r := range g.runs {
-		if len(r.reasons) > 0 && !g.invalid() {
-			continue
-		}
+	for _, r := range g.runsThatCount() {
 		seen := map[string]bool{}
 		for _, c := range r.conditions {
 			for _, n := range c.Nodes {

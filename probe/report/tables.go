@@ -5,7 +5,7 @@ import "fmt"
 // Table is one table of a report. Text and HTML print the same cells, so a
 // figure reads the same in both.
 type Table struct {
-	Name    string // stable: c2e, s2e, i2e, scaling, flow, runs, checks, servers, cost, search, rtt, gs, gs-cost
+	Name    string // stable: c2e, s2e, i2e, scaling, flow, runs, checks, servers, cost, search, rtt, gs, gs-cost, worst
 	Title   string
 	Columns []Column
 	Rows    [][]Cell // each as long as Columns
@@ -59,6 +59,9 @@ func (r *Report) Tables(perRun bool) (out []*Table) {
 	}
 	if t := r.flowTable(); t != nil {
 		out = append(out, t)
+	}
+	if r.Result.isTimeplot() {
+		out = append(out, r.worstTable())
 	}
 	if perRun {
 		out = append(out, r.perRunTable())
@@ -160,8 +163,8 @@ func (r *Report) rateColumns() []Column {
 	if r.Scenario == "stac-scale" {
 		cols = append([]Column{{Name: "pairs"}}, cols...)
 	}
-	if r.Result.isWrite() {
-		cols = append(cols, Column{Name: "record", Left: true})
+	if what := r.Result.differIn(); what != "" {
+		cols = append(cols, Column{Name: what, Left: true})
 	}
 	if r.Result.Plan.Arrival != nil {
 		cols = append(cols, Column{Name: "arrival", Left: true})
@@ -174,7 +177,7 @@ func (r *Report) rateCells(g *group) []Cell {
 	if r.Scenario == "stac-scale" {
 		cells = append([]Cell{{Text: fmt.Sprint(g.pairs)}}, cells...)
 	}
-	if r.Result.Plan.Arrival != nil || r.Result.isWrite() {
+	if r.Result.Plan.Arrival != nil || r.Result.differIn() != "" {
 		cells = append(cells, Cell{Text: g.label})
 	}
 	return cells

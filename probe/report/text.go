@@ -83,7 +83,7 @@ func (t *text) head() {
 		t.printf("             probes and servers share these cores and communicate over loopback or a local bridge; the published ones had\n" +
 			"             a blade each with eight cores and InfiniBand between them\n")
 	}
-	if r.Result.Plan.Replicas > 1 {
+	if r.Result.Plan.Replicas > 1 && !r.Result.isTimeplot() {
 		t.printf("  an order   is in the memory of %d servers before it is acknowledged: here as one replicated log, in the report as a\n"+
 			"             region and a queue, each replicated\n", r.Result.Plan.Replicas)
 	}

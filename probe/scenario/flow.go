@@ -39,7 +39,7 @@ func IsFlow(name string) bool { return flowArrival[name] != "" }
 // scenario is stac-pair with another flow.
 func params(d *published.Data, s published.Scenario, mode Mode) (chosen, exact published.Params, speeds []int, err error) {
 	base := s
-	if s.IsFlowScenario() || s.Name == published.KneeScenario {
+	if s.IsFlowScenario() || s.Name == published.KneeScenario || s.Name == published.TimeplotScenario {
 		base, _ = d.Scenario("stac-pair")
 	}
 	exact, scaled, err := baseParams(base)
@@ -53,6 +53,11 @@ func params(d *published.Data, s published.Scenario, mode Mode) (chosen, exact p
 		}
 		flowParams(&exact, flowExact)
 		flowParams(&scaled, flowScaled)
+	}
+	if s.Name == published.TimeplotScenario {
+		if err = timeplotParams(s, &exact, &scaled); err != nil {
+			return chosen, exact, nil, err
+		}
 	}
 	if s.Name == published.KneeScenario {
 		if err = kneeParams(s, &exact, &scaled); err != nil {
@@ -244,7 +249,7 @@ func (p Plan) FlowParams(s Step, probe int, recording *flow.Recording) flow.Para
 	}
 }
 
-// Label distinguishes steps of one rate: "hawkes", "replay 4x", "8 fields, 2 copies"; empty where
+// Label distinguishes steps of one rate: "hawkes", "replay 4x", "8 fields, 2 copies", "1 server"; empty where
 // all steps are alike.
 func (s Step) Label() string {
 	switch {
@@ -252,6 +257,8 @@ func (s Step) Label() string {
 		return fmt.Sprintf("%s %dx", s.Arrival, s.Speed)
 	case s.Record != "":
 		return WriteLabel(string(s.Record), s.Replicas)
+	case s.Replicas > 0:
+		return fmt.Sprintf("%d %s", s.Replicas, plural(s.Replicas, "server", "servers"))
 	}
 	return string(s.Arrival)
 }

@@ -105,7 +105,8 @@ type Step struct {
 	Speed   int       `json:"speed,omitempty"`
 	// MaxOrders is the most that a probe creates, where it does not follow from Rate.
 	MaxOrders int64 `json:"maxOrders,omitempty"`
-	// Record is the record and Replicas the number of servers, in gs-write.
+	// Record is the record, in gs-write. Replicas is the number of servers where steps differ in it: in gs-write and
+	// stac-timeplot.
 	Record   fixorder.Record `json:"record,omitempty"`
 	Replicas int             `json:"replicas,omitempty"`
 }
@@ -156,6 +157,10 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
+	plots, err := p.timeplots(s, o)
+	if err != nil {
+		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+	}
 	if err := p.search(s, o); err != nil {
 		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
 	}
@@ -168,10 +173,15 @@ func New(d *published.Data, name string, o Options) (Plan, error) {
 	if p.Search != nil && p.Arrival != nil && !p.Arrival.IsSteady() {
 		return Plan{}, fmt.Errorf("scenario %s: arrival %s: the search is for steady rates; leave arrival out", name, p.Arrival)
 	}
-	if len(copies) > 0 {
+	switch {
+	case len(copies) > 0:
 		p.scheduleWrites(copies)
-	} else if err := p.schedule(); err != nil {
-		return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+	case len(plots) > 0:
+		p.scheduleTimeplots(plots)
+	default:
+		if err := p.schedule(); err != nil {
+			return Plan{}, fmt.Errorf("scenario %s: %w", name, err)
+		}
 	}
 	p.number()
 	p.Differences = p.differences(exact)
@@ -201,8 +211,11 @@ func quick(name string, p published.Params) published.Params {
 	case published.WriteScenario:
 		p.RatesPerProbe = []int{500, 2000}
 	}
+	window := p.MeasureS
 	p.WarmupS, p.MeasureS, p.Repeats = 1, 5, 1
 	switch name {
+	case published.TimeplotScenario:
+		p.MeasureS = window
 	case "flow-hawkes":
 		p.RatesPerProbe, p.MeasureS = []int{500, 2000}, 8
 	case "flow-replay":

@@ -67,7 +67,7 @@ func (p *Plan) scheduleWrites(copies []int) {
 	}
 }
 
-// Grids splits the plan into parts that each need a grid. All but gs-write's have one part, the
+// Grids splits the plan into parts that each need a grid. All but those of gs-write and stac-timeplot have one part, the
 // plan itself.
 func (p Plan) Grids() (parts []Plan) {
 	for _, s := range p.Steps {
@@ -75,7 +75,7 @@ func (p Plan) Grids() (parts []Plan) {
 			part := p
 			part.Steps = nil
 			if s.Replicas != 0 {
-				part.Replicas = s.Replicas
+				part.Replicas, part.Probes = s.Replicas, s.Probes
 			}
 			parts = append(parts, part)
 		}

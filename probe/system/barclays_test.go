@@ -117,8 +117,12 @@ func TestWideObjects(t *testing.T) {
 // TestSized: orders are as long as asked for.
 func TestSized(t *testing.T) {
 	for _, n := range []int{256, 999, 1000, 1024, 9_999, 10_000, 16_384} {
-		if got := len(sized("12345678", n)); got > n || got < n-1 {
+		o := sized("12345678", n)
+		if got := len(o); got > n || got < n-2 {
 			t.Errorf("%d bytes, want %d", got, n)
+		}
+		if err := order.Parse(o, new(order.Order)); err != nil {
+			t.Errorf("of %d bytes: %v", n, err)
 		}
 	}
 	if a, b := sized("12345678", 10), sized("12345678", 0); !bytes.Equal(a, b) {

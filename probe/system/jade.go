@@ -34,7 +34,7 @@ func amount(value []byte) uint64 {
 	return binary.BigEndian.Uint64(value)
 }
 
-// add raises the balance of an object by 1, whoever else does so at the same time; it is made where it is not there.
+// add raises the balance of an object by 1, beside others that do so; it is made where it is not there.
 func add(ctx context.Context, r *client.Region, key []byte) error {
 	for {
 		e, err := r.Get(ctx, key)
@@ -106,7 +106,7 @@ func skiDemo(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 	defer func() { err = errors.Join(err, k.end()) }()
 	r.Columns = []string{"users", "where", "target TPS", "TPS", "mean ms", "p50 ms", "p99 ms", "max ms", "published users", "published TPS", "published ms"}
 	r.Differences = append(r.Differences,
-		"a transaction reads an account, raises it if nobody else did meanwhile, writes a trade, and submits an order: exactly once each, and not all or nothing",
+		"a transaction reads an account, raises it if no other transaction did meanwhile, writes a trade, and submits an order: exactly once each, and not all or nothing",
 		fmt.Sprintf("there are no application servers: users are threads of the probe and ask the nodes, near without a road and far over one of %v each way; that the published Remote was faster, on hosts of its own, is not judged on one", farRoad))
 	far, err := k.far(ctx)
 	if err != nil {

@@ -337,19 +337,22 @@ func (o *Options) lags(ctx context.Context, r *Report, d *published.Data, source
 	return nil
 }
 
-// sized is an order of so many bytes, or the shortest one where that is longer.
+// sized is an order of so many bytes, or the shortest one where that is longer. The bytes are in EncodedText (355): other
+// texts are short.
 func sized(id string, bytes int) []byte {
-	short := newOrder(nil, id, "WAN", "SYM", 100, "")
-	text := bytes - len(short) - len("58=\x01")
+	of := func(text int) []byte {
+		return newOrder(nil, id, "WAN", "SYM", 100, fmt.Sprintf("354=%d\x01355=%s\x01", text, strings.Repeat("x", text)))
+	}
+	text := bytes - len(of(1)) + 1
 	if text < 1 {
-		return short
+		return newOrder(nil, id, "WAN", "SYM", 100, "")
 	}
 	for {
-		o := newOrder(nil, id, "WAN", "SYM", 100, "58="+strings.Repeat("x", text)+"\x01")
+		o := of(text)
 		if len(o) <= bytes || text == 1 {
 			return o
 		}
-		text -= len(o) - bytes // the length of the body has more digits
+		text -= len(o) - bytes // the lengths have more digits
 	}
 }
 

@@ -57,7 +57,7 @@ func tradeEm(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 		"rate served", "its p99 ms", "its trades p99 ms", "published TPS"}
 	r.Differences = append(r.Differences,
 		"a queue with its matchmaker is a partition, which takes orders one after the other and matches as it stores, on two copies; a concentrator is a client with a connection to each queue; users have no sockets, their orders name them (tags 1, 11, 49)",
-		"n transactions per commit of a feeder are the orders that a connection sends in one go, of a matchmaker those that it has without answer; neither waits until n are there, so a larger n delays nobody at the same rate",
+		"n transactions per commit of a feeder are the orders that a connection sends in one go, of a matchmaker those that it has without answer; neither waits until n are there, so a larger n delays no order at the same rate",
 		"a transaction is an order, acknowledged by both copies after both executed it with the same result; nothing is written to a disk, wherever the published logs were",
 		fmt.Sprintf("rate served: the highest of %v of TPS at which each user's orders are answered and traded with a p99 of %v", servedShares, servedWithin),
 		"users and grid share this machine")

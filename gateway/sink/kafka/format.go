@@ -46,13 +46,16 @@ type view struct {
 	prev      uint64
 }
 
-func (v *view) fix() []byte { return order.Payload(v.entry.Bytes) }
+func (v *view) fix() []byte { return order.Message(v.entry.Bytes) }
+
+// payload is what the entry's fields are places in.
+func (v *view) payload() []byte { return order.Payload(v.entry.Bytes) }
 
 func (v *view) field(off uint16, n uint8) []byte {
 	if n == 0 {
 		return nil
 	}
-	return v.fix()[off : int(off)+int(n) : int(off)+int(n)]
+	return v.payload()[off : int(off)+int(n) : int(off)+int(n)]
 }
 
 func (v *view) symbol() []byte { return v.field(v.entry.Fields.SymbolOff, v.entry.Fields.SymbolLen) }
@@ -62,7 +65,7 @@ func (v *view) open(off uint16) []byte {
 	if off == 0 {
 		return nil
 	}
-	rest := v.fix()[off:]
+	rest := v.payload()[off:]
 	if end := bytes.IndexByte(rest, 1); end >= 0 {
 		rest = rest[:end:end]
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -36,8 +37,8 @@ func sample(t *testing.T) *view {
 	return &view{entry: &client.LogEntry{Entry: e, Bytes: append(bytes, fix...)}, partition: 2, lineage: 4, hash: 0xa1, prev: 1<<60 - 2}
 }
 
-// descriptor reads order.proto: one flat message of proto3 is all that it has.
-func descriptor(t *testing.T) protoreflect.MessageDescriptor {
+// descriptor reads a message of order.proto: flat messages of proto3 are all that it has.
+func descriptor(t *testing.T, message string) protoreflect.MessageDescriptor {
 	t.Helper()
 	text, err := os.ReadFile("order.proto")
 	if err != nil {
@@ -46,9 +47,12 @@ func descriptor(t *testing.T) protoreflect.MessageDescriptor {
 	types := map[string]descriptorpb.FieldDescriptorProto_Type{
 		"string": descriptorpb.FieldDescriptorProto_TYPE_STRING, "bytes": descriptorpb.FieldDescriptorProto_TYPE_BYTES, "uint32": descriptorpb.FieldDescriptorProto_TYPE_UINT32,
 		"uint64": descriptorpb.FieldDescriptorProto_TYPE_UINT64, "fixed64": descriptorpb.FieldDescriptorProto_TYPE_FIXED64, "int64": descriptorpb.FieldDescriptorProto_TYPE_INT64,
+		"bool": descriptorpb.FieldDescriptorProto_TYPE_BOOL,
 	}
-	m := &descriptorpb.DescriptorProto{Name: proto.String("Order")}
-	for _, f := range regexp.MustCompile(`(?m)^  (\w+) (\w+) = (\d+);`).FindAllStringSubmatch(string(text), -1) {
+	m := &descriptorpb.DescriptorProto{Name: &message}
+	_, body, _ := strings.Cut(string(text), "\nmessage "+message+" {\n")
+	body, _, _ = strings.Cut(body, "\n}\n")
+	for _, f := range regexp.MustCompile(`(?m)^  (\w+) (\w+) = (\d+);`).FindAllStringSubmatch(body, -1) {
 		kind, known := types[f[1]]
 		n, err := strconv.Atoi(f[3])
 		if !known || err != nil {
@@ -68,17 +72,36 @@ func descriptor(t *testing.T) protoreflect.MessageDescriptor {
 // What is written by hand is read with the schema of order.proto, and every field of it is there.
 func TestProtobuf(t *testing.T) {
 	v := sample(t)
-	m := dynamicpb.NewMessage(descriptor(t))
-	if err := proto.Unmarshal(FormatProtobuf.append(nil, v, "trades"), m); err != nil {
+	checkProtobuf(t, "Order", FormatProtobuf.append(nil, v, "trades"), map[string]string{
+		"grid": "trades", "partition": "2", "seq": "1152921504606846976", "epoch": "9", "lineage": "4", "hash": "161", "prev": "1152921504606846974",
+		"received_unix_nano": fmt.Sprint(v.entry.TimeNs), "cl_ord_id": `ID-"7"`, "symbol": "IBM", "account": "ACC", "side": "1", "order_qty": "100", "price": "125.25",
+		"fix": string(order.Payload(v.entry.Bytes)),
+	})
+	e := executedSample()
+	checkProtobuf(t, "Execution", appendExecutionProtobuf(nil, e, "trades", 4, 9, "17.1"), map[string]string{
+		"grid": "trades", "partition": "2", "entry": "17", "n": "2", "epoch": "9", "lineage": "4", "prev": "17.1", "received_unix_nano": fmt.Sprint(e.Received.UnixNano()),
+		"kind": "filled", "symbol": "IBM", "account": "ACC", "side": "2", "cl_ord_id": `ID-"7"`, "order": "12", "other": "17", "price": "125.25", "quantity": "100",
+		"leaves": "0", "cumulative": "300", "reason": match.Reason(e.Reason).String(), "passive": "true", "auction": "true",
+	})
+}
+
+// executedSample has a value in every field.
+func executedSample() *client.Executed {
+	return &client.Executed{
+		Execution: client.Execution{Partition: 2, Entry: 17, N: 2, Kind: client.ExecFilled, Side: 2, Reason: 3, Passive: true, Auction: true, Order: 12, Other: 17, Price: 12525, Qty: 100, Cum: 300},
+		Received:  time.Date(2026, 11, 23, 9, 30, 0, 5, time.UTC), PriceDigits: 2, Symbol: "IBM", Account: "ACC", ClOrdID: `ID-"7"`,
+	}
+}
+
+// checkProtobuf reads a message with the schema of order.proto: every field of it is there, and nothing else.
+func checkProtobuf(t *testing.T, message string, b []byte, want map[string]string) {
+	t.Helper()
+	m := dynamicpb.NewMessage(descriptor(t, message))
+	if err := proto.Unmarshal(b, m); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.GetUnknown()) > 0 {
 		t.Errorf("bytes that order.proto does not describe: %x", m.GetUnknown())
-	}
-	want := map[string]string{
-		"grid": "trades", "partition": "2", "seq": "1152921504606846976", "epoch": "9", "lineage": "4", "hash": "161", "prev": "1152921504606846974",
-		"received_unix_nano": fmt.Sprint(v.entry.TimeNs), "cl_ord_id": `ID-"7"`, "symbol": "IBM", "account": "ACC", "side": "1", "order_qty": "100", "price": "125.25",
-		"fix": string(order.Payload(v.entry.Bytes)),
 	}
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -92,7 +115,22 @@ func TestProtobuf(t *testing.T) {
 		}
 	}
 	if fields.Len() != len(want) {
-		t.Errorf("order.proto has %d fields, want %d", fields.Len(), len(want))
+		t.Errorf("message %s of order.proto has %d fields, want %d", message, fields.Len(), len(want))
+	}
+}
+
+func TestExecutionJSON(t *testing.T) {
+	e := executedSample()
+	got := string(appendExecutionJSON(nil, e, "trades", 4, 9, "17.1"))
+	want := `{"grid":"trades","partition":2,"entry":17,"n":2,"epoch":9,"lineage":4,"prev":"17.1","received":"2026-11-23T09:30:00.000000005Z","kind":"filled","symbol":"IBM",` +
+		`"account":"ACC","side":"2","clOrdID":"ID-\"7\"","order":12,"other":17,"price":"125.25","quantity":"100","leaves":"0","cumulative":"300","reason":"` + match.Reason(3).String() + `","passive":true,"auction":true}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	e = &client.Executed{Execution: client.Execution{Partition: 2, Entry: 17, N: 1, Kind: client.ExecCancelRejected, Order: 17, Other: 5}, Received: e.Received, PriceDigits: 2, Symbol: "IBM"}
+	want = `{"grid":"trades","partition":2,"entry":17,"n":1,"epoch":9,"lineage":4,"prev":"","received":"2026-11-23T09:30:00.000000005Z","kind":"cancel rejected","symbol":"IBM","order":17}`
+	if got := string(appendExecutionJSON(nil, e, "trades", 4, 9, "")); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
@@ -125,12 +163,12 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 	x := Target{cfg: Config{Grid: "trades", Topic: "{grid}.{partition}.orders", Partitions: 8}}
-	if orders, positions, n := x.places(5); orders.topic != "trades.p5.orders" || positions.topic != "trades.p5.orders.positions" || orders.partition != 0 || n != 1 {
-		t.Errorf("%+v %+v %d", orders, positions, n)
+	if at, n := x.place(x.cfg.Topic, 5); at.topic != "trades.p5.orders" || at.partition != 0 || n != 1 {
+		t.Errorf("%+v %d", at, n)
 	}
 	x.cfg.Topic = "{grid}.orders"
-	if orders, _, n := x.places(5); orders.topic != "trades.orders" || orders.partition != 5 || n != 8 {
-		t.Errorf("%+v %d", orders, n)
+	if at, n := x.place(x.cfg.Topic, 5); at.topic != "trades.orders" || at.partition != 5 || n != 8 {
+		t.Errorf("%+v %d", at, n)
 	}
 	if id := x.transactionalID(wire.PartitionID(5)); id != "ordergrid.trades..p5" {
 		t.Errorf("transactional id %s", id)
@@ -140,11 +178,13 @@ func TestTemplates(t *testing.T) {
 func TestConfig(t *testing.T) {
 	good := Config{Brokers: []string{"kafka:9092"}, Grid: "trades", Sink: "kafka", Partitions: 2, Topic: "{grid}.orders"}
 	for want, change := range map[string]func(*Config){
-		"brokers: none":          func(c *Config) { c.Brokers = nil },
-		`broker is "kafka"`:      func(c *Config) { c.Brokers = []string{"kafka"} },
-		"partitions of the grid": func(c *Config) { c.Partitions = 0 },
-		"topic is":               func(c *Config) { c.Topic = "" },
-		`compression is "best"`:  func(c *Config) { c.Compression = "best" },
+		"brokers: none":           func(c *Config) { c.Brokers = nil },
+		`broker is "kafka"`:       func(c *Config) { c.Brokers = []string{"kafka"} },
+		"partitions of the grid":  func(c *Config) { c.Partitions = 0 },
+		"topic is":                func(c *Config) { c.Topic = "" },
+		`compression is "best"`:   func(c *Config) { c.Compression = "best" },
+		"of executions: topic is": func(c *Config) { c.ExecutionsTopic = "a b" },
+		"one of its own":          func(c *Config) { c.ExecutionsTopic = "trades.orders.positions" },
 	} {
 		c := good
 		change(&c)

@@ -1,6 +1,7 @@
-// Package kafka writes the orders of a grid to Kafka, each exactly once for consumers with read_committed.
+// Package kafka writes the orders of a grid to Kafka, and what they did in one that matches, each exactly once for
+// consumers with read_committed.
 //
-// A batch is a transaction: its orders in one topic, the position behind them in another one. A writer has the
+// A batch is a transaction: its orders in one topic, executions in another one, the position behind them in a third. A writer has the
 // transactional id of its partition, so opening one fences the writer before, and the position is then read from the
 // end of the positions topic (ADR 41).
 //
@@ -33,8 +34,10 @@ type Config struct {
 	Grid, Sink string
 	Partitions int    // of the grid
 	Topic      string // template; {grid} and {partition} are replaced
-	Key        Key
-	Format     Format
+	// ExecutionsTopic is the template of the topic of executions, of a grid that matches; empty: they are not written.
+	ExecutionsTopic string
+	Key             Key
+	Format          Format
 	// Compression is none, gzip, snappy, lz4 or zstd; snappy when empty.
 	Compression string
 	// CreateTopics allows creating topics that do not exist, with ReplicationFactor copies, -1 for the broker's default.
@@ -71,6 +74,16 @@ func New(cfg Config) (*Target, error) {
 	}
 	if err := checkTemplate(cfg.Topic, cfg.Grid); err != nil {
 		return nil, err
+	}
+	if cfg.ExecutionsTopic != "" {
+		if err := checkTemplate(cfg.ExecutionsTopic, cfg.Grid); err != nil {
+			return nil, fmt.Errorf("of executions: %w", err)
+		}
+		for _, name := range []string{cfg.Topic, cfg.Topic + positionsSuffix} {
+			if expand(cfg.ExecutionsTopic, cfg.Grid, 0) == expand(name, cfg.Grid, 0) {
+				return nil, fmt.Errorf("the topic of executions is %.80q, allowed: one of its own, not that of orders or of positions", cfg.ExecutionsTopic)
+			}
+		}
 	}
 	codec, err := compression(cfg.Compression)
 	if err != nil {
@@ -135,7 +148,7 @@ func (t *Target) Open(ctx context.Context, p wire.PartitionID) (sink.Writer, err
 }
 
 func (t *Target) open(ctx context.Context, cl *kgo.Client, p wire.PartitionID, id string) (*writer, error) {
-	orders, positions, err := t.topics(ctx, cl, p)
+	at, err := t.topics(ctx, cl, p)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +157,7 @@ func (t *Target) open(ctx context.Context, cl *kgo.Client, p wire.PartitionID, i
 		return nil, fmt.Errorf("transactional id %s: %w", id, err)
 	}
 	t.cfg.Logger.Debug("writers before are fenced", "transactionalID", id, "producerID", producer, "producerEpoch", epoch)
-	w := &writer{t: t, cl: cl, p: p, orders: orders, positions: positions}
+	w := &writer{t: t, cl: cl, p: p, places: at}
 	return w, w.resume(ctx)
 }
 

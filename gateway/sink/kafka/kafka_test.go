@@ -94,10 +94,17 @@ func TestWrongTopics(t *testing.T) {
 	wrote := func(cfg kafka.Config) {
 		var l makeLog
 		w := open(t, target(t, cfg))
-		if err := w.Write(t.Context(), l.batch(20)); err != nil {
+		b := l.batch(20)
+		b.Executions = []client.Executed{{Execution: client.Execution{Entry: 2, N: 1, Kind: client.ExecAccepted}}, {Execution: client.Execution{Entry: 3, N: 1, Kind: client.ExecAccepted}}}
+		if err := w.Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 		w.Close()
+	}
+	executions := func(cfg *kafka.Config) { cfg.ExecutionsTopic = "{grid}.executions" }
+	wroteBoth := func(cfg kafka.Config) {
+		executions(&cfg)
+		wrote(cfg)
 	}
 	remove := func(topics ...string) {
 		if _, err := adm.DeleteTopics(t.Context(), topics...); err != nil {
@@ -133,6 +140,20 @@ func TestWrongTopics(t *testing.T) {
 			create("foreign.orders.positions", 1)
 			produce(t, k.Address, "foreign.orders.positions", "what")
 		}, want: "topic foreign.orders.positions, partition 0, offset 0 is no position"},
+		"fills-partitions": {prepare: func(kafka.Config) { create("fills-partitions.executions", 2) }, change: executions, want: "topic fills-partitions.executions has 2 partitions, allowed: 1"},
+		"fills-foreign": {prepare: func(kafka.Config) {
+			create("fills-foreign.executions", 1)
+			produce(t, k.Address, "fills-foreign.executions", "what")
+		}, change: executions, want: "topic fills-foreign.executions, partition 0 has records up to offset 0, and topic fills-foreign.orders.positions has no position of it"},
+		"fills-again": {prepare: func(cfg kafka.Config) {
+			wroteBoth(cfg)
+			remove("fills-again.executions")
+			create("fills-again.executions", 1)
+		}, change: executions, want: "the executions up to entry 20 were written to id"},
+		"fills-more": {prepare: func(cfg kafka.Config) {
+			wroteBoth(cfg)
+			produce(t, k.Address, "fills-more.executions", "what")
+		}, change: executions, want: "the last execution in topic fills-more.executions, partition 0 is entry ?, and by topic fills-more.orders.positions it is entry 3.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(k, name)
@@ -148,6 +169,34 @@ func TestWrongTopics(t *testing.T) {
 				t.Errorf("got %v\nwant a PermanentError with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Executions may be written from a position on that has none; the record before the first one then is none. Those of a
+// sink that is there go on behind the last one.
+func TestExecutionsBegin(t *testing.T) {
+	k := broker(t)
+	cfg := config(k, "begin")
+	var l makeLog
+	for i := range 3 {
+		b := l.batch(20)
+		if i > 0 {
+			cfg.ExecutionsTopic = "{grid}.executions"
+			b.Executions = []client.Executed{{Execution: client.Execution{Entry: b.From + 1, N: 1, Kind: client.ExecAccepted}}, {Execution: client.Execution{Entry: b.From + 1, N: 2, Kind: client.ExecFilled}}}
+		}
+		w := open(t, target(t, cfg))
+		if err := w.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+	}
+	checkLog(t, committed(t, k, "begin.orders", 0), 60)
+	var got []string
+	for _, r := range committed(t, k, "begin.executions", 0) {
+		got = append(got, header(r, kafka.HeaderSeq)+"."+header(r, kafka.HeaderN)+" behind "+header(r, kafka.HeaderPrev))
+	}
+	if want := []string{"22.1 behind ", "22.2 behind 22.1", "42.1 behind 22.2", "42.2 behind 42.1"}; !slices.Equal(got, want) {
+		t.Errorf("executions %q, want %q", got, want)
 	}
 }
 

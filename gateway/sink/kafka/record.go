@@ -57,15 +57,15 @@ type records struct {
 	text            []byte
 }
 
-func (rs *records) begin(w *writer, orders int) {
+func (rs *records) begin(w *writer, orders, executions int) {
 	if rs.w == nil {
 		rs.w, rs.grid, rs.partition = w, []byte(w.t.cfg.Grid), []byte(w.p.String())
 	}
-	if cap(rs.records) < orders {
-		rs.records, rs.headers = make([]kgo.Record, 0, orders), make([]kgo.RecordHeader, 0, orders*headers)
+	if n := orders + executions; cap(rs.records) < n {
+		rs.records, rs.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, n*headers)
 	}
-	if cap(rs.text) < orders*headerBytes {
-		rs.text = make([]byte, 0, orders*headerBytes)
+	if n := (orders + executions) * headerBytes; cap(rs.text) < n {
+		rs.text = make([]byte, 0, n)
 	}
 	rs.records, rs.headers, rs.text = rs.records[:0], rs.headers[:0], rs.text[:0]
 }
@@ -74,23 +74,15 @@ func (rs *records) begin(w *writer, orders int) {
 func (rs *records) order(e *client.LogEntry, lineage uint32, prev uint64) *kgo.Record {
 	v := view{entry: e, partition: rs.w.p, lineage: lineage, prev: prev, hash: order.Hash(e.Bytes)}
 	first := len(rs.headers)
-	add := func(name string, value []byte) {
-		rs.headers = append(rs.headers, kgo.RecordHeader{Key: name, Value: value})
-	}
-	number := func(name string, n uint64) {
-		from := len(rs.text)
-		rs.text = strconv.AppendUint(rs.text, n, 10)
-		add(name, rs.text[from:len(rs.text):len(rs.text)])
-	}
-	add(HeaderGrid, rs.grid)
-	add(HeaderPartition, rs.partition)
-	number(HeaderSeq, e.Seq)
-	number(HeaderEpoch, uint64(e.Epoch))
-	number(HeaderLineage, uint64(lineage))
+	rs.header(HeaderGrid, rs.grid)
+	rs.header(HeaderPartition, rs.partition)
+	rs.number(HeaderSeq, e.Seq)
+	rs.number(HeaderEpoch, uint64(e.Epoch))
+	rs.number(HeaderLineage, uint64(lineage))
 	from := len(rs.text)
 	rs.text = appendHash(rs.text, v.hash)
-	add(HeaderHash, rs.text[from:len(rs.text):len(rs.text)])
-	number(HeaderPrev, prev)
+	rs.header(HeaderHash, rs.text[from:len(rs.text):len(rs.text)])
+	rs.number(HeaderPrev, prev)
 	rs.records = append(rs.records, kgo.Record{
 		Topic: rs.w.orders.topic, Partition: rs.w.orders.partition, Timestamp: time.Unix(0, e.TimeNs),
 		Headers: rs.headers[first:len(rs.headers):len(rs.headers)],
@@ -100,13 +92,23 @@ func (rs *records) order(e *client.LogEntry, lineage uint32, prev uint64) *kgo.R
 		r.Key = v.symbol()
 	}
 	if rs.w.t.cfg.Format == FormatFIX {
-		r.Value = order.Payload(e.Bytes)
+		r.Value = v.fix()
 		return r
 	}
 	from = len(rs.text)
 	rs.text = rs.w.t.cfg.Format.append(rs.text, &v, rs.w.t.cfg.Grid)
 	r.Value = rs.text[from:len(rs.text):len(rs.text)]
 	return r
+}
+
+func (rs *records) header(name string, value []byte) {
+	rs.headers = append(rs.headers, kgo.RecordHeader{Key: name, Value: value})
+}
+
+func (rs *records) number(name string, n uint64) {
+	from := len(rs.text)
+	rs.text = strconv.AppendUint(rs.text, n, 10)
+	rs.header(name, rs.text[from:len(rs.text):len(rs.text)])
 }
 
 const hexDigits = "0123456789abcdef"

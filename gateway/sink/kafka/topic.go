@@ -50,50 +50,69 @@ type place struct {
 	leader    int32
 }
 
-// places returns the names for a partition of the grid, and how many partitions each topic has.
-func (t *Target) places(p wire.PartitionID) (orders, positions place, count int) {
-	orders = place{topic: expand(t.cfg.Topic, t.cfg.Grid, p), partition: int32(p)}
-	count = t.cfg.Partitions
-	if strings.Contains(t.cfg.Topic, markPartition) {
-		orders.partition, count = 0, 1
+// place returns where a template has a partition of the grid, and how many partitions the topic has.
+func (t *Target) place(template string, p wire.PartitionID) (x place, count int) {
+	x = place{topic: expand(template, t.cfg.Grid, p), partition: int32(p)}
+	if strings.Contains(template, markPartition) {
+		x.partition = 0
+		return x, 1
 	}
-	positions = orders
-	positions.topic += positionsSuffix
-	return orders, positions, count
+	return x, t.cfg.Partitions
 }
 
-// topics finds both topics of a partition, or creates them.
-func (t *Target) topics(ctx context.Context, cl *kgo.Client, p wire.PartitionID) (orders, positions place, err error) {
-	orders, positions, count := t.places(p)
+// places are the topics of a partition of the grid.
+type places struct {
+	orders, positions place
+	executions        *place // nil: they are not written
+}
+
+// topics finds the topics of a partition, or creates them.
+func (t *Target) topics(ctx context.Context, cl *kgo.Client, p wire.PartitionID) (at places, err error) {
+	var count, executionsCount int
+	at.orders, count = t.place(t.cfg.Topic, p)
+	at.positions = at.orders
+	at.positions.topic += positionsSuffix
+	type wanted struct {
+		*place
+		count  int
+		config map[string]*string
+	}
+	all := []wanted{{&at.orders, count, nil}, {&at.positions, count, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")}}}
+	if t.cfg.ExecutionsTopic != "" {
+		at.executions = &place{}
+		*at.executions, executionsCount = t.place(t.cfg.ExecutionsTopic, p)
+		all = append(all, wanted{at.executions, executionsCount, nil})
+	}
+	names := make([]string, len(all))
+	for i, x := range all {
+		names[i] = x.topic
+	}
 	adm := kadm.NewClient(cl)
-	details, err := adm.ListTopics(ctx, orders.topic, positions.topic)
+	details, err := adm.ListTopics(ctx, names...)
 	if err != nil {
-		return orders, positions, fmt.Errorf("metadata: %w", err)
+		return at, fmt.Errorf("metadata: %w", err)
 	}
 	created := false
-	for _, x := range []struct {
-		name   string
-		config map[string]*string
-	}{{orders.topic, nil}, {positions.topic, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")}}} {
-		if !errors.Is(details[x.name].Err, kerr.UnknownTopicOrPartition) {
+	for _, x := range all {
+		if !errors.Is(details[x.topic].Err, kerr.UnknownTopicOrPartition) {
 			continue
 		}
-		if err := t.create(ctx, adm, x.name, count, x.config); err != nil {
-			return orders, positions, err
+		if err := t.create(ctx, adm, x.topic, x.count, x.config); err != nil {
+			return at, err
 		}
 		created = true
 	}
 	if created {
-		if details, err = known(ctx, adm, orders.topic, positions.topic); err != nil {
-			return orders, positions, err
+		if details, err = known(ctx, adm, names...); err != nil {
+			return at, err
 		}
 	}
-	for _, x := range []*place{&orders, &positions} {
-		if err := x.find(details[x.topic], count); err != nil {
-			return orders, positions, err
+	for _, x := range all {
+		if err := x.find(details[x.topic], x.count); err != nil {
+			return at, err
 		}
 	}
-	return orders, positions, nil
+	return at, nil
 }
 
 // known waits until brokers know topics that were just created, and who leads them.

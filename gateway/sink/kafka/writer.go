@@ -10,17 +10,15 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/sink"
-	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // writer has a transactional producer of its own.
 type writer struct {
-	t         *Target
-	cl        *kgo.Client
-	p         wire.PartitionID
-	orders    place
-	positions place
+	t  *Target
+	cl *kgo.Client
+	p  wire.PartitionID
+	places
 
 	at      client.Position
 	held    position // what the next record of the positions topic goes on from
@@ -30,6 +28,7 @@ type writer struct {
 	mu     sync.Mutex
 	failed error // of a record of the present transaction
 	next   int64 // behind the last order that was acknowledged
+	nextX  int64 // behind the last execution that was
 }
 
 // Position implements sink.Writer.
@@ -54,19 +53,20 @@ func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 	if err := w.cl.BeginTransaction(); err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
 	}
-	w.failed, w.next = nil, 0
+	w.failed, w.next, w.nextX = nil, 0, 0
 	next := w.held
 	next.Version, next.Grid, next.Sink = positionVersion, w.t.cfg.Grid, w.t.cfg.Sink
 	rs := &w.records
-	rs.begin(w, b.Orders)
+	rs.begin(w, b.Orders, len(b.Executions))
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		if next.Epoch = e.Epoch; e.Kind != order.KindOrder {
+		if next.Epoch = e.Epoch; !e.Kind.IsOrder() {
 			continue
 		}
 		w.cl.Produce(ctx, rs.order(e, b.Through.Lineage, next.LastOrder), w.produced)
 		next.LastOrder = e.Seq
 	}
+	w.executed(ctx, b, &next)
 	next.Lineage, next.Seq, next.Hash = b.Through.Lineage, b.Through.Seq, fmt.Sprintf("%016x", b.Through.Hash)
 	next.Offset += int64(b.Orders) // at least: markers come in between
 	value, err := json.Marshal(&next)
@@ -84,8 +84,30 @@ func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 		return fmt.Errorf("commit entries %d..%d: %w", b.From, b.Through.Seq, err)
 	}
 	next.Offset = max(next.Offset, w.next)
+	if next.Executions != nil {
+		next.Executions.Offset = max(next.Executions.Offset, w.nextX)
+	}
 	w.held, w.at = next, b.Through
 	return nil
+}
+
+// executed produces the executions of a batch, and moves the next position over them.
+func (w *writer) executed(ctx context.Context, b *sink.Batch, next *position) {
+	if w.executions == nil {
+		return
+	}
+	held := *next.Executions
+	entries, epoch := b.Entries, uint32(0)
+	for i := range b.Executions {
+		e := &b.Executions[i]
+		for len(entries) > 0 && entries[0].Seq <= e.Entry {
+			epoch, entries = entries[0].Epoch, entries[1:]
+		}
+		w.cl.Produce(ctx, w.records.execution(e, b.Through.Lineage, epoch, held.Last), w.produced)
+		held.Last = executionID(e)
+	}
+	held.Offset += int64(len(b.Executions)) // at least: markers come in between
+	next.Executions = &held
 }
 
 // produced is called when a record is acknowledged or given up.
@@ -97,5 +119,7 @@ func (w *writer) produced(r *kgo.Record, err error) {
 		w.failed = err
 	case err == nil && r.Topic == w.orders.topic:
 		w.next = max(w.next, r.Offset+1)
+	case err == nil && w.executions != nil && r.Topic == w.executions.topic:
+		w.nextX = max(w.nextX, r.Offset+1)
 	}
 }

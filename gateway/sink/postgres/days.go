@@ -7,8 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/gateway/sink"
 )
 
 // days keeps a table ready for each day: those to come, and those of the orders that come. An order of a day without one
@@ -58,20 +57,27 @@ func (d *days) ahead(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// cover makes the tables for the orders of a batch.
-func (d *days) cover(ctx context.Context, conn *pgx.Conn, entries []client.LogEntry) {
+// cover makes the tables for the orders and executions of a batch.
+func (d *days) cover(ctx context.Context, conn *pgx.Conn, b *sink.Batch) {
 	d.ahead(ctx, conn)
 	var last int64
 	none, made := true, 0
-	for i := range entries {
-		e := &entries[i]
-		if e.Kind != order.KindOrder || !none && day(e.TimeNs) == last {
-			continue
+	at := func(unixNs int64) {
+		if !none && day(unixNs) == last {
+			return
 		}
-		last, none = day(e.TimeNs), false
+		last, none = day(unixNs), false
 		if made < maxNewDays && d.make(ctx, conn, last) {
 			made++
 		}
+	}
+	for i := range b.Entries {
+		if e := &b.Entries[i]; e.Kind.IsOrder() {
+			at(e.TimeNs)
+		}
+	}
+	for i := range b.Executions {
+		at(b.Executions[i].Received.UnixNano())
 	}
 }
 

@@ -1,9 +1,5 @@
 package postgres
 
-import "encoding/binary"
-
-var be = binary.BigEndian
-
 // maxDecimal is the longest decimal number that is encoded: more than any valid order has.
 const maxDecimal = 64
 

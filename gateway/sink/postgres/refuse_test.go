@@ -69,8 +69,8 @@ func TestRefusals(t *testing.T) {
 	permanent(t, "no file", tryOpen(t, gone), "none", "mount the secret")
 
 	for _, test := range []struct{ name, change, undo, want string }{
-		{"an earlier version", "UPDATE ordergrid.schema_version SET version = 0", "UPDATE ordergrid.schema_version SET version = 1", "has version 0, this program writes version 1; run: grid-sink postgres migrate"},
-		{"a later version", "INSERT INTO ordergrid.schema_version VALUES (99)", "DELETE FROM ordergrid.schema_version WHERE version = 99", "has version 99, this program writes version 1; use the release"},
+		{"an earlier version", "DELETE FROM ordergrid.schema_version WHERE version = 2", "INSERT INTO ordergrid.schema_version VALUES (2)", "has version 1, this program writes version 2; run: grid-sink postgres migrate"},
+		{"a later version", "INSERT INTO ordergrid.schema_version VALUES (99)", "DELETE FROM ordergrid.schema_version WHERE version = 99", "has version 99, this program writes version 2; use the release"},
 		{"no column", "ALTER TABLE ordergrid.orders RENAME account TO acct", "ALTER TABLE ordergrid.orders RENAME acct TO account", "ordergrid.orders has no column account (text)"},
 		{"another type", "ALTER TABLE ordergrid.orders ALTER price TYPE float8", "ALTER TABLE ordergrid.orders ALTER price TYPE numeric", "ordergrid.orders has column price of type double precision, allowed: numeric"},
 		{"one more", "ALTER TABLE ordergrid.orders ADD desk text NOT NULL", "ALTER TABLE ordergrid.orders DROP desk", "ordergrid.orders has another column desk (text) that needs a value"},
@@ -127,6 +127,19 @@ func TestLeastRights(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	executions := o
+	executions.Executions = true
+	if err := tryOpen(t, executions); err != nil {
+		t.Errorf("with executions: %v", err)
+	}
+	if _, err := p.PSQL(t.Context(), "REVOKE INSERT ON ordergrid.executions FROM grid_sink"); err != nil {
+		t.Fatal(err)
+	}
+	permanent(t, "without INSERT ON ordergrid.executions", tryOpen(t, executions), "user grid_sink has no right INSERT on ordergrid.executions")
+	if err := tryOpen(t, o); err != nil {
+		t.Errorf("orders only, without the right to executions: %v", err)
+	}
+	w = open(t, o)
 	if _, err := p.PSQL(t.Context(), "REVOKE INSERT ON ordergrid.orders FROM grid_sink"); err != nil {
 		t.Fatal(err)
 	}

@@ -44,12 +44,24 @@ var orderColumns = []column{
 	{"quantity", "numeric"}, {"price", "numeric"}, {"payload", "bytea"},
 }
 
-// tables are what a sink needs, and the rights on it.
-var tables = []struct {
+// executionColumns are those of COPY, in its order: that of executionRows.next.
+var executionColumns = []column{
+	{"grid", "text"}, {"partition", "integer"}, {"entry", "bigint"}, {"n", "integer"}, {"lineage", "bigint"}, {"received", "timestamp with time zone"},
+	{"kind", "text"}, {"symbol", "text"}, {"account", "text"}, {"side", "text"}, {"cl_ord_id", "text"}, {"order_seq", "bigint"}, {"other_seq", "bigint"},
+	{"price", "numeric"}, {"quantity", "numeric"}, {"leaves", "numeric"}, {"cumulative", "numeric"}, {"reason", "text"}, {"passive", "boolean"}, {"auction", "boolean"},
+}
+
+type table struct {
 	name    string
 	columns []column
 	rights  []string
-}{
+}
+
+// executionsTable is what a sink needs that writes executions.
+var executionsTable = table{"executions", executionColumns, []string{"INSERT"}}
+
+// tables are what a sink needs, and the rights on it.
+var tables = []table{
 	{"orders", orderColumns, []string{"INSERT"}},
 	{"others", []column{{"grid", "text"}, {"partition", "integer"}, {"seq", "bigint"}, {"through", "bigint"}}, []string{"INSERT"}},
 	{"fence", []column{{"grid", "text"}, {"partition", "integer"}, {"writer", "bigint"}, {"lineage", "bigint"}, {"epoch", "bigint"}, {"first_seq", "bigint"},
@@ -58,13 +70,13 @@ var tables = []struct {
 	{"schema_version", []column{{"version", "integer"}}, []string{"SELECT"}},
 }
 
-// copyStatement is the COPY of orders.
-func copyStatement(schema string) string {
-	names := make([]string, len(orderColumns))
-	for i, c := range orderColumns {
+// copyStatement is the COPY of a table.
+func copyStatement(schema, table string, columns []column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
 		names[i] = pgx.Identifier{c.name}.Sanitize()
 	}
-	return fmt.Sprintf("COPY %s (%s) FROM STDIN (FORMAT binary)", qualified(schema, "orders"), strings.Join(names, ", "))
+	return fmt.Sprintf("COPY %s (%s) FROM STDIN (FORMAT binary)", qualified(schema, table), strings.Join(names, ", "))
 }
 
 func qualified(schema, name string) string { return pgx.Identifier{schema, name}.Sanitize() }
@@ -84,10 +96,10 @@ SELECT c.relname, a.attname, format_type(a.atttypid, NULL), a.attnotnull AND NOT
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-WHERE n.nspname = $1 AND c.relname IN ('orders', 'others', 'fence', 'schema_version') AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped`
+WHERE n.nspname = $1 AND c.relname IN ('orders', 'executions', 'others', 'fence', 'schema_version') AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped`
 
 // checkSchema reports tables that are not those of this version, or that the user may not write.
-func checkSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
+func checkSchema(ctx context.Context, conn *pgx.Conn, schema string, executions bool) error {
 	usage, exists := false, false
 	err := conn.QueryRow(ctx, "SELECT count(*) > 0, coalesce(bool_or(has_schema_privilege(oid, 'USAGE')), false) FROM pg_catalog.pg_namespace WHERE nspname = $1", schema).Scan(&exists, &usage)
 	if err != nil {
@@ -113,7 +125,11 @@ func checkSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 	if err := checkVersion(ctx, conn, schema, user, all); err != nil {
 		return err
 	}
-	return compare(schema, user, all)
+	needed := tables
+	if executions {
+		needed = append(slices.Clone(tables), executionsTable)
+	}
+	return compare(schema, user, needed, all)
 }
 
 func checkVersion(ctx context.Context, conn *pgx.Conn, schema, user string, all []found) error {
@@ -148,8 +164,8 @@ func missing(user, what string) error {
 
 // compare reports the first difference between the tables there and those wanted. Further columns are allowed if they
 // need no value.
-func compare(schema, user string, all []found) error {
-	for _, t := range tables {
+func compare(schema, user string, needed []table, all []found) error {
+	for _, t := range needed {
 		table := schema + "." + t.name
 		there := map[string]found{}
 		for _, f := range all {

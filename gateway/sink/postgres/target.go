@@ -20,6 +20,8 @@ type Options struct {
 	Grid       string // name of the grid in the tables
 	Connection Connection
 	Schema     string // DefaultSchema when empty
+	// Executions are written too, of a grid that matches.
+	Executions bool
 	// DaysAhead is how many tables of days to come are kept ready: 1 to 366, 7 when 0.
 	DaysAhead int
 	// WriteTimeout bounds a batch: a minute when 0.
@@ -125,14 +127,14 @@ func (t *Target) open(ctx context.Context, conn *pgx.Conn, p wire.PartitionID) (
 	if _, err := conn.Exec(ctx, session); err != nil {
 		return nil, explain("settings of the connection", err)
 	}
-	if err := checkSchema(ctx, conn, t.o.Schema); err != nil {
+	if err := checkSchema(ctx, conn, t.o.Schema, t.o.Executions); err != nil {
 		return nil, err
 	}
 	fence := qualified(t.o.Schema, "fence")
 	if _, err := conn.Exec(ctx, fmt.Sprintf(terminate, fence), t.o.Grid, int32(p)); err != nil {
 		t.o.Logger.Info("the connection of the writer before cannot be ended", "partition", p.String(), "reason", err)
 	}
-	w := &writer{t: t, conn: conn, partition: p, copy: copyStatement(t.o.Schema), fence: fence, others: qualified(t.o.Schema, "others")}
+	w := &writer{t: t, conn: conn, partition: p, copy: copyStatement(t.o.Schema, "orders", orderColumns), copyExecutions: copyStatement(t.o.Schema, "executions", executionColumns), fence: fence, others: qualified(t.o.Schema, "others")}
 	var seq, hash, lineage int64
 	if err := conn.QueryRow(ctx, fmt.Sprintf(raise, fence), t.o.Grid, int32(p)).Scan(&w.number, &seq, &hash, &lineage); err != nil {
 		return nil, explain(fmt.Sprintf("fence of %s", p), err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/sink"
-	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -22,9 +21,11 @@ type writer struct {
 	number    int64 // in the fence
 	at        client.Position
 
-	copy, fence, others string // statement and tables
-	rows                *rows  // for its buffer
-	from, through       []int64
+	copy, copyExecutions, fence, others string // statements and tables
+
+	rows          rows // for its buffer, as executions
+	executions    executionRows
+	from, through []int64
 }
 
 // Position implements sink.Writer.
@@ -41,7 +42,7 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.t.o.WriteTimeout)
 	defer cancel()
-	w.t.days.cover(ctx, w.conn, b.Entries)
+	w.t.days.cover(ctx, w.conn, b)
 	err := w.write(ctx, b)
 	if err == nil {
 		w.at = b.Through
@@ -66,7 +67,7 @@ func (w *writer) check(b *sink.Batch) error {
 		switch {
 		case e.Seq != b.From+uint64(i):
 			return fmt.Errorf("batch of %s: entry %d at the place of %d", b.Partition, e.Seq, b.From+uint64(i))
-		case e.Kind == order.KindOrder:
+		case e.Kind.IsOrder():
 			orders++
 			continue
 		}
@@ -119,25 +120,23 @@ func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 			return explain(what, err)
 		}
 	}
+	if len(b.Executions) > 0 {
+		if err := w.copyExecuted(ctx, b); err != nil {
+			return explain(what, err)
+		}
+	}
 	return explain(what, tx.Commit(ctx))
 }
 
 func (w *writer) copyOrders(ctx context.Context, b *sink.Batch) error {
-	var buf []byte
-	if w.rows != nil {
-		buf = w.rows.buf
-	}
-	lineage := w.at.Lineage
-	if lineage == 0 {
-		lineage = b.Through.Lineage
-	}
-	w.rows = newRows(w.t.o.Grid, w.partition, lineage, buf)
-	w.rows.entries = b.Entries
-	tag, err := w.conn.PgConn().CopyFrom(ctx, w.rows, w.copy)
-	w.rows.entries = nil
+	r := &w.rows
+	*r = rows{copyData: r.copyData, grid: []byte(w.t.o.Grid), part: w.partition, entries: b.Entries, lineage: w.lineage(b)}
+	r.begin(r.next)
+	tag, err := w.conn.PgConn().CopyFrom(ctx, r, w.copy)
+	r.entries = nil
 	switch {
-	case w.rows.err != nil:
-		return &sink.PermanentError{What: "COPY", Err: w.rows.err, Remedy: "report it: the grid accepts no such order"}
+	case r.err != nil:
+		return &sink.PermanentError{What: "COPY", Err: r.err, Remedy: "report it: the grid accepts no such order"}
 	case err != nil:
 		return err
 	case tag.RowsAffected() != int64(b.Orders):
@@ -146,10 +145,30 @@ func (w *writer) copyOrders(ctx context.Context, b *sink.Batch) error {
 	return nil
 }
 
+func (w *writer) copyExecuted(ctx context.Context, b *sink.Batch) error {
+	r := &w.executions
+	*r = executionRows{copyData: r.copyData, grid: []byte(w.t.o.Grid), part: w.partition, list: b.Executions, entries: b.Entries, lineage: w.lineage(b)}
+	r.begin(r.next)
+	tag, err := w.conn.PgConn().CopyFrom(ctx, r, w.copyExecutions)
+	r.list, r.entries = nil, nil
+	if err == nil && tag.RowsAffected() != int64(len(b.Executions)) {
+		err = fmt.Errorf("%d executions were copied, want %d", tag.RowsAffected(), len(b.Executions))
+	}
+	return err
+}
+
+// lineage is that of the log before the batch.
+func (w *writer) lineage(b *sink.Batch) uint32 {
+	if w.at.Lineage == 0 {
+		return b.Through.Lineage
+	}
+	return w.at.Lineage
+}
+
 // received is when the last order of a batch was received; nil if it has none.
 func received(entries []client.LogEntry) *time.Time {
 	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Kind == order.KindOrder {
+		if entries[i].Kind.IsOrder() {
 			at := time.Unix(0, entries[i].TimeNs).UTC()
 			return &at
 		}

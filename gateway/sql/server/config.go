@@ -49,7 +49,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Connected is a Grid that is closed when nobody uses it any more.
+// Connected is a Grid that is closed when it is no longer used.
 type Connected interface {
 	Grid
 	Close() error
@@ -121,7 +121,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// certificateUser is what a certificate says who its holder is; nil without a name.
+// certificateUser returns the user that a certificate names; nil without a name.
 func certificateUser(cert *x509.Certificate) *access.Identity {
 	return access.OfCertificate(cert, false)
 }

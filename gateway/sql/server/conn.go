@@ -30,6 +30,8 @@ type conn struct {
 	nc     net.Conn
 	tls    *tls.Conn
 	be     *pgproto3.Backend
+	idle   later // until a message comes
+	out    *stalled
 	pid    uint32
 	secret []byte
 	full   bool
@@ -64,12 +66,14 @@ const (
 
 func newConn(ctx context.Context, s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, nc: nc, tx: idle, statements: map[string]*statement{}, portals: map[string]*portal{}}
+	c.idle.set = nc.SetReadDeadline
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	return c
 }
 
 func (c *conn) open(r io.Reader) {
-	c.be = pgproto3.NewBackend(r, &stalled{c.nc, c.s.cfg.Limits.Write})
+	c.out = &stalled{Conn: c.nc, limit: c.s.cfg.Limits.Write, end: later{set: c.nc.SetWriteDeadline}}
+	c.be = pgproto3.NewBackend(r, c.out)
 	c.be.SetMaxBodyLen(16 << 10) // until the client is known
 }
 
@@ -131,7 +135,7 @@ func (c *conn) receive() bool {
 	if c.tx != idle {
 		limit = c.s.cfg.Limits.IdleInBlock
 	}
-	_ = c.nc.SetReadDeadline(time.Now().Add(limit)) // a closed connection fails at the read
+	_ = c.idle.ahead(limit) // a closed connection fails at the read
 	if c.ctx.Err() != nil {
 		c.fatal(sql.Refuse(sql.StateShutdown, "%s", errShutdown))
 		return false

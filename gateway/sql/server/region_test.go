@@ -141,7 +141,7 @@ func (g *grid) regionPortals(t *testing.T) {
 	}
 }
 
-// Entries are read with the permission Read, whoever asks the grid. A gateway whose own certificate lacks it says that it does.
+// Entries are read with the permission Read by every client. A gateway whose own certificate lacks it says that it does.
 func (g *grid) whoMayReadRegions(t *testing.T) {
 	s := g.closed(t)
 	for _, c := range []struct{ dsn, want string }{

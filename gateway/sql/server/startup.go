@@ -176,7 +176,11 @@ func (c *conn) welcome(user string, params map[string]string) bool {
 	c.be.Send(&pgproto3.BackendKeyData{ProcessID: c.pid, SecretKey: c.secret})
 	c.be.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 	c.s.cfg.Logger.Debug("SQL: connected", "user", c.user, "client", c.nc.RemoteAddr().String())
-	return c.be.Flush() == nil && c.nc.SetDeadline(time.Time{}) == nil
+	if c.be.Flush() != nil || c.nc.SetDeadline(time.Time{}) != nil {
+		return false
+	}
+	c.out.end.until = time.Time{} // what was set is no more
+	return true
 }
 
 // options reads -c name=value, which libpq's option of the name sends.
@@ -205,14 +209,32 @@ func (c *conn) options(s string) *sql.Error {
 type stalled struct {
 	net.Conn
 	limit time.Duration
+	end   later
 }
 
 func (w *stalled) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if err := w.SetWriteDeadline(time.Now().Add(w.limit)); err != nil {
+	if err := w.end.ahead(w.limit); err != nil {
 		return 0, err
 	}
 	return w.Conn.Write(b)
+}
+
+// later is a deadline of a connection. Each move costs a timer, and a statement has some five messages: it is moved
+// when it is less than a limit ahead, and then by a sixteenth more.
+type later struct {
+	set   func(time.Time) error
+	until time.Time // as it was set
+}
+
+// ahead has the deadline between limit and a sixteenth more ahead.
+func (d *later) ahead(limit time.Duration) error {
+	now := time.Now()
+	if left := d.until.Sub(now); left >= limit && left <= limit+limit/16 {
+		return nil
+	}
+	d.until = now.Add(limit + limit/16)
+	return d.set(d.until)
 }

@@ -162,7 +162,7 @@ func (s *Sub) Lost(partition int, through Position) bool {
 	if !s.client.room(gapSize) {
 		return false
 	}
-	s.client.hub.tell(s, &Gap{[]Range{{Partition: partition, After: s.catch.at[partition], Through: through}}})
+	s.client.hub.tell(s, &Gap{Ranges: []Range{{Partition: partition, After: s.catch.at[partition], Through: through}}})
 	s.catch.at[partition] = through
 	return true
 }
@@ -197,7 +197,7 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 			if !c.room(gapSize) {
 				return false, true
 			}
-			h.tell(s, &Gap{missing})
+			h.tell(s, &Gap{Ranges: missing})
 			for _, r := range missing {
 				k.at[r.Partition] = r.Through
 			}
@@ -216,7 +216,7 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 				s.places[i].At = k.at[s.places[i].Partition]
 			}
 			s.catch = nil
-			return true, false
+			return int(s.first) == len(s.queue) && s.gap == nil && !s.lost, false // messages of clients were not kept back
 		}
 		if h.left == 0 {
 			return false, false

@@ -1,6 +1,9 @@
 package fanout
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // claim has a new subscription wait for what is not brought for it yet: it is on hold then, as one that resumes.
 func (h *Hub) claim(s *Sub) {
@@ -59,6 +62,7 @@ func (s *Sub) Comes(partition int) (held bool) {
 			k.at[p] = t.At
 		}
 		k.at[partition] = at
+		s.lost = s.lost || s.gap != nil && s.gap.User != 0 || s.oldest(userBit) != math.MaxUint64
 		h.clearQueue(s)
 		s.catch, s.gap = k, nil
 	}
@@ -98,7 +102,7 @@ func (h *Hub) gets(s *Sub, partition int) bool {
 	}
 	lacks := Range{Partition: partition, After: at, Through: since}
 	if s.gap == nil && int(s.first) == len(s.queue) && s.client.room(gapSize) {
-		h.tell(s, &Gap{[]Range{lacks}})
+		h.tell(s, &Gap{Ranges: []Range{lacks}})
 		return true
 	}
 	if s.gap == nil {

@@ -168,7 +168,7 @@ func (s *source) comes(p int) {
 // slow has a client take nothing, or all again.
 func (s *source) slow(t *rapid.T) {
 	if len(s.clients) == 0 {
-		t.Skip("none")
+		return
 	}
 	k := rapid.SampledFrom(s.clients).Draw(t, "client")
 	if k.slow = !k.slow; !k.slow {
@@ -188,7 +188,7 @@ func (s *source) goOn(t *rapid.T) {
 
 func (s *source) subscribe(t *rapid.T) {
 	if len(s.clients) > 6 {
-		t.Skip("enough")
+		return
 	}
 	want := pattern2(t, rapid.SampledFrom([]string{"t.a", "t.b", "t.c", "t.*", "t.>", ">"}).Draw(t, "pattern"))
 	k := &sourceClient{s: s, want: want}
@@ -223,7 +223,7 @@ func pattern2(t *rapid.T, text string) topics.Pattern {
 
 func (s *source) leave(t *rapid.T) {
 	if len(s.clients) == 0 {
-		t.Skip("none")
+		return
 	}
 	i := rapid.IntRange(0, len(s.clients)-1).Draw(t, "client")
 	s.clients[i].c.Close()

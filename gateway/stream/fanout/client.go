@@ -41,6 +41,8 @@ type Subscription struct {
 	// Hold keeps the subscription from starting: the caller has missing messages read elsewhere, for Feed, and calls
 	// Release.
 	Hold bool
+	// Here: of messages of clients only those that were published at this hub.
+	Here bool
 }
 
 // Client is one connection.
@@ -71,6 +73,8 @@ type Sub struct {
 	timed  bool // in the wheel
 	gone   bool
 	tried  bool
+	here   bool
+	lost   bool // to be told that messages of clients are missing
 	flush  int64
 	due    int64
 	queue  []uint64       // queue[first:] are numbers of the ring
@@ -121,7 +125,7 @@ func (c *Client) close(reason error) {
 func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	h, l := c.hub, &c.hub.cfg.Limits
 	s := &Sub{client: c, number: w.Number, policy: w.Policy, flush: int64(w.Flush), at: -1, pattern: w.Pattern, filter: w.Filter,
-		size: int32(256 + len(w.Pattern.String()) + w.Filter.Size()), tried: w.Filter.Tried()}
+		size: int32(256 + len(w.Pattern.String()) + w.Filter.Size()), tried: w.Filter.Tried(), here: w.Here}
 	latest := h.isLatest(w.Pattern)
 	if latest && w.Resume != nil {
 		s.size += int32(24 * len(w.Resume.At))
@@ -143,6 +147,13 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		return nil, fmt.Errorf("subscription %d begins with its last %d messages, allowed: 0 to %d, and 0 with a token", w.Number, w.Last, MaxLast)
 	case w.Policy > Disconnect:
 		return nil, fmt.Errorf("policy of subscription %d is %d, allowed: Drop, Conflate, Disconnect", w.Number, w.Policy)
+	}
+	user := h.isUser(w.Pattern)
+	if user && w.Last > 0 {
+		return nil, fmt.Errorf("subscription %d to %.80q begins with its last %d messages, allowed: 0: those of clients are not kept", w.Number, w.Pattern, w.Last)
+	}
+	if user && w.Resume != nil {
+		s.lost, w.Resume = true, nil
 	}
 	if latest {
 		if err := h.joinLatest(s, &w); err != nil {
@@ -175,8 +186,11 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		h.subs = append(h.subs, s)
 	}
 	c.add(s)
-	if h.cfg.Join != nil {
+	if h.cfg.Join != nil && !user {
 		h.claim(s)
+	}
+	if s.lost {
+		h.schedule(s)
 	}
 	if s.catch != nil && !s.catch.hold {
 		h.makeReady(s)
@@ -298,8 +312,9 @@ func (s *Sub) Token() Token {
 		}
 	}
 	for _, n := range s.queue[s.first:] {
-		e := h.ring.entry(n)
-		down(int(e.partition), e.before)
+		if e := h.entry(n); e.partition != noPartition {
+			down(int(e.partition), e.before)
+		}
 	}
 	if s.gap != nil {
 		for _, r := range s.gap.Ranges {

@@ -63,6 +63,10 @@ type Config struct {
 	MaxTried   int    // see topics.NewIndex
 	Seed       uint64 // of the order among clients
 	Limits     Limits
+	// User are first tokens of topics of clients, see PublishUser; none: there are no such messages. UserBytes is what of
+	// their messages is kept while subscriptions have to wait; default 16 MiB.
+	User      []string
+	UserBytes int
 	// Latest is the first token of topics of which the latest message counts, see Keep; empty: there are none.
 	Latest string
 	// Asked is called when a group of such topics (their begin, without the last token) gets its first subscription; an
@@ -91,7 +95,10 @@ type Limits struct {
 	Tried         int // of them with a filter that has no set of values; default 16
 	IndexBytes    int // of patterns and filters; default 1 MiB
 	Buffered      int // bytes in its connection above which messages wait; default 32 KiB
-	Queued        int // bytes of messages that wait; default 256 KiB
+	Queued        int // bytes of messages that wait; default 256 KiB. One of a client may be longer
+	// Large is how many bytes all clients together have in their connections of messages longer than Buffered; default
+	// 64 MiB. One of them always goes.
+	Large int
 }
 
 // Reasons passed to Outlet.Close, and errors of Subscribe.
@@ -106,6 +113,7 @@ var (
 type Hub struct {
 	cfg     Config
 	ring    ring
+	user    ring // of messages of clients
 	index   *topics.Index
 	subs    []*Sub // by number in the index; nil: free
 	free    []uint32
@@ -127,7 +135,11 @@ type Hub struct {
 	turn    int // who of the busy begins
 	// Subscriptions to latest messages, and those of them for which one waits.
 	followed, owing int
-	stats           Stats
+	// Messages longer than Limits.Buffered in connections, what they take, and whether one waits for others.
+	larges     []large
+	largeBytes int
+	largeWaits bool
+	stats      Stats
 }
 
 // Stats count since the start; Clients, Subscriptions and Waiting are gauges.
@@ -158,11 +170,15 @@ func New(cfg Config) (*Hub, error) {
 	def(&cfg.Limits.IndexBytes, 1<<20)
 	def(&cfg.Limits.Buffered, 32<<10)
 	def(&cfg.Limits.Queued, 256<<10)
+	def(&cfg.Limits.Large, 64<<20)
+	def(&cfg.UserBytes, 16<<20)
 	switch {
 	case cfg.Partitions < 1 || cfg.Partitions > MaxPartitions:
 		return nil, fmt.Errorf("fanout: Partitions is %d, allowed: 1 to %d", cfg.Partitions, MaxPartitions)
 	case len(cfg.Encodings) < 1 || len(cfg.Encodings) > MaxEncodings:
 		return nil, fmt.Errorf("fanout: %d Encodings, allowed: 1 to %d", len(cfg.Encodings), MaxEncodings)
+	case len(cfg.User) > 0 && cfg.UserBytes < 1024:
+		return nil, fmt.Errorf("fanout: UserBytes is %d, allowed: at least 1024", cfg.UserBytes)
 	case cfg.RingBytes < 1024 || cfg.RingSlots < 16:
 		return nil, fmt.Errorf("fanout: RingBytes is %d and RingSlots %d, allowed: at least 1024 and 16", cfg.RingBytes, cfg.RingSlots)
 	}
@@ -222,7 +238,18 @@ func (h *Hub) Publish(m *Message) error {
 
 // keep puts a message into the ring, framed if a subscription gets it.
 func (h *Hub) keep(m *Message) (uint64, error) {
-	e := entry{topic: uint32(len(m.Topic)), payload: uint32(len(m.Payload)), partition: uint32(m.Partition), at: m.At, before: h.last[m.Partition]}
+	e := entry{partition: uint32(m.Partition), at: m.At, before: h.last[m.Partition]}
+	b := h.build(&e, m)
+	if most := len(h.ring.arena) / 16; len(b) > most {
+		return 0, fmt.Errorf("fanout: message of topic %.80q takes %d bytes, allowed: at most %d, a sixteenth of the ring", m.Topic, len(b), most)
+	}
+	h.last[m.Partition] = m.At
+	return h.put(&h.ring, e, b), nil
+}
+
+// build makes the bytes of an entry, valid until the next call.
+func (h *Hub) build(e *entry, m *Message) []byte {
+	e.topic, e.payload = uint32(len(m.Topic)), uint32(len(m.Payload))
 	b := append(h.scratch[:0], m.Topic...)
 	b = appendFields(b, m.Fields)
 	e.fields = uint32(len(b) - len(m.Topic))
@@ -239,32 +266,33 @@ func (h *Hub) keep(m *Message) (uint64, error) {
 		}
 	}
 	h.scratch = b
-	if most := len(h.ring.arena) / 16; len(b) > most {
-		return 0, fmt.Errorf("fanout: message of topic %.80q takes %d bytes, allowed: at most %d, a sixteenth of the ring", m.Topic, len(b), most)
-	}
-	start, blocked := h.ring.place(len(b))
-	for ; blocked; start, blocked = h.ring.place(len(b)) {
-		h.evict()
-	}
-	e.start, e.end = start, start+len(b)
-	copy(h.ring.arena[start:], b)
-	h.last[m.Partition] = m.At
-	return h.ring.push(e), nil
+	return b
 }
 
-// evict frees the oldest sixteenth of the ring. Queues that refer to it become gaps first, so that a queue only ever refers
+// put puts an entry with its bytes into a ring, and returns its number.
+func (h *Hub) put(r *ring, e entry, b []byte) uint64 {
+	start, blocked := r.place(len(b))
+	for ; blocked; start, blocked = r.place(len(b)) {
+		h.evict(r)
+	}
+	e.start, e.end = start, start+len(b)
+	copy(r.arena[start:], b)
+	return r.push(e)
+}
+
+// evict frees the oldest sixteenth of a ring. Queues that refer to it become gaps first, so that a queue only ever refers
 // to what is there.
-func (h *Hub) evict() {
-	r := &h.ring
+func (h *Hub) evict(r *ring) {
 	to := r.tail + max(1, (r.head-r.tail)/16)
 	for i := len(h.waiting) - 1; i >= 0; i-- {
-		if i < len(h.waiting) && h.waiting[i].oldest() < to { // a client that was closed takes its others with it
+		if i < len(h.waiting) && h.waiting[i].oldest(r.mark) < to { // a client that was closed takes its others with it
 			h.giveUp(h.waiting[i], "what waits for it left the ring")
 		}
 	}
 	for ; r.tail < to; r.tail++ {
-		e := r.entry(r.tail)
-		h.evicted[e.partition] = e.at
+		if e := r.entry(r.tail); e.partition != noPartition {
+			h.evicted[e.partition] = e.at
+		}
 	}
 }
 
@@ -282,6 +310,9 @@ func (h *Hub) Idle() bool { return len(h.busy) == 0 && h.wheel.count == 0 }
 // Tick tells the time: it flushes subscriptions that are due, and goes on with those that resume. now never goes back.
 func (h *Hub) Tick(now time.Duration) {
 	h.now = int64(now)
+	if len(h.larges) > 0 {
+		h.settleLarges()
+	}
 	h.wheel.advance(h.now, h.due)
 	busy := h.busy
 	h.busy, h.left = nil, shares*share

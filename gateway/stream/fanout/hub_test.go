@@ -45,7 +45,7 @@ func TestEachMessageOnceOrInAGap(t *testing.T) {
 			},
 			"subscribe": func(t *rapid.T) {
 				if len(w.streams) > 6 {
-					t.Skip("enough")
+					return
 				}
 				w.subscribe(t)
 			},

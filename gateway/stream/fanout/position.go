@@ -120,6 +120,7 @@ type Range struct {
 // Gap is what a subscription has missed at a place in its stream.
 type Gap struct {
 	Ranges []Range // one for each partition concerned
+	User   int     // messages of clients, or Unknown; 0: none
 }
 
 // add extends the gap by one message, or by a range.

@@ -1,6 +1,9 @@
 package fanout
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // turn is how many messages of one subscription are sent before another one of the client gets its turn.
 const turn = 16
@@ -11,12 +14,12 @@ const keepQueue = 32
 // room reports whether the client's connection takes so many bytes more. An empty one takes any message.
 func (c *Client) room(size int) bool {
 	b := c.out.Buffered()
-	return b == 0 || b+size <= c.hub.cfg.Limits.Buffered
+	return b+size <= c.hub.cfg.Limits.Buffered || b == 0 && c.hub.roomForLarge(size)
 }
 
 // offer sends a message of the ring to a subscription, now or later.
 func (h *Hub) offer(s *Sub, n uint64) {
-	c, e := s.client, h.ring.entry(n)
+	c, e := s.client, h.entry(n)
 	size := h.size(c, e)
 	if s.gap != nil {
 		h.miss(s, e)
@@ -27,8 +30,8 @@ func (h *Hub) offer(s *Sub, n uint64) {
 		return
 	}
 	if s.policy == Conflate {
-		if i, waits := s.latest[string(h.ring.topic(e))]; waits {
-			longer := size - h.size(c, h.ring.entry(s.queue[i]))
+		if i, waits := s.latest[string(h.ringOf(e).topic(e))]; waits {
+			longer := size - h.size(c, h.entry(s.queue[i]))
 			if longer > 0 && c.queued+longer > h.cfg.Limits.Queued {
 				h.miss(s, e) // behind the one before, which is sent
 				return
@@ -39,7 +42,7 @@ func (h *Hub) offer(s *Sub, n uint64) {
 			return
 		}
 	}
-	if c.queued+size > h.cfg.Limits.Queued {
+	if c.queued+size > h.cfg.Limits.Queued && (c.queued > 0 || e.partition != noPartition) {
 		if s.policy == Disconnect {
 			c.close(fmt.Errorf("%w: %d bytes wait for it, allowed: at most %d", ErrTooSlow, c.queued+size, h.cfg.Limits.Queued))
 			return
@@ -72,7 +75,8 @@ func (h *Hub) enqueue(s *Sub, n uint64, size int) {
 		if s.latest == nil {
 			s.latest = map[string]int{}
 		}
-		s.latest[string(h.ring.topic(h.ring.entry(n)))] = len(s.queue)
+		e := h.entry(n)
+		s.latest[string(h.ringOf(e).topic(e))] = len(s.queue)
 	}
 	s.queue = append(s.queue, n)
 	s.client.queued += size
@@ -156,6 +160,12 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 	for range turn {
 		if int(s.first) == len(s.queue) {
 			h.clearQueue(s)
+			if s.lost {
+				if s.lost = false; s.gap == nil {
+					s.gap = &Gap{}
+				}
+				s.gap.lose(Unknown)
+			}
 			if s.gap != nil {
 				if !c.room(gapSize) {
 					return false, true
@@ -165,13 +175,13 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 			}
 			return true, false
 		}
-		e := h.ring.entry(s.queue[s.first])
+		e := h.entry(s.queue[s.first])
 		size := h.size(c, e)
 		if !c.room(size) {
 			return false, true
 		}
 		if s.latest != nil {
-			delete(s.latest, string(h.ring.topic(e)))
+			delete(s.latest, string(h.ringOf(e).topic(e)))
 		}
 		s.first++
 		c.queued -= size
@@ -192,13 +202,14 @@ func (h *Hub) tell(s *Sub, g *Gap) {
 func (h *Hub) send(s *Sub, e *entry) {
 	c := s.client
 	h.stats.Delivered++
+	h.tookLarge(c, h.size(c, e))
 	if f := e.frames[c.encoding]; f.size > 0 {
-		b := h.ring.bytes(e)[f.offset : f.offset+f.size]
+		b := h.ringOf(e).bytes(e)[f.offset : f.offset+f.size]
 		c.out.Message(b, int(f.slot), s.number)
 		return
 	}
 	// No client wanted it in this encoding when it was published.
-	m := h.ring.message(e, h.fields)
+	m := h.ringOf(e).message(e, h.fields)
 	h.fields = m.Fields
 	h.sendMessage(s, &m)
 }
@@ -215,6 +226,10 @@ func (h *Hub) miss(s *Sub, e *entry) {
 		s.gap = &Gap{}
 	}
 	h.stats.Dropped++
+	if e.partition == noPartition {
+		s.gap.lose(1)
+		return
+	}
 	s.gap.add(Range{int(e.partition), e.before, e.at, 1})
 }
 
@@ -227,12 +242,13 @@ func (h *Hub) giveUp(s *Sub, why string) {
 	later := s.gap
 	s.gap = nil
 	for _, n := range s.queue[s.first:] {
-		h.miss(s, h.ring.entry(n))
+		h.miss(s, h.entry(n))
 	}
 	if later != nil {
 		for _, r := range later.Ranges {
 			s.gap.add(r)
 		}
+		s.gap.lose(later.User)
 	}
 	h.clearQueue(s)
 	h.schedule(s)
@@ -241,7 +257,7 @@ func (h *Hub) giveUp(s *Sub, why string) {
 // clearQueue empties the queue of a subscription.
 func (h *Hub) clearQueue(s *Sub) {
 	for _, n := range s.queue[s.first:] {
-		s.client.queued -= h.size(s.client, h.ring.entry(n))
+		s.client.queued -= h.size(s.client, h.entry(n))
 	}
 	s.first, s.latest = 0, nil
 	if s.queue = s.queue[:0]; cap(s.queue) > keepQueue {
@@ -256,14 +272,16 @@ func (h *Hub) clearQueue(s *Sub) {
 	}
 }
 
-// oldest returns the oldest message that waits.
-func (s *Sub) oldest() uint64 {
-	if s.policy != Conflate {
-		return s.queue[s.first]
-	}
-	oldest := s.queue[s.first]
+// oldest returns the number of the oldest message that waits, of those of the ring with the mark, without it.
+func (s *Sub) oldest(mark uint64) uint64 {
+	oldest := uint64(math.MaxUint64)
 	for _, n := range s.queue[s.first:] {
-		oldest = min(oldest, n)
+		if n&userBit != mark {
+			continue
+		}
+		if oldest = min(oldest, n&^userBit); s.policy != Conflate {
+			break
+		}
 	}
 	return oldest
 }

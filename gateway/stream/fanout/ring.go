@@ -13,6 +13,7 @@ type ring struct {
 	entries    []entry // of number n: n % len(entries)
 	tail, head uint64  // numbers of the oldest entry and of the next
 	at         int     // in the arena, where the next entry begins
+	mark       uint64  // of its numbers: none, or userBit
 }
 
 type entry struct {
@@ -64,19 +65,19 @@ func (r *ring) place(size int) (start int, blocked bool) {
 	return start, start+size >= oldest // they never touch: equal would mean empty or full
 }
 
-// push takes the entry whose bytes are at start.
+// push takes the entry whose bytes are at start, and returns its number with the mark.
 func (r *ring) push(e entry) uint64 {
 	*r.entry(r.head) = e
 	r.at = e.end
 	r.head++
-	return r.head - 1
+	return r.head - 1 | r.mark
 }
 
 // message returns an entry as the message that was published. Fields are appended to the buffer.
 func (r *ring) message(e *entry, fields []topics.Value) Message {
 	b := r.bytes(e)
 	f, p := int(e.topic), int(e.topic+e.fields)
-	return Message{Partition: int(e.partition), At: e.at, Topic: b[:f:f], Fields: readFields(b[f:p], fields[:0]),
+	return Message{Partition: int(int32(e.partition)), At: e.at, Topic: b[:f:f], Fields: readFields(b[f:p], fields[:0]),
 		Payload: b[p : p+int(e.payload) : p+int(e.payload)]}
 }
 

@@ -29,6 +29,7 @@ type Entry struct {
 	Certificate string   `json:"certificate"` // DNS name or common name of the client's certificate
 	User        string   `json:"user"`        // of the grid: proved by a token that the grid judges
 	Topics      []string `json:"topics"`      // patterns of what it may read
+	Publish     []string `json:"publish"`     // patterns of what it may publish to, within user.>
 
 	grant server.Grant
 }
@@ -40,7 +41,37 @@ type Access struct {
 	rules  *access.File
 	known  atomic.Pointer[clients]
 	failed atomic.Pointer[string] // why the file of clients is not in use as it is
+	lacks  atomic.Pointer[string] // why the token of other gateways is not
 	proofs proofs
+	peer   atomic.Pointer[peerToken] // nil: other gateways have none
+}
+
+// peerToken is who holds it: another gateway of the deployment.
+type peerToken [sha256.Size]byte
+
+// peerName counts the connections of other gateways; no client has it.
+const peerName = "gateways"
+
+// grant is what it may do.
+func (t *peerToken) grant() *server.Grant {
+	return &server.Grant{Client: peerName, Topics: mustPatterns(server.User + ".>"), Relay: true, Identity: *t}
+}
+
+// readPeer reads the token of other gateways, and reports whether it is another one now.
+func (a *Access) readPeer() (changed bool, err error) {
+	if a.files.Peer == "" {
+		return false, nil
+	}
+	line, err := readToken(a.files.Peer)
+	if err != nil {
+		return false, fmt.Errorf("token of other gateways: %w", err)
+	}
+	sum := peerToken(sha256.Sum256(line))
+	if e := a.known.Load().byToken[sum]; e != nil {
+		return false, fmt.Errorf("token of other gateways is that of client %.80q, allowed: one that no client has", e.Name)
+	}
+	old := a.peer.Swap(&sum)
+	return old != nil && *old != sum, nil
 }
 
 // Files are where an Access reads. One of Clients, Rules and Judge has to be set.
@@ -50,6 +81,8 @@ type Files struct {
 	Rules   string // as nodes have it (--authorization)
 	// Judge asks the grid who the holder of a token is; nil: it is not asked.
 	Judge Judge
+	// Peer has the token of the other gateways of the deployment in its first line; empty: there are none.
+	Peer string
 }
 
 // clients is the content of the file.
@@ -76,14 +109,16 @@ func OpenAccess(f Files) (*Access, error) {
 		}
 	}
 	a.known.Store(&clients{})
-	if f.Clients == "" {
-		return a, nil
+	if f.Clients != "" {
+		c, err := readClients(f)
+		if err != nil {
+			return nil, err
+		}
+		a.known.Store(c)
 	}
-	c, err := readClients(f)
-	if err != nil {
+	if _, err := a.readPeer(); err != nil {
 		return nil, err
 	}
-	a.known.Store(c)
 	return a, nil
 }
 
@@ -93,12 +128,16 @@ func (a *Access) NeedsCertificate() bool {
 }
 
 // NeedsToken reports whether a client is known by a token, which must not be sent in the clear.
-func (a *Access) NeedsToken() bool { return len(a.known.Load().byToken) > 0 || a.files.Judge != nil }
+func (a *Access) NeedsToken() bool {
+	return len(a.known.Load().byToken) > 0 || a.files.Judge != nil || a.files.Peer != ""
+}
 
 // Failure returns why a file is not in use as it is now; empty: it is.
 func (a *Access) Failure() string {
-	if text := a.failed.Load(); text != nil {
-		return *text
+	for _, text := range []*string{a.failed.Load(), a.lacks.Load()} {
+		if text != nil {
+			return *text
+		}
 	}
 	if a.rules != nil && a.rules.Err() != nil {
 		return a.rules.Err().Error()
@@ -119,6 +158,15 @@ func (a *Access) watch(ctx context.Context, every time.Duration, changed func(er
 		case <-ctx.Done():
 			return
 		case <-t.C:
+		}
+		other, err := a.readPeer()
+		before := a.lacks.Swap(nil)
+		if err != nil {
+			text := err.Error()
+			a.lacks.Store(&text)
+		}
+		if other || err != nil && (before == nil || *before != err.Error()) { // the one before stays in use
+			changed(err)
 		}
 		if a.files.Clients == "" {
 			continue
@@ -166,7 +214,7 @@ func readClients(f Files) (*clients, error) {
 			return nil, fmt.Errorf("%s: clients[%d]: %w", path, i, err)
 		}
 		sum.Write(token[:])
-		e.grant.Identity = sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q %q", e.Name, token, e.Certificate, e.User, e.Topics))
+		e.grant.Identity = sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q %q %q", e.Name, token, e.Certificate, e.User, e.Topics, e.Publish))
 	}
 	sum.Sum(c.sum[:0])
 	return c, nil
@@ -176,6 +224,8 @@ func (c *clients) add(e *Entry, f Files) (token [sha256.Size]byte, err error) {
 	switch {
 	case e == nil || e.Name == "" || len(e.Name) > 128:
 		return token, errors.New("name is empty or longer than 128 bytes")
+	case e.Name == peerName:
+		return token, fmt.Errorf("name is %q, allowed: another: it is that of other gateways", e.Name)
 	case e.TokenFile == "" && e.Certificate == "" && e.User == "":
 		return token, errors.New("tokenFile, certificate and user are empty, allowed: tokenFile, certificate or both, or user; a client without would be everybody")
 	case e.User != "" && (e.TokenFile != "" || e.Certificate != ""):
@@ -184,8 +234,8 @@ func (c *clients) add(e *Entry, f Files) (token [sha256.Size]byte, err error) {
 		return token, fmt.Errorf("user is %.80q, allowed: only where the grid judges tokens (--websocket-grid-tokens)", e.User)
 	case e.User != "" && c.byUser[e.User] != nil:
 		return token, fmt.Errorf("user is %.80q, which %.80q has too, allowed: once", e.User, c.byUser[e.User].Name)
-	case len(e.Topics) == 0:
-		return token, fmt.Errorf("topics is empty, allowed: patterns like orders.*.ACME.>, and %s", server.StatusTopic)
+	case len(e.Topics) == 0 && len(e.Publish) == 0:
+		return token, fmt.Errorf("topics is empty, allowed: patterns like orders.*.ACME.>, and %s, or publish", server.StatusTopic)
 	}
 	e.grant.Client = e.Name
 	for _, text := range e.Topics {
@@ -194,6 +244,16 @@ func (c *clients) add(e *Entry, f Files) (token [sha256.Size]byte, err error) {
 			return token, err
 		}
 		e.grant.Topics = append(e.grant.Topics, p)
+	}
+	for i, text := range e.Publish {
+		p, err := topics.ParsePattern(text)
+		if err == nil {
+			err = server.CheckPublish(p)
+		}
+		if err != nil {
+			return token, fmt.Errorf("publish[%d]: %w", i, err)
+		}
+		e.grant.Publish = append(e.grant.Publish, p)
 	}
 	if e.User != "" {
 		c.byUser[e.User] = e
@@ -208,13 +268,9 @@ func (c *clients) add(e *Entry, f Files) (token [sha256.Size]byte, err error) {
 		}
 		name = filepath.Join(f.Tokens, name)
 	}
-	raw, err := readAtMost(name, maxToken)
+	line, err := readToken(name)
 	if err != nil {
 		return token, fmt.Errorf("tokenFile: %w", err)
-	}
-	line, _, _ := bytes.Cut(raw, []byte("\n"))
-	if line = bytes.TrimRight(line, "\r"); len(line) < minToken {
-		return token, fmt.Errorf("tokenFile: the first line of %s has %d bytes, allowed: a token of at least %d", e.TokenFile, len(line), minToken)
 	}
 	token = sha256.Sum256(line)
 	if other := c.byToken[token]; other != nil {
@@ -273,6 +329,9 @@ func (a *Access) byToken(token string, cert *x509.Certificate) (*server.Grant, e
 		return nil, errToken
 	}
 	sum := sha256.Sum256([]byte(token))
+	if t := a.peer.Load(); t != nil && *t == sum {
+		return t.grant(), nil
+	}
 	e := a.known.Load().byToken[sum]
 	if e == nil {
 		return a.byProof(sum)
@@ -321,6 +380,9 @@ func (a *Access) keeps(g *server.Grant) bool {
 		return a.rules.Rules().Of(id)&access.Watch != 0
 	case *proof:
 		return a.proofs.keeps(id) && a.grants(id) == id.grants
+	case peerToken:
+		t := a.peer.Load()
+		return t != nil && *t == id
 	}
 	return slices.ContainsFunc(a.known.Load().entries, func(e *Entry) bool { return e.grant.Identity == g.Identity })
 }

@@ -55,7 +55,7 @@ func (s *proofs) keeps(p *proof) bool {
 // grantOf is what the holder of a token may read: what the file has for the user, or all with the permission Watch.
 func (a *Access) grantOf(p *proof) (*server.Grant, error) {
 	if e := a.known.Load().byUser[p.user]; e != nil {
-		return &server.Grant{Client: e.Name, Topics: e.grant.Topics, Identity: p}, nil
+		return &server.Grant{Client: e.Name, Topics: e.grant.Topics, Publish: e.grant.Publish, Identity: p}, nil
 	}
 	if p.may&wire.MayWatch == 0 {
 		return nil, fmt.Errorf("%.100s is not in the file of clients and has no permission Watch", p.user)
@@ -69,7 +69,7 @@ func (a *Access) grants(p *proof) [sha256.Size]byte {
 	if err != nil {
 		return [sha256.Size]byte{}
 	}
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q", g.Client, g.Topics))
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q", g.Client, g.Topics, g.Publish))
 }
 
 // byProof returns the grant of a token that the grid has accepted before. server.ErrUndecided: it has to be asked.

@@ -42,6 +42,7 @@ type Config struct {
 	Backlog uint64
 	// OnlyWanted follows what clients want, and nothing else; then the backlog is read for those that ask for it.
 	OnlyWanted bool
+	Peers      *Peers // nil: clients get what is published here
 	Pages      map[string]*server.Page
 	// Server has the bounds; the rest of it is the listener's.
 	Server server.Config
@@ -147,13 +148,14 @@ type generation struct {
 	histories chan *history
 	wanted    *wanted     // nil: everything is followed
 	ready     atomic.Bool // clients are accepted
+	peers     peerSet
 }
 
 // generation serves until ctx ends or a partition has another history.
 func (l *Listener) generation(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	g := &generation{l: l, histories: make(chan *history, maxHistories)}
+	g := &generation{l: l, histories: make(chan *history, maxHistories), peers: peerSet{byAddr: map[string]*peer{}}}
 	for _, p := range l.cfg.Client.Table() {
 		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
 		part.books = newBooks(part)
@@ -179,6 +181,9 @@ func (l *Listener) generation(parent context.Context) error {
 	}
 	for range historyWorkers {
 		all.Go(func() { g.readHistories(ctx) })
+	}
+	if l.cfg.Peers != nil {
+		all.Go(func() { g.followPeers(ctx) })
 	}
 	err := g.listen(ctx)
 	if err == nil {
@@ -242,7 +247,7 @@ func (g *generation) open() error {
 	}
 	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields}
 	c.Admit, c.Login, c.Status, c.Pages = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages
-	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil {
+	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil || f.Peer != "" {
 		c.Login = g.l.cfg.Access.byToken
 		if f.Judge != nil {
 			c.Ask = g.l.cfg.Access.ask

@@ -55,6 +55,11 @@ var (
 	descBooks         = describe("books", "Books that clients want, of a partition.", "partition")
 	descBookReads     = describe("book_reads_total", "Books read from the grid.")
 	descBookFailures  = describe("book_failures_total", "Books that could not be read from the grid, or not in time; each is tried again.")
+	descUser          = describe("user_messages_total", "Messages of clients that were published, by where: here, or peer, at another gateway.", "at")
+	descUserRefused   = describe("user_refused_total", "Messages of clients that were refused, by reason: permission, limit (rate or length), invalid.", "reason")
+	descPeers         = describe("peers", "Other gateways of the deployment that are known of.")
+	descPeersThere    = describe("peers_connected", "Other gateways from which comes what their clients publish.")
+	descPeersLost     = describe("peer_gaps_total", "Times when messages of clients of another gateway may have been lost, and subscriptions were told so.")
 	descSent          = describe("sent_bytes_total", "Bytes sent to clients.")
 	descRead          = describe("read_sequence", "Last log entry of a partition that was read.", "partition")
 	descLag           = describe("lag_entries", "Committed log entries that are known of and not read yet.", "partition")
@@ -76,7 +81,7 @@ func (l *Listener) Collector() prometheus.Collector { return l.metrics }
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descClients, descUnknown, descSubscriptions, descWaiting, descPublished, descUnwanted, descDelivered, descConflated, descDropped,
-		descGaps, descEnded, descRefused, descHistories, descFed, descSelectors, descSelections, descEverything, descIncomplete, descAnew, descUnpublished, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
+		descGaps, descEnded, descRefused, descHistories, descFed, descSelectors, descSelections, descEverything, descIncomplete, descAnew, descUnpublished, descUser, descUserRefused, descPeers, descPeersThere, descPeersLost, descBooks, descBookReads, descBookFailures, descSent, descRead, descLag, descFailing, descDelay} {
 		out <- d
 	}
 }
@@ -113,10 +118,28 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 			descDropped: s.Hub.Dropped, descGaps: s.Hub.Gaps, descEnded: s.Hub.Disconnected, descSent: s.Transport.BytesOut} {
 			put(d, prometheus.CounterValue, v)
 		}
+		put(descPeersLost, prometheus.CounterValue, s.Publish.LostPeers)
+		for at, v := range map[string]uint64{"here": s.Publish.Published, "peer": s.Publish.Relayed} {
+			put(descUser, prometheus.CounterValue, v, at)
+		}
+		for reason, v := range map[string]uint64{"permission": s.Publish.NotPermitted, "limit": s.Publish.OverLimit, "invalid": s.Publish.Invalid} {
+			put(descUserRefused, prometheus.CounterValue, v, reason)
+		}
 		for reason, v := range map[string]uint64{"login": s.Refused, "late": s.Late, "crowd": s.Crowded, "full": s.Transport.Refused + s.Transport.NoTLS} {
 			put(descRefused, prometheus.CounterValue, v, reason)
 		}
 	}
+	known, there := uint64(0), uint64(0)
+	for _, p := range g.peers.list() {
+		if p.Address != "" {
+			known++
+		}
+		if p.Connected {
+			there++
+		}
+	}
+	put(descPeers, prometheus.GaugeValue, known)
+	put(descPeersThere, prometheus.GaugeValue, there)
 	for _, p := range g.parts {
 		read, failing := p.readTo.Load(), uint64(0)
 		if p.failure() != nil {

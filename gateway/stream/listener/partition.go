@@ -116,7 +116,7 @@ func (p *partition) run(ctx context.Context) error {
 			return nil
 		case errors.Is(err, errAnew):
 			return err
-		case errors.As(err, &freed) && !p.begun: // what the backlog wants is freed: nobody has been promised it
+		case errors.As(err, &freed) && !p.begun: // what the backlog wants is freed: no client has been promised it
 			from = freed.After
 			if !p.skip(freed.After) {
 				return nil

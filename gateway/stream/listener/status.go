@@ -21,6 +21,8 @@ type Status struct {
 	FileError  string            `json:"fileError,omitempty"` // why a file of clients is not in use as it is
 	PerSecond  float64           `json:"ordersPerSecond"`     // over the last seconds
 	Delay      *Delay            `json:"delay,omitempty"`     // of these orders
+	Published  uint64            `json:"published"`           // messages of this gateway's clients, since it began
+	Peers      []PeerStatus      `json:"peers,omitempty"`     // other gateways
 	Partitions []PartitionStatus `json:"partitions"`
 }
 
@@ -93,7 +95,7 @@ func (s *statusPage) run(ctx context.Context, l *Listener) {
 		}
 		if idle < statusSpan {
 			st := l.Status()
-			st.FileError = "" // it has names of others
+			st.FileError, st.Peers = "", nil // they have names of others
 			if b, err := json.Marshal(st); err == nil {
 				s.text.Store(&b)
 			}
@@ -149,8 +151,9 @@ func (l *Listener) Status() Status {
 	}
 	s.Ready = g.ready.Load()
 	if st, ok := g.server.Stats(); ok {
-		s.Clients = st.Hub.Clients
+		s.Clients, s.Published = st.Hub.Clients, st.Publish.Published
 	}
+	s.Peers = g.peers.list()
 	table := l.cfg.Client.Table()
 	for i, p := range g.parts {
 		read := p.readTo.Load()

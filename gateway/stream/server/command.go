@@ -24,6 +24,13 @@ type command struct {
 	Resume  *string       `json:"resume"`
 	Last    int           `json:"last"`
 	Token   string        `json:"token"`
+	// Of publish.
+	Topic  string  `json:"topic"`
+	Data   rawJSON `json:"data"`
+	Base64 *string `json:"base64"`
+	Reply  string  `json:"reply"`
+	// Of a subscription of another gateway: its ID.
+	Gateway string `json:"gateway"`
 }
 
 // reply is what a client is sent, but for messages.
@@ -32,8 +39,11 @@ type reply struct {
 	ID       uint32     `json:"id"`
 	Position string     `json:"position,omitempty"`
 	Ranges   []gapRange `json:"ranges,omitempty"`
+	User     *gapUser   `json:"user,omitempty"`
 	Client   string     `json:"client,omitempty"`
 	Topics   []string   `json:"topics,omitempty"`
+	Publish  []string   `json:"publish,omitempty"`
+	Topic    string     `json:"topic,omitempty"`
 	Status   rawJSON    `json:"status,omitempty"`
 	Code     string     `json:"code,omitempty"`
 	Error    string     `json:"error,omitempty"`
@@ -48,6 +58,18 @@ type gapRange struct {
 	Count     uint64 `json:"count,omitempty"` // left out: not known
 }
 
+// gapUser is messages of clients that are missing.
+type gapUser struct {
+	Count int `json:"count,omitempty"` // left out: not known
+}
+
+func userGap(g *fanout.Gap) *gapUser {
+	if g.User == 0 {
+		return nil
+	}
+	return &gapUser{max(g.User, 0)}
+}
+
 // errBad is a command that is not valid.
 var errBad = errors.New("command")
 
@@ -55,7 +77,7 @@ var errBad = errors.New("command")
 var codes = []struct {
 	err  error
 	code string
-}{{fanout.ErrLimit, "limit"}, {fanout.ErrLineage, "lineage"}, {fanout.ErrAhead, "ahead"}, {errNotPermitted, "not-permitted"}}
+}{{fanout.ErrLimit, "limit"}, {fanout.ErrLineage, "lineage"}, {fanout.ErrAhead, "ahead"}, {errNotPermitted, "not-permitted"}, {errNoInbox, "gone"}, {errSelf, "self"}}
 
 var errNotPermitted = errors.New("not permitted")
 
@@ -102,6 +124,10 @@ func (c *conn) execute(m *command) error {
 		return c.status(m)
 	case "subscribe":
 		return c.subscribe(m)
+	case "publish":
+		return c.publish(m)
+	case "inbox":
+		return c.inbox(m)
 	case "unsubscribe", "position":
 		s := c.client.Subscription(m.ID)
 		if s == nil {
@@ -111,11 +137,12 @@ func (c *conn) execute(m *command) error {
 		if m.Op == "unsubscribe" {
 			r.Op = "unsubscribed"
 			c.client.Unsubscribe(m.ID)
+			c.dropInbox(m.ID)
 		}
 		c.reply(&r)
 		return nil
 	}
-	return fmt.Errorf("op is %.40q, allowed: subscribe, unsubscribe, position, login, status", m.Op)
+	return fmt.Errorf("op is %.40q, allowed: subscribe, unsubscribe, position, publish, inbox, login, status", m.Op)
 }
 
 // wanted is what a command asks for, within the rights of the client.
@@ -131,6 +158,9 @@ func (c *conn) wanted(m *command) (w fanout.Subscription, err error) {
 		return w, err
 	}
 	stream, literal := w.Pattern.First()
+	if stream == Inbox {
+		return w, fmt.Errorf("%w: topics are %.80q, allowed: what the command inbox subscribes to", errNotPermitted, w.Pattern)
+	}
 	if !literal {
 		stream = ""
 	}
@@ -162,6 +192,11 @@ func (c *conn) subscribe(m *command) error {
 	if err != nil {
 		return err
 	}
+	if m.Gateway != "" {
+		if err := c.relay(m.Gateway, &w); err != nil {
+			return err
+		}
+	}
 	position := ""
 	if m.Last > 0 { // the end of what comes first, not its start
 		position = c.server.hub.Token().String()
@@ -169,6 +204,9 @@ func (c *conn) subscribe(m *command) error {
 	s, err := c.client.Subscribe(w)
 	if err != nil {
 		return err
+	}
+	if m.Gateway != "" {
+		c.relays(m.Gateway, s)
 	}
 	if position == "" {
 		position = s.Token().String()
@@ -219,7 +257,7 @@ func (c *conn) reply(r *reply) {
 
 // Gap implements fanout.Outlet.
 func (c *conn) Gap(number uint32, g *fanout.Gap) {
-	r := reply{Op: "gap", ID: number}
+	r := reply{Op: "gap", ID: number, User: userGap(g)}
 	for _, k := range g.Ranges {
 		r.Ranges = append(r.Ranges, gapRange{k.Partition, k.After.String(), k.Through.String(), k.Count})
 	}

@@ -30,7 +30,23 @@ type conn struct {
 	lent     bool // in Server.lent
 	judging  bool // Config.Ask has not decided yet
 	decided  *decision
-	events   *events // nil: a WebSocket
+	events   *events  // nil: a WebSocket
+	sending  *sending // nil: it has published nothing long, has no inbox and is no gateway
+}
+
+// sending is what a connection has of its own to publish: most have nothing.
+type sending struct {
+	large   int               // of Server.large
+	inboxes map[uint32]string // topics, by subscription
+	gateway string            // the ID of the one that it is
+}
+
+// sends returns what a connection has of its own to publish.
+func (c *conn) sends() *sending {
+	if c.sending == nil {
+		c.sending = &sending{}
+	}
+	return c.sending
 }
 
 // stage of a connection.
@@ -123,7 +139,11 @@ func (c *conn) greet(b []byte) (int, error) {
 		s.await(c)
 	}
 	c.register(slices.Index(encodings, h.Subprotocol))
-	c.write(h.AppendAccept(c.buffer()))
+	if g != nil && g.Relay {
+		c.write(h.AppendAccept(c.buffer(), GatewayHeader+": "+s.id))
+	} else {
+		c.write(h.AppendAccept(c.buffer()))
+	}
 	more, err := c.frames(b[n:])
 	return n + more, err
 }
@@ -136,7 +156,8 @@ func (c *conn) register(encoding int) {
 	c.at = len(s.clients)
 	s.clients = append(s.clients, c)
 	c.since = s.loop.Clock().Mono()
-	c.tc.SetLimits(64<<10, 1<<20) // a client that does not read its answers sends no more commands
+	// A client that does not read its answers sends no more commands. An empty connection takes any message.
+	c.tc.SetLimits(64<<10, 1<<20+s.cfg.Publishing.frame(s.cfg.MaxCommand))
 }
 
 // take lets a client in.
@@ -148,6 +169,10 @@ func (c *conn) take(g *Grant) error {
 	c.settle(granted)
 	c.grant = g
 	s.named[g.Client]++
+	if c.publishes() {
+		c.decoder.Limits.Message = s.cfg.Publishing.frame(s.cfg.MaxCommand)
+		c.tc.SetFrameTime(s.cfg.WriteStall)
+	}
 	return nil
 }
 
@@ -194,16 +219,25 @@ func (c *conn) frames(b []byte) (int, error) {
 	if n > 0 {
 		c.since, c.pinged = c.server.loop.Clock().Mono(), 0
 	}
+	if c.publishes() && !c.closing {
+		c.receives(b[n:])
+	}
 	return n, nil
 }
 
 // OnMessage implements ws.Handler. It yields behind each command.
-func (c *conn) OnMessage(_ ws.Opcode, payload []byte) error {
+func (c *conn) OnMessage(op ws.Opcode, payload []byte) error {
 	if c.closing {
 		return nil
 	}
 	c.tc.Spend(commandCost)
-	c.command(payload)
+	switch {
+	case c.tooLong(payload):
+	case op == ws.Binary && len(payload) > 0 && payload[0] == binUser:
+		c.publishBinary(payload)
+	default:
+		c.command(payload)
+	}
 	return errYield
 }
 

@@ -43,6 +43,9 @@ const slotSpaces = "          "
 type jsonEncoding struct{}
 
 func (jsonEncoding) Append(dst []byte, m *fanout.Message) ([]byte, int) {
+	if m.Partition == fanout.NoPartition {
+		return appendUserJSON(dst, m)
+	}
 	start := len(dst)
 	dst = append(begin(dst), `{"op":"message","id":`...)
 	slot := len(dst)
@@ -72,6 +75,9 @@ const binMessage = 1
 type binEncoding struct{}
 
 func (binEncoding) Append(dst []byte, m *fanout.Message) ([]byte, int) {
+	if m.Partition == fanout.NoPartition {
+		return appendUserBinary(dst, m)
+	}
 	start := len(dst)
 	dst = append(begin(dst), binMessage)
 	slot := len(dst)

@@ -144,9 +144,10 @@ func (c *conn) event(name, id string, r reply) {
 	data, err := json.Marshal(struct {
 		Position string     `json:"position,omitempty"`
 		Ranges   []gapRange `json:"ranges,omitempty"`
+		User     *gapUser   `json:"user,omitempty"`
 		Code     string     `json:"code,omitempty"`
 		Error    string     `json:"error,omitempty"`
-	}{r.Position, r.Ranges, r.Code, r.Error})
+	}{r.Position, r.Ranges, r.User, r.Code, r.Error})
 	if err != nil { // strings and numbers only
 		c.tc.Close(err)
 		return
@@ -161,6 +162,10 @@ func (c *conn) event(name, id string, r reply) {
 // message writes a message, which is a frame of the binary encoding.
 func (e *events) message(c *conn, frame []byte) {
 	m := frame[frameHeader(frame):]
+	if m[0] == binUser {
+		e.user(c, m)
+		return
+	}
 	p, at := int(binary.BigEndian.Uint32(m[5:])), fanout.Position{Seq: binary.BigEndian.Uint64(m[9:]), Index: binary.BigEndian.Uint32(m[17:])}
 	topic := m[23:][:binary.BigEndian.Uint16(m[21:])]
 	payload := m[23+len(topic):]
@@ -171,16 +176,29 @@ func (e *events) message(c *conn, frame []byte) {
 	b = append(append(b, e.id()...), "\ndata: {\"partition\":"...)
 	b = append(strconv.AppendInt(b, int64(p), 10), `,"at":"`...)
 	b = append(append(append(appendPosition(b, at), `","topic":"`...), topic...), `","data":`...)
+	c.write(append(appendLine(b, payload), "}\n\n"...))
+}
+
+// appendLine appends JSON in one line: a line break, which is space between its values, would end the event.
+func appendLine(b, payload []byte) []byte {
 	start := len(b)
 	b = append(b, payload...)
-	if bytes.ContainsAny(payload, "\r\n") { // space between values of JSON: a line would end the event
+	if bytes.ContainsAny(payload, "\r\n") {
 		for i := start; i < len(b); i++ {
 			if b[i] == '\r' || b[i] == '\n' {
 				b[i] = ' '
 			}
 		}
 	}
-	c.write(append(b, "}\n\n"...))
+	return b
+}
+
+// user writes a message of a client, which has no position: the id is that of the event before.
+func (e *events) user(c *conn, m []byte) {
+	_, u, _ := parseUser(m) // the server wrote it
+	b := append(append(c.buffer(), "id: "...), e.id()...)
+	b = append(append(append(b, "\ndata: {\"topic\":\""...), u.topic...), '"')
+	c.write(append(appendLine(b, u.appendJSON(nil)), "}\n\n"...))
 }
 
 // frameHeader is how long the header of a frame of a server is.
@@ -201,7 +219,7 @@ func (e *events) gap(c *conn, ranges []gapRange, g *fanout.Gap) {
 			e.at[k.Partition] = k.Through
 		}
 	}
-	c.event("gap", e.id(), reply{Ranges: ranges})
+	c.event("gap", e.id(), reply{Ranges: ranges, User: userGap(g)})
 }
 
 // alive writes an id without an event: it keeps proxies from closing the connection, and a client that comes back after

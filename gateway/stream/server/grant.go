@@ -13,9 +13,11 @@ import (
 
 // Grant is what a client may do.
 type Grant struct {
-	Client   string // its name, for bounds and logs
-	Topics   []topics.Pattern
-	Identity any // of whoever granted it, for Server.Review
+	Client   string           // its name, for bounds and logs
+	Topics   []topics.Pattern // what it may read
+	Publish  []topics.Pattern // and publish to, see CheckPublish
+	Relay    bool             // it is another gateway of the deployment
+	Identity any              // of the side that granted it, for Server.Review
 }
 
 // StatusTopic is the topic that a client has to be allowed to read for the command status. Nothing is published there.
@@ -72,6 +74,9 @@ func (c *conn) finishLogin(g *Grant, err error) error {
 	for _, p := range g.Topics {
 		r.Topics = append(r.Topics, p.String())
 	}
+	for _, p := range g.Publish {
+		r.Publish = append(r.Publish, p.String())
+	}
 	c.reply(&r)
 	return nil
 }
@@ -87,6 +92,7 @@ type Stats struct {
 	Late      uint64 // connections without a request or login in time
 	Crowded   uint64 // connections by MaxUnknown
 	Pages     uint64 // answered
+	Publish   PublishStats
 }
 
 // Stats returns counters, false: the server ended.

@@ -5,11 +5,13 @@
 package server
 
 import (
+	"crypto/rand"
 	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
@@ -42,9 +44,11 @@ type Config struct {
 	// History reads for a subscription what it resumes from and the ring does not have; nil: that is a gap. It is called on
 	// the loop and must not block; false: it has no room for one more, which is a gap too.
 	History func(*Held) bool
-	Pages   map[string]*Page // by path: what a GET that is no WebSocket is answered with
-	TLS     *transport.TLS   // nil: plain TCP
-	Kind    transport.Kind
+	// Publishing bounds what clients publish, whose Grant allows it.
+	Publishing Publishing
+	Pages      map[string]*Page // by path: what a GET that is no WebSocket is answered with
+	TLS        *transport.TLS   // nil: plain TCP
+	Kind       transport.Kind
 
 	MaxClients int           // default 10,000
 	MaxOfOne   int           // of them with a grant of the same name; default 1,000
@@ -81,6 +85,14 @@ type Server struct {
 	lent     []*conn  // whose buffer is taken back when it is sent
 	buffers  [][]byte // taken back
 	pooled   int      // bytes of them
+	id       string
+	paces    paces
+	inboxes  map[string]*fanout.Sub // by topic
+	relays   map[string]*fanout.Sub // of other gateways, by ID
+	losing   atomic.Bool            // RelayLost is under way
+	envelope []byte                 // of the message that is being published
+	large    int                    // bytes of long messages that are being received,
+	largeOf  map[string]int         // and of one client
 }
 
 const (
@@ -113,6 +125,10 @@ func New(cfg Config) (*Server, error) {
 	def(&cfg.MaxCommand, 64<<10)
 	def(&cfg.SendBuffer, 32<<10)
 	def(&cfg.MaxMemory, 256<<20)
+	def(&cfg.Publishing.Message, 1<<20)
+	def(&cfg.Publishing.Messages, 1000)
+	def(&cfg.Publishing.Bytes, 4<<20)
+	def(&cfg.Publishing.LargeHeld, 64<<20)
 	defD(&cfg.Handshake, DefaultHandshake)
 	defD(&cfg.Ping, 30*time.Second)
 	defD(&cfg.WriteStall, DefaultWriteStall)
@@ -122,6 +138,7 @@ func New(cfg Config) (*Server, error) {
 	if len(cfg.EventPaths) == 0 {
 		cfg.EventPaths = eventPaths
 	}
+	cfg.Hub.User = []string{User, Inbox}
 	cfg.Hub.Encodings = []fanout.Encoding{jsonEncoding{}, binEncoding{}}
 	hub, err := fanout.New(cfg.Hub)
 	if err != nil {
@@ -130,10 +147,11 @@ func New(cfg Config) (*Server, error) {
 	if err := transport.TuneScheduler(1); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]int{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
+	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]int{}, id: rand.Text(), paces: paces{}, inboxes: map[string]*fanout.Sub{}, relays: map[string]*fanout.Sub{}, largeOf: map[string]int{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
 	s.loop, err = transport.New(cfg.Kind, transport.Config{
-		MaxConns: cfg.MaxClients, ReadBuffer: 16 << 10, MaxInput: ws.MaxRequest + cfg.MaxCommand + 32, MaxMemory: cfg.MaxMemory,
-		Work: 4 << 20, Tick: tick, WriteStall: cfg.WriteStall, TLS: cfg.TLS,
+		MaxConns: cfg.MaxClients, ReadBuffer: 16 << 10, MaxInput: ws.MaxRequest + cfg.Publishing.frame(cfg.MaxCommand) + 32, // who may send less is held to it by the decoder
+		MaxMemory: cfg.MaxMemory,
+		Work:      4 << 20, Tick: tick, WriteStall: cfg.WriteStall, TLS: cfg.TLS,
 	}, s)
 	return s, err
 }
@@ -238,6 +256,7 @@ func (s *Server) OnClose(tc *transport.Conn, _ error) {
 	c.settle(gone)
 	if c.client != nil {
 		c.client.Close()
+		c.leave()
 		last := len(s.clients) - 1
 		s.clients[c.at] = s.clients[last]
 		s.clients[c.at].at = c.at

@@ -186,7 +186,7 @@ func TestCommandsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{`{`, `"code":"invalid"`},
 		{`{"op":"subscribe","id":1,"topics":"orders.A17.>"}{}`, `more behind the object`},
-		{`{"op":"jump"}`, `op is \"jump\", allowed: subscribe, unsubscribe, position, login, status`},
+		{`{"op":"jump"}`, `op is \"jump\", allowed: subscribe, unsubscribe, position, publish, inbox, login, status`},
 		{`{"op":"subscribe","colour":1}`, `unknown field`},
 		{`{"op":"subscribe","id":1,"topics":"orders..x"}`, `token 2 of pattern`},
 		{`{"op":"subscribe","id":1,"topics":"orders.>"}`, `"code":"not-permitted","error":"not permitted: topics are \"orders.>\", allowed: within [orders.A17.>]"`},

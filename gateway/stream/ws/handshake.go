@@ -152,13 +152,16 @@ func hasToken(values []string, want string) bool {
 	return slices.ContainsFunc(tokens(values), func(t string) bool { return strings.EqualFold(t, want) })
 }
 
-// AppendAccept appends the answer to a handshake.
-func (h *Handshake) AppendAccept(dst []byte) []byte {
+// AppendAccept appends the answer to a handshake, with more lines of its head.
+func (h *Handshake) AppendAccept(dst []byte, lines ...string) []byte {
 	sum := sha1.Sum([]byte(h.key + guid)) //nolint:gosec // see the import
 	dst = append(dst, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "...)
 	dst = base64.StdEncoding.AppendEncode(dst, sum[:])
 	if h.Subprotocol != "" {
 		dst = append(append(dst, "\r\nSec-WebSocket-Protocol: "...), h.Subprotocol...)
+	}
+	for _, line := range lines {
+		dst = append(append(dst, "\r\n"...), line...)
 	}
 	return append(dst, "\r\n\r\n"...)
 }

@@ -86,6 +86,16 @@ type Decoder struct {
 // Held returns the memory of a message in fragments, in bytes.
 func (d *Decoder) Held() int { return cap(d.message) }
 
+// Pending returns how many bytes the message takes of which the rest that Decode left is the next part, with its parts
+// before; 0: none is pending, or its length is not known yet.
+func (d *Decoder) Pending(b []byte) int {
+	f, err := d.header(b)
+	if err != nil || f.op >= Close {
+		return len(d.message)
+	}
+	return len(d.message) + f.length
+}
+
 // header is that of a frame.
 type header struct {
 	fin    bool

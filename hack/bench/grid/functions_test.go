@@ -7,9 +7,6 @@ import (
 
 // TestBare: a program built with the tag is taken for bare, and a release is not.
 func TestBare(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds grid-node twice: run it without -short")
-	}
 	dir := t.TempDir()
 	for tags, bare := range map[string]bool{"nofunctions": true, "": false} {
 		program, err := Build(t.Context(), dir, "grid-node", strings.Fields(tags)...)
