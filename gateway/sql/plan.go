@@ -63,7 +63,7 @@ type Prepared struct {
 	schema  *Schema
 	fixed   [][]*string
 	found   *Found // a statement of a client, from the list
-	plan    *Plan  // that is the same at each Bind; nil: it depends on parameters, the time or settings
+	plan    *Plan  // that is the same at each Bind; nil: it depends on parameters, the time or settings, or computes
 }
 
 // Prepare resolves a Select, an Explain of one, or a known statement of a client. declared are
@@ -109,11 +109,21 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 	if p.Outputs = plan.outputs; p.explain {
 		p.Outputs = []Output{{Name: "QUERY PLAN", Type: Text}}
 	}
-	if len(p.Params) == 0 && !env.read {
+	if len(p.Params) == 0 && !env.read && !plan.computes() {
 		p.plan = plan
 		p.plan.Explain, p.plan.outputs = p.explain, p.Outputs
 	}
 	return p, nil
+}
+
+// computes reports whether something is computed when the plan runs, of rows or by the clock, and so in the environment
+// that the plan was made in: a field is a time in the zone of then, a life is counted from now.
+func (p *Plan) computes() bool {
+	if p.Change != nil {
+		return true
+	}
+	r := p.Region
+	return r != nil && (len(r.rest) > 0 || len(r.order) > 0 || r.groups != nil || slices.ContainsFunc(p.outputs, func(o Output) bool { return o.e != nil }))
 }
 
 // planned plans what was prepared.
