@@ -133,6 +133,9 @@ func (p *parser) typeName() (Type, string, *Error) {
 	if p.now().is("(") {
 		return 0, "", unsupported(p.now().at, "lengths and precisions of types", "Write the type without.")
 	}
+	if p.now().is("array") {
+		return 0, "", unsupported(p.now().at, "ARRAY behind a type", "Write "+n+"[].")
+	}
 	if p.take("[") {
 		if err := p.want("]"); err != nil {
 			return 0, "", err
