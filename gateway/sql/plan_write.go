@@ -182,10 +182,17 @@ func (b *binder) assign(v value, name string, place int) (value, *Error) {
 	}
 	b.infer(&v, to)
 	if from := v.typ; to == Timestamptz && from != Unknown && from.class() != temporal {
-		return v, failf(place, StateMismatch, "column \"%s\" is of type %s but expression is of type %s", name, to, from).hint("You will need to rewrite or cast the expression.")
+		return v, failf(place, StateMismatch, "column \"%s\" is of type %s but expression is of type %s", name, to, from).hint(expiresTakes)
 	}
-	return v.cast(to, b.env)
+	v, err := v.cast(to, b.env)
+	if err != nil && to == Timestamptz {
+		err.hint(expiresTakes)
+	}
+	return v, err
 }
+
+// expiresTakes is what may be assigned to the column expires.
+const expiresTakes = "Column expires takes a time, such as '2026-11-21 09:30:00+00' or now() + interval '1 hour', or null for ever."
 
 // planInsert makes the entries of VALUES.
 func (b *binder) planInsert(c *Change, w *Write) *Error {
