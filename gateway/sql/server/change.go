@@ -12,6 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/sql"
 	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // pending is a statement that changes a region and that was executed in the extended protocol. It runs at Sync: whatever
@@ -20,7 +21,14 @@ type pending struct {
 	portal *portal
 	most   uint32
 	closes []pgproto3.Close // that came behind it
+	names  int              // bytes of their names
 }
+
+// Bounds of the Close messages behind a change, which are kept until Sync.
+const (
+	maxCloses     = 64
+	maxCloseNames = 64 << 10
+)
 
 // inBlockAlone is the error of a change beside other statements.
 func inBlockAlone(where string) *sql.Error {
@@ -34,6 +42,11 @@ func (c *conn) settle(m pgproto3.FrontendMessage) bool {
 	p := c.pending
 	switch m := m.(type) {
 	case *pgproto3.Close:
+		if p.names += len(m.Name); len(p.closes) == maxCloses || p.names > maxCloseNames {
+			c.pending = nil
+			c.extended(inBlockAlone(fmt.Sprintf("before more than %d messages Close, with names of %d bytes", maxCloses, maxCloseNames)), "")
+			return true
+		}
 		p.closes = append(p.closes, *m)
 		return true
 	case *pgproto3.Sync:
@@ -123,6 +136,9 @@ func (w *writer) run(ctx context.Context) error {
 		return nil
 	}
 	for _, key := range plan.Keys {
+		if len(key) > wire.MaxRegionPair {
+			continue // it has no value
+		}
 		var err error
 		if w.key = key; w.x.Reads {
 			err = w.compareAndSet(ctx, plan)
@@ -306,7 +322,7 @@ func (c *conn) changeError(ctx context.Context, err error, region string) *sql.E
 	return sql.Refuse(sql.StateStorage, "%s", err)
 }
 
-// mayChange refuses statements that change something where the connection is for reading, or the statement is not alone.
+// mayChange refuses statements that change something where the connection is for reading.
 func (c *conn) mayChange(w *sql.Write) *sql.Error {
 	if c.settings.readOnly() {
 		return w.ReadOnly()

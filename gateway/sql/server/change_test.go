@@ -154,6 +154,12 @@ func (g *grid) changesAlone(t *testing.T) {
 	send("12(25001)Z", parse, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Parse{Query: insert}, &pgproto3.Bind{}, &pgproto3.Execute{})
 	send("12(25001)Z", parse, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Flush{})
 	send("12(25001)Z", parse, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Execute{})
+	many := []pgproto3.FrontendMessage{parse, &pgproto3.Bind{}, &pgproto3.Execute{}}
+	for range maxCloses + 1 {
+		many = append(many, &pgproto3.Close{ObjectType: 'P'})
+	}
+	send("12(25001)Z", many...)
+	send("12(25001)Z", parse, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Close{ObjectType: 'S', Name: strings.Repeat("n", maxCloseNames+1)})
 	if got := told(t, c, "select key from regions.work where key = 'alone'"); got != "SELECT 0" {
 		t.Errorf("it was made: %s", got)
 	}
@@ -228,7 +234,7 @@ func TestUnknownOutcome(t *testing.T) {
 		want string
 	}{
 		{&client.UnknownOutcomeError{Cause: context.DeadlineExceeded}, "08007"}, {&client.UnknownOutcomeError{Cause: &client.RejectError{Code: 3}}, "08007"},
-		{&client.NotSentError{Cause: errors.New("no primary")}, "57P03"}, {&readError{fmt.Errorf("%w", client.ErrUnavailable)}, "57P03"}, {errors.New("what nobody knows"), "08007"},
+		{&client.NotSentError{Cause: errors.New("no primary")}, "57P03"}, {&readError{fmt.Errorf("%w", client.ErrUnavailable)}, "57P03"}, {errors.New("of another origin"), "08007"},
 	} {
 		if got := c.changeError(t.Context(), x.err, "work"); got.Code != x.want {
 			t.Errorf("%v: %v, want %s", x.err, got, x.want)

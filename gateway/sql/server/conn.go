@@ -48,6 +48,7 @@ type conn struct {
 	kept       int
 	portals    map[string]*portal
 	pending    *pending
+	unsent     int          // messages whose answers may not be sent yet
 	skipping   bool         // until Sync, after an error of the extended protocol
 	gathered   atomic.Int64 // bytes of rows that portals keep to sort them
 
@@ -183,8 +184,16 @@ func (c *conn) receive() bool {
 		c.fatal(sql.Refuse(sql.StateProtocol, "message of type %T: not expected here", m))
 		return false
 	}
+	if c.unsent++; c.unsent >= maxUnsent {
+		c.unsent = 0
+		return c.be.Flush() == nil
+	}
 	return true
 }
+
+// maxUnsent messages of a pipeline are answered at the most before their answers are sent: a client that sends no Sync
+// has the gateway keep no more than these.
+const maxUnsent = 64
 
 // lost ends a connection that is not readable, with the reason where there is one to tell.
 func (c *conn) lost(err error, limit time.Duration) {
@@ -210,6 +219,7 @@ func (c *conn) ready() bool {
 	}
 	c.gathered.Store(c.keptRows())
 	c.be.Send(&pgproto3.ReadyForQuery{TxStatus: byte(c.tx)})
+	c.unsent = 0
 	return c.be.Flush() == nil
 }
 
