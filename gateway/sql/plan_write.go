@@ -3,9 +3,9 @@ package sql
 import (
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
-	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // MaxChanges of a statement.
@@ -305,8 +305,8 @@ func (b *binder) entry(names []string, row []expr, w *Write) (e Entry, known boo
 
 // bounded refuses what no region takes.
 func (e *Entry) bounded() *Error {
-	if len(e.Key) == 0 || len(e.Key)+len(e.Value) > wire.MaxRegionPair {
-		return Refuse("23514", "key has %d bytes and value %d, allowed: a key of 1 or more, together at most %d", len(e.Key), len(e.Value), wire.MaxRegionPair)
+	if len(e.Key) == 0 || len(e.Key)+len(e.Value) > order.MaxRegionPair {
+		return Refuse("23514", "key has %d bytes and value %d, allowed: a key of 1 or more, together at most %d", len(e.Key), len(e.Value), order.MaxRegionPair)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
 // rowsOf are so many rows of VALUES.
@@ -31,7 +31,7 @@ func TestWriteRefusals(t *testing.T) {
 		{"insert into regions.r values " + rowsOf(MaxChanges+1) + " on conflict do nothing", StateTooLarge, 1, "statement has 1001 rows, allowed: 1000"},
 		{"update regions.r set value = '' where key in (" + keys + ")", StateTooLarge, 0, "statement has 1001 keys, allowed: 1000"},
 		{"delete from regions.r where key in (" + keys + ")", StateTooLarge, 0, "statement has 1001 keys, allowed: 1000"},
-		{"insert into regions.r values ('" + strings.Repeat("k", wire.MaxRegionPair) + "', 'v')", "23514", 0, fmt.Sprintf("key has %d bytes and value 1, allowed: a key of 1 or more, together at most %[1]d", wire.MaxRegionPair)},
+		{"insert into regions.r values ('" + strings.Repeat("k", order.MaxRegionPair) + "', 'v')", "23514", 0, fmt.Sprintf("key has %d bytes and value 1, allowed: a key of 1 or more, together at most %[1]d", order.MaxRegionPair)},
 		{"insert into regions.r values ('', 'v')", "23514", 0, "key has 0 bytes and value 1, allowed: a key of 1 or more"},
 		{"insert into regions.r values ('k', null)", "23502", 0, `null value in column "value"`},
 		{"insert into regions.r values (default, 'v')", "23502", 0, `null value in column "key"`},
@@ -64,7 +64,7 @@ func TestWriteRefusals(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"insert into regions.r values " + rowsOf(MaxChanges) + " on conflict do nothing",
-		"insert into regions.r values ('" + strings.Repeat("k", 60) + "', '" + strings.Repeat("v", wire.MaxRegionPair-60) + "')",
+		"insert into regions.r values ('" + strings.Repeat("k", 60) + "', '" + strings.Repeat("v", order.MaxRegionPair-60) + "')",
 	} {
 		if _, err := planned(t, statement); err != nil {
 			t.Errorf("%.100s, which is allowed: %v", statement, err)
