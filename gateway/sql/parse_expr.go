@@ -165,7 +165,7 @@ func (p *parser) member() (expr, *Error) {
 		if err = p.want(")"); err != nil {
 			return nil, err
 		}
-		x = in
+		return in, p.behindIn()
 	case p.operator("like"), p.operator("ilike"):
 		l := &likeExpr{at: at(t.at), x: x, not: not, fold: p.step().is("ilike")}
 		if p.now().is("any") || p.now().is("all") || p.now().is("some") {
@@ -188,6 +188,21 @@ func (p *parser) member() (expr, *Error) {
 	}
 	return x, nil
 }
+
+// behindIn refuses operators behind the list of IN, which PostgreSQL takes as those of a boolean.
+func (p *parser) behindIn() *Error {
+	t := p.now()
+	binds := t.kind == symbol && !comparisons[t.text] && !noOperators[t.text] || p.operator("collate") || p.operator("at")
+	for _, op := range []string{"between", "in", "like", "ilike", "similar"} {
+		binds = binds || p.operator(op) || t.is("not") && p.t[p.i+1].is(op)
+	}
+	if binds {
+		return unsupported(t.at, "an operator behind IN (...)", "Use parentheses.")
+	}
+	return nil
+}
+
+var noOperators = words(", ( ) [ ] ; . : :=")
 
 // fields reads the operators that look into JSON, which bind less than + and -.
 func (p *parser) fields() (expr, *Error) {

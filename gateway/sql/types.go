@@ -130,6 +130,9 @@ func (p *parser) typeName() (Type, string, *Error) {
 	if !known {
 		return 0, "", failf(t.at, StateObject, "type \"%s\" does not exist", clip(n))
 	}
+	if p.now().is(".") {
+		return 0, "", unsupported(p.now().at, "a schema of types", "Types are those of pg_catalog.")
+	}
 	if p.now().is("(") {
 		return 0, "", unsupported(p.now().at, "lengths and precisions of types", "Write the type without.")
 	}
