@@ -28,7 +28,7 @@ var typeWords = words(`authorization binary collation concurrently cross current
 // notCalled are names of types and others that are no names of functions.
 var notCalled = words("between none inout out precision treat values bigint bit boolean char character dec decimal float int integer interval national nchar numeric real setof smallint time timestamp varchar")
 
-// clauses are what may follow a list of columns that is empty.
+// clauses are what may follow a list of columns, which may be empty.
 var clauses = words("from where group order limit offset fetch")
 
 // labelled words name a column of an answer only behind AS.

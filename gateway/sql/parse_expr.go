@@ -32,13 +32,13 @@ func (p *parser) chain(or bool) (expr, *Error) {
 }
 
 // operator reports whether a word is next that is no name of a column of the answer: any word is
-// one before FROM or a comma.
+// one before FROM, what may stand in its place, or a comma.
 func (p *parser) operator(s string) bool {
 	if !p.now().is(s) {
 		return false
 	}
 	n := p.t[p.i+1]
-	return n.kind != end && !n.is("from") && !n.is(",") && !n.is(")")
+	return n.kind != end && !n.is(",") && !n.is(")") && !n.is(";") && (n.kind != word || !clauses[n.text])
 }
 
 func (p *parser) not() (expr, *Error) {

@@ -267,6 +267,15 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+// Words of operators name what is before them if no operand follows.
+func TestOperatorsAreNames(t *testing.T) {
+	for text, name := range map[string]string{"select 1 in": "in", "select 1 between order by 1": "between", "select symbol like from orders": "like", "select 1 and where true": "and", "select 1 is limit 1": "is"} {
+		if plan, err := planned(t, text); err != nil || plan.Outputs()[0].Name != name {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"select * from orders where price > 1.5 and symbol in ('a','b') order by 1 desc nulls last limit 5", "select $1::text", "set a to 'b'", "select e'\\n' -- x", "explain select count(*) from orders", "select '{1,2}'::int[]",
 		"select timestamptz '2026-01-01', interval '1 day 02:03'", "select \"a\"\"b\" from orders where not a like 'x\\%%'",
