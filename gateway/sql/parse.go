@@ -171,11 +171,14 @@ func (p *parser) odd(t token) *Error {
 // name reads an identifier.
 func (p *parser) name() (string, *Error) {
 	t := p.now()
-	if t.kind == quoted || t.kind == word && !reserved[t.text] {
-		p.i++
-		return t.text, nil
+	if t.kind != quoted && (t.kind != word || reserved[t.text]) {
+		return "", p.wrong()
 	}
-	return "", p.wrong()
+	if n := p.t[min(p.i+1, len(p.t)-1)]; t.is("nulls") && (n.is("first") || n.is("last")) {
+		return "", p.wrong() // one word of PostgreSQL's grammar
+	}
+	p.i++
+	return t.text, nil
 }
 
 // label reads an identifier where every word is one.

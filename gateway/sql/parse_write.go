@@ -53,6 +53,9 @@ func (p *parser) write() (Statement, *Error) {
 	if w.Verb == Insert && !p.take("into") || w.Verb == Delete && !p.take("from") {
 		return nil, p.wrong()
 	}
+	if p.now().is("only") && w.Verb == Insert {
+		return nil, p.wrong()
+	}
 	p.take("only")
 	if s := p.now(); !(s.is(RegionsName) || s.kind == quoted && s.text == RegionsName) || !p.t[min(p.i+1, len(p.t)-1)].is(".") {
 		return &Refused{readOnly(t.text)}, nil
@@ -62,6 +65,9 @@ func (p *parser) write() (Statement, *Error) {
 	name, err := p.label()
 	if err != nil {
 		return nil, err
+	}
+	if p.now().is(".") {
+		return nil, unsupported(p.now().at, "a database before a table", "Write regions.NAME, with NAME in double quotes where it has other signs than letters.")
 	}
 	w.Table = &tableRef{schema: RegionsName, name: name, as: name, at: at}
 	if as := p.take("as"); as || w.Verb != Insert && (p.now().kind == quoted || p.now().kind == word && !reserved[p.now().text] && !p.now().is("set")) {
@@ -141,6 +147,10 @@ func (p *parser) insert(w *Write) *Error {
 		if !p.take(",") {
 			break
 		}
+	}
+	switch t := p.now(); {
+	case t.is("order"), t.is("limit"), t.is("offset"), t.is("fetch"), t.is("for"), t.is("union"), t.is("intersect"), t.is("except"):
+		return unsupported(t.at, strings.ToUpper(t.text)+" behind VALUES", "Write the rows that are to be inserted.")
 	}
 	return p.conflict(w)
 }
