@@ -100,6 +100,13 @@ func (r *Region) Remove(ctx context.Context, key []byte) (bool, error) {
 	return err == nil, err
 }
 
+// RemoveIf removes a key whose value has this version, which is not 0. A *ConditionError says which one it has, 0 for none;
+// then nothing was changed. Of several that remove a version one succeeds.
+func (r *Region) RemoveIf(ctx context.Context, key []byte, version uint64) (Receipt, error) {
+	_, receipt, err := r.keyed(ctx, wire.RegionApply{Op: wire.RegionRemove, If: wire.RegionIfVersion, Version: version, Key: key})
+	return receipt, err
+}
+
 // Take removes a key and returns its value, once: no other taker gets it, and a retry after a
 // failover gets the same. ErrNotFound: there is none.
 func (r *Region) Take(ctx context.Context, key []byte) ([]byte, Receipt, error) {

@@ -5,7 +5,7 @@ import "slices"
 // Scenario names a benchmark: stac-…, gs-…, jade-…, sol-… and bar-… of published reports, flow-… of order flow beyond them,
 // match-flash of a public benchmark, match-auction of auctions, suite of all of these but flow-replay.
 //
-// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;stac-timeplot;flow-hawkes;flow-replay;flow-day;gs-write;stac-durability;bar-load;bar-wan;sol-fanout;sol-filter;sol-large;bar-query;bar-types;bar-client;bar-update;bar-drop;bar-failover;bar-projection;bar-topologies;jade-thin;jade-skidemo;jade-tpca;jade-async;jade-tradeem;match-flash;match-auction;suite
+// +kubebuilder:validation:Enum=stac-single;stac-pair;stac-scale;stac-knee;stac-timeplot;flow-hawkes;flow-replay;flow-day;gs-write;stac-durability;bar-load;bar-wan;sol-fanout;sol-filter;sol-large;bar-query;bar-types;bar-client;bar-update;bar-drop;bar-failover;bar-projection;bar-topologies;jade-thin;jade-skidemo;jade-tpca;jade-async;jade-tradeem;match-flash;match-auction;jade-sessions;suite
 type Scenario string
 
 const (

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".gridRef",rule="self.scenario in ['stac-single', 'stac-pair', 'stac-scale', 'stac-knee', 'flow-hawkes', 'flow-replay', 'flow-day', 'gs-write'] || !has(self.gridRef)",messageExpression="'gridRef cannot be set for %s, whose pod starts the grids that it needs; remove spec.gridRef'.format([self.scenario])"
 // +kubebuilder:validation:XValidation:fieldPath=".scenario",rule="self.scenario in ['stac-single', 'stac-pair', 'stac-scale', 'stac-knee', 'flow-hawkes', 'flow-replay', 'flow-day', 'gs-write'] || !(has(self.arrival) || has(self.orders) || has(self.overrides))",messageExpression="'arrival, orders and overrides cannot be set for %s, whose size is chosen by spec.parameters; remove them'.format([self.scenario])"
 // +kubebuilder:validation:XValidation:fieldPath=".budget",rule="self.scenario == 'suite' || !has(self.budget)",messageExpression="'budget cannot be set for %s; it goes with scenario suite; remove spec.budget'.format([self.scenario])"
+// +kubebuilder:validation:XValidation:fieldPath=".through",rule="self.scenario in ['stac-single', 'stac-pair', 'stac-scale', 'stac-knee', 'flow-hawkes', 'flow-replay', 'flow-day', 'gs-write'] || !has(self.through) || self.through == 'Native'",messageExpression="'through cannot be FIX for %s, which has doors of its own; remove spec.through'.format([self.scenario])"
 type OrderProbeSpec struct {
 	// gridRef names the OrderGrid in the same namespace that is measured. Required for scenarios stac-single, stac-pair,
 	// stac-scale, stac-knee, flow-… and gs-write; refused for the others, whose pod starts grids of its own.
@@ -52,6 +53,14 @@ type OrderProbeSpec struct {
 	// sizes and prices). Default: Uniform where orders arrive steadily, else Varied.
 	// +optional
 	Orders OrderKind `json:"orders,omitempty"`
+
+	// through is how orders get to the grid: Native (the default: its own protocol) or FIX (FIX sessions of an order-gateway
+	// that is started in each pod of the probe, one for each publishing thread; an order ends with its ExecutionReport). FIX
+	// needs a grid without spec.security.authorization, or one that does not enforce it: probes may not speak for sessions.
+	// +optional
+	// +default="Native"
+	// +kubebuilder:default=Native
+	Through ProbeDoor `json:"through,omitempty"`
 
 	// overrides replace single parameters of the scenario; the report then names them.
 	// +optional
@@ -88,6 +97,18 @@ type OrderProbeSpec struct {
 	// +optional
 	Schedule *ProbeSchedule `json:"schedule,omitempty"`
 }
+
+// ProbeDoor is how orders get to the grid.
+//
+// +kubebuilder:validation:Enum=Native;FIX
+type ProbeDoor string
+
+const (
+	// ThroughNative submits orders by the grid's own protocol.
+	ThroughNative ProbeDoor = "Native"
+	// ThroughFIX sends them through FIX sessions of an order-gateway.
+	ThroughFIX ProbeDoor = "FIX"
+)
 
 // ProbeSchedule is when the runs of a series begin, and how many are kept.
 type ProbeSchedule struct {

@@ -60,6 +60,7 @@ func TestUsage(t *testing.T) {
 		{"--postgresql 127.0.0.1:0 --postgresql-tls-cert x --postgresql-tls-key y --postgresql-users " + password, "--postgresql-rules is empty"},
 		{"--postgresql 127.0.0.1:0 --postgresql-tls-cert x --postgresql-tls-key y --postgresql-tls-ca z", "--postgresql-tls-cert, --postgresql-tls-key, --postgresql-tls-ca"},
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --postgresql-column 5001:number", "allowed: TAG:KIND"},
+		{"--postgresql 127.0.0.1:0 --postgresql-insecure-writes --postgresql-tls-cert x --postgresql-tls-key y", "--postgresql-insecure-writes: --postgresql-insecure-plain is not given"},
 		{"--postgresql 127.0.0.1:0 --postgresql-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},
 		{"--sessions " + byPassword + " --fix-insecure-plain --log-format xml", "--log-format: value \"xml\""},
 		{"--sessions " + byPassword + " --fix-insecure-plain --fix-auth both", "certificate is empty, allowed: a name, since every session has to have a certificate here (both)"},

@@ -24,6 +24,7 @@ type sqlProtocol struct {
 	listen  string
 	files   secure.Files
 	plain   bool
+	writes  bool // of plain
 	rules   string
 	users   string
 	columns []string
@@ -39,7 +40,8 @@ func (f *sqlProtocol) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.files.Key, "postgresql-tls-key", "", "PEM file of its private key")
 	fl.StringVar(&f.files.CA, "postgresql-tls-ca", "", "PEM file of the authorities of SQL clients' certificates")
 	fl.BoolVar(&f.plain, "postgresql-insecure-plain", false, "SQL without TLS and without passwords: every client that reaches the port reads all orders and regions")
-	fl.StringVar(&f.rules, "postgresql-rules", "", "JSON file of the grid's rules (ConfigMap GRID.authorization); users with a certificate or password need the permission Query in it, and Read for regions")
+	fl.BoolVar(&f.writes, "postgresql-insecure-writes", false, "with --postgresql-insecure-plain: every client that reaches the port changes regions, too")
+	fl.StringVar(&f.rules, "postgresql-rules", "", "JSON file of the grid's rules (ConfigMap GRID.authorization); users with a certificate or password need the permission Query in it, and Read for regions, Write to change them")
 	fl.StringVar(&f.users, "postgresql-users", "", `JSON file of users with passwords: {"users": [{"name": "", "verifier": "SCRAM-SHA-256$..."}]}`)
 	fl.StringSliceVar(&f.columns, "postgresql-column", nil, "TAG:KIND[:NAME], a further column: as --order-index of the grid's nodes. Repeat or separate by commas")
 	fl.IntVar(&f.conns, "postgresql-max-connections", 200, "SQL connections at the same time")
@@ -64,10 +66,12 @@ func (f *sqlProtocol) config() (cfg server.Config, err error) {
 		return cfg, command.BadUsage(fmt.Errorf("--postgresql-tls-cert, --postgresql-insecure-plain: both or none is given, allowed: one of them"))
 	case f.plain && (f.rules != "" || f.users != ""):
 		return cfg, command.BadUsage(fmt.Errorf("--postgresql-insecure-plain: --postgresql-rules or --postgresql-users is given too, allowed: these with TLS (--postgresql-tls-cert)"))
+	case f.writes && !f.plain:
+		return cfg, command.BadUsage(fmt.Errorf("--postgresql-insecure-writes: --postgresql-insecure-plain is not given, allowed: both; with TLS the permission Write says who changes regions"))
 	case f.users != "" && f.rules == "":
 		return cfg, command.BadUsage(fmt.Errorf("--postgresql-users: --postgresql-rules is empty, allowed: the grid's rules, which tell which of them may ask"))
 	}
-	cfg = server.Config{Listen: f.listen, Open: f.plain, Limits: server.Limits{Connections: f.conns, PerUser: f.perUser, Timeout: f.timeout}}
+	cfg = server.Config{Listen: f.listen, Open: f.plain, OpenWrites: f.writes, Limits: server.Limits{Connections: f.conns, PerUser: f.perUser, Timeout: f.timeout}}
 	if f.conns < 1 || f.perUser < 1 || f.timeout < time.Millisecond {
 		return cfg, command.BadUsage(fmt.Errorf("--postgresql-max-connections is %d, --postgresql-max-per-user %d, --postgresql-statement-timeout %s, allowed: 1 or more, 1ms or more", f.conns, f.perUser, f.timeout))
 	}

@@ -2,6 +2,7 @@ package orderprobe
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +72,25 @@ func plan(t testing.TB, probe *api.OrderProbe) scenario.Plan {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// TestThroughFIX: the pods of a probe whose orders go through FIX sessions have place for an order-gateway, and a grid that
+// would refuse them says so before they start.
+func TestThroughFIX(t *testing.T) {
+	probe := pairProbe()
+	probe.Spec.Through = api.ThroughFIX
+	golden.YAML(t, filepath.Join("testdata", "through", "job.yaml"), job(probe, plan(t, probe), testDefaults))
+	grid := &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: "rtd"}}
+	if text := notThrough(probe, grid); text != "" {
+		t.Errorf("a grid that lets every client do everything: %s", text)
+	}
+	grid.Spec.Security.Authorization = &api.AuthorizationSpec{Mode: api.AuthorizationEnforce}
+	if text := notThrough(probe, grid); !strings.Contains(text, "set spec.through to Native") {
+		t.Errorf("a grid that enforces permissions: %q", text)
+	}
+	if text := notThrough(pairProbe(), grid); text != "" {
+		t.Errorf("by the protocol of the grid: %s", text)
+	}
 }
 
 // TestGoldenObjects compares every object of two probes with testdata/<probe>/<object>.yaml.

@@ -65,6 +65,7 @@ func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev
 			runs.AwayFrom(100, map[string]string{labels.Component: labels.Probe}))
 		addRoom(probe, &spec)
 	}
+	addGateway(probe, plan, &spec)
 	addRecording(probe, &spec)
 	return spec
 }
@@ -114,6 +115,9 @@ func args(probe *api.OrderProbe, plan scenario.Plan) []string {
 	}
 	if probe.Spec.Scenario == api.ScenarioWrite {
 		list = append(list, "--replicas", strconv.Itoa(plan.Replicas))
+	}
+	if probe.Spec.Through == api.ThroughFIX {
+		list = append(list, "--through", "fix")
 	}
 	list = append(list, arrivalArgs(probe)...)
 	o := probe.Spec.Overrides

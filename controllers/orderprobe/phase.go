@@ -105,6 +105,9 @@ func decideBeforeStart(o *observation) decision {
 	if reason, message := mismatch(o.plan, o.grid); reason != "" {
 		return decision{phaseImpossible, reason, message}
 	}
+	if message := notThrough(o.probe, o.grid); message != "" {
+		return decision{phaseImpossible, reasonGridMismatch, message}
+	}
 	if o.noRecording != "" {
 		return decision{phaseWaiting, reasonNoRecording, o.noRecording}
 	}

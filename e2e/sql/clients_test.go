@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // TestClients runs the clients people have before one grid.
 func TestClients(t *testing.T) {
-	w := start(t, 2000)
+	w := start(t, 2000, "--postgresql-insecure-writes")
 	settle(t, w)
 	t.Run("psql", w.psql)
 	t.Run("pgx", w.pgx)
@@ -55,6 +57,11 @@ func (w *world) psql(t *testing.T) {
 		{"select * from orders, orders", "a cross product of tables: not supported"},
 		{"select nothing from orders", "LINE 1: select nothing from orders\n               ^"},
 		{"explain select * from orders where clordid='C000001'", "partition p1"},
+		{`insert into regions.positions values ('psql', '{"qty": 5}') on conflict (key) do update set value = excluded.value`, "INSERT 0 1"},
+		{"select (value->>'qty')::int * 1 from regions.positions", "operator *: not supported"},
+		{"select (value->>'qty')::int + 1 as n from regions.positions where key = 'psql'", "6"},
+		{"insert into regions.positions values ('psql', 'x')", `duplicate key value violates unique constraint "positions_pkey"`},
+		{"delete from regions.positions where key = 'psql' returning value", "DELETE 1"},
 	} {
 		out, _ := exec.CommandContext(t.Context(), "psql", "-X", w.dsn(), "-c", c.command).CombinedOutput()
 		if !strings.Contains(string(out), c.want) {
@@ -88,6 +95,27 @@ func (w *world) pgx(t *testing.T) {
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
+		}
+		tag, err := c.Exec(t.Context(), "insert into regions.positions (key, value) values ($1, $2)", "pgx", `{"qty": 7}`)
+		if err != nil || tag.String() != "INSERT 0 1" {
+			t.Errorf("%v: insert: %s, %v", mode, tag, err)
+		}
+		var qty int64
+		if err := c.QueryRow(t.Context(), "update regions.positions set value = $2 where key = $1 and (value->>'qty')::bigint = $3 returning (value->>'qty')::bigint", "pgx", `{"qty": 8}`, int64(7)).Scan(&qty); err != nil || qty != 8 {
+			t.Errorf("%v: update: %d, %v", mode, qty, err)
+		}
+		var taken string
+		if err := c.QueryRow(t.Context(), "delete from regions.positions where key = $1 returning value", "pgx").Scan(&taken); err != nil || taken != `{"qty": 8}` {
+			t.Errorf("%v: delete: %q, %v", mode, taken, err)
+		}
+		if tx, err := c.Begin(t.Context()); err != nil {
+			t.Error(err)
+		} else {
+			var e *pgconn.PgError
+			if _, err := tx.Exec(t.Context(), "delete from regions.positions where key = 'pgx'"); !errors.As(err, &e) || e.Code != "25001" {
+				t.Errorf("%v: in a transaction: %v", mode, err)
+			}
+			_ = tx.Rollback(t.Context()) // it changed nothing
 		}
 		rows, err := c.Query(t.Context(), "select clordid from orders where symbol = any($1)", []string{"IBM", "Z"})
 		if err != nil {

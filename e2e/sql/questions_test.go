@@ -11,7 +11,8 @@ type asker struct {
 	r    *rand.Rand
 	args []string // of $1 …; nil where constants stand in the text
 	bind bool
-	of   []col // the columns; nil: those of orders
+	of   []col  // the columns; nil: those of orders
+	late string // the expression of a statement that is an error in some rows
 }
 
 type col struct {

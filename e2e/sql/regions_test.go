@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ordergrid/ordergrid/client"
 )
 
@@ -90,19 +88,8 @@ func TestEntriesAreThoseOfPostgreSQL(t *testing.T) {
 	if _, err := ours.Exec(t.Context(), "set ordergrid.linearizable to on"); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := ours.Query(t.Context(), "select * from regions.positions", pgx.QueryExecModeSimpleProtocol)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) ([]any, error) { return row.Values() })
-	if err != nil || len(all) != 132 {
-		t.Fatalf("%d entries, want 132: %v", len(all), err)
-	}
-	if _, err := theirs.Exec(t.Context(), "create schema regions; create table regions.positions(key text, value text, version int8, expires timestamptz, partition int8)"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := theirs.CopyFrom(t.Context(), pgx.Identifier{"regions", "positions"}, []string{"key", "value", "version", "expires", "partition"}, pgx.CopyFromRows(all)); err != nil {
-		t.Fatal(err)
+	if n := copyEntries(t, ours, theirs); n != 132 {
+		t.Fatalf("%d entries, want 132", n)
 	}
 	counts := map[string]int{}
 	for n := range number("ORDERGRID_SQL_QUESTIONS", 1500) {

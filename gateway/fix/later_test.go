@@ -82,6 +82,24 @@ func TestAnswersComeLater(t *testing.T) {
 	}
 }
 
+// A Logon that is not answered in time ends with what the store said last.
+func TestLogonSaysWhyItWaited(t *testing.T) {
+	for _, c := range []struct {
+		why  error
+		want string
+	}{{nil, "the grid has not answered in 5s"}, {errors.New("the partition is full"), "was not opened in 5s: the partition is full"}} {
+		w, _ := laterWorld(t, FIX44)
+		w.send("A", "98=0|108=30|")
+		if w.session.Waits(c.why); w.link.Err() != nil {
+			t.Fatal(w.link.Err())
+		}
+		w.pass(6 * time.Second)
+		if why, _ := LogonFailure(w.link.Err()); why != LogonNoGrid || !strings.Contains(w.link.Err().Error(), c.want) {
+			t.Errorf("ended with %s, %v, want %s", why, w.link.Err(), c.want)
+		}
+	}
+}
+
 // Without numbers a connection ends after two heartbeat intervals and a second, without a message.
 func TestNoNumbers(t *testing.T) {
 	w, s := laterWorld(t, FIX44)

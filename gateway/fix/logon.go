@@ -88,6 +88,7 @@ type logon struct {
 	possDup, reset bool
 	hasExpects     bool
 	heartBt        []byte // tag 108
+	waits          error  // why the store has not answered yet; nil: it did not say
 }
 
 // begin asks the store for the session of a Logon that is admitted.
@@ -105,6 +106,13 @@ func (s *Session) begin(now Now, m *Message) {
 func (s *Session) NotOpened(why LogonReason, err error) {
 	if s.opening {
 		s.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, why, fmt.Errorf("session %s: %w", s.profile.ID, err))))
+	}
+}
+
+// Waits tells why a session is not open yet, for the error if it is not in time.
+func (s *Session) Waits(why error) {
+	if s.opening {
+		s.logon.waits = why
 	}
 }
 

@@ -9,7 +9,8 @@ type Store interface {
 	// Bind tells the store its session, before all other calls.
 	Bind(s *Session)
 	// Open asks for the session, for a Logon that is admitted. The answer is Session.Opened,
-	// then Next has the numbers before the Logon, or Session.NotOpened.
+	// then Next has the numbers before the Logon, or Session.NotOpened. Until then Session.Waits
+	// may say why there is none.
 	Open(now Now, o Opening)
 	// Closed tells that the connection has ended. Nothing that was asked for is awaited.
 	Closed()

@@ -31,7 +31,11 @@ func (l *Link) late() {
 		return
 	}
 	if s := l.session; s != nil {
-		l.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, LogonNoGrid, fmt.Errorf("session %s: the grid has not answered in %s", s.profile.ID, limit))))
+		err := fmt.Errorf("session %s: the grid has not answered in %s", s.profile.ID, limit)
+		if s.logon.waits != nil {
+			err = fmt.Errorf("session %s was not opened in %s: %w", s.profile.ID, limit, s.logon.waits)
+		}
+		l.end(fmt.Errorf("%w: %w", ErrLogon, logonRefused(s, LogonNoGrid, err)))
 		return
 	}
 	l.end(fmt.Errorf("%w: %w: no Logon in %s", ErrLogon, ErrTimeout, limit))

@@ -41,6 +41,7 @@ type Set struct {
 	Values  []string
 	Default bool
 	Local   bool
+	Session bool // of SET SESSION CHARACTERISTICS: one that cannot be had changes nothing
 }
 
 // Show of a parameter, or ALL.
@@ -167,6 +168,19 @@ type (
 		x    expr
 		to   Type
 		name string
+	}
+)
+
+// settled is a constant that was computed, and slot a value of a group: what planning puts in the place of expressions.
+type (
+	settled struct {
+		at
+		v value
+	}
+	slot struct {
+		at
+		n   int
+		typ Type
 	}
 )
 

@@ -11,7 +11,7 @@ import (
 // Version is what the listener tells clients that it is: they choose their statements by it.
 const (
 	ServerVersion = "15.0 (OrderGrid)"
-	Version       = "PostgreSQL 15.0 (OrderGrid: orders of a grid, read-only)"
+	Version       = "PostgreSQL 15.0 (OrderGrid: orders and regions of a grid)"
 )
 
 // rows fills in the templates of a statement's columns for each thing that there is a row for.

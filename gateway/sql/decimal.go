@@ -107,6 +107,29 @@ func (d dec) rounded() *big.Int {
 	return n
 }
 
+// even is the whole number next to d, halves to an even one.
+func (d dec) even() *big.Int {
+	n := d.rounded()
+	half := dec{new(big.Int).Mul(d.m, big.NewInt(2)), d.scale}
+	if _, exact := d.floor(0); exact {
+		return n
+	}
+	if _, exact := half.floor(0); exact && n.Bit(0) == 1 { // rounded went away from zero
+		n.Sub(n, big.NewInt(int64(d.m.Sign())))
+	}
+	return n
+}
+
+// float is the shortest decimal of the binary number of 64 bits that is next to d.
+func (d dec) float() dec {
+	f, _ := strconv.ParseFloat(d.String(), 64)
+	out, ok := parseDec(strconv.FormatFloat(f, 'e', -1, 64))
+	if !ok {
+		return d
+	}
+	return out
+}
+
 // number is d's floor as a value of a column: exact reports that it is d, beyond is the sign of
 // d if it is greater or less than every value of a column.
 func (d dec) number() (n view.Number, exact bool, beyond int) {

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -42,6 +43,7 @@ func (p *Prepared) decode(raw [][]byte, formats []int16, env *Env) ([]value, *Er
 			err = Refuse(StateParameter, "unsupported format code: %d", format)
 		}
 		if err != nil {
+			err.Detail = fmt.Sprintf("It is parameter $%d, of type %s.", i+1, p.Params[i])
 			return nil, err
 		}
 		out[i] = v

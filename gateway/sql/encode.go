@@ -22,13 +22,33 @@ type Row [][]byte
 // Encode makes a row of an answer of one of a question. Format codes are 0 text, 1 binary, one
 // for each column. buf is used for its bytes and returned.
 func (p *Plan) Encode(row Row, buf []byte, from []view.Value, formats []int16) (Row, []byte, *Error) {
+	return p.encode(row, buf, from, nil, formats)
+}
+
+// EncodeGroup makes a row of an answer of a group.
+func (p *Plan) EncodeGroup(row Row, buf []byte, g Counted, formats []int16) (Row, []byte, *Error) {
+	return p.encode(row, buf, nil, g, formats)
+}
+
+func (p *Plan) encode(row Row, buf []byte, from []view.Value, g Counted, formats []int16) (Row, []byte, *Error) {
 	row = row[:0]
 	for i := range p.outputs {
 		o := &p.outputs[i]
 		start := len(buf)
 		var null bool
 		var err *Error
-		if o.from < 0 {
+		if o.e != nil {
+			var v value
+			if g != nil {
+				v, err = p.Region.b.ofGroup(g, o.e)
+			} else {
+				v, err = p.Region.b.of(from, o.e)
+			}
+			if err != nil {
+				return row, buf, err
+			}
+			buf, null, err = v.append(buf, o.Type, formats[i] == 1, p.env)
+		} else if o.from < 0 {
 			buf, null, err = o.value.append(buf, o.Type, formats[i] == 1, p.env)
 		} else {
 			buf, null, err = appendCell(buf, &from[o.from], o.Type, formats[i] == 1, p.env)
@@ -201,7 +221,7 @@ func (v *value) append(buf []byte, t Type, bin bool, env *Env) ([]byte, bool, *E
 			out, err := appendNumber(buf, v.num.String(), t)
 			return out, false, err
 		}
-		return append(buf, v.num.String()...), false, nil
+		return append(buf, v.format(env)...), false, nil
 	case temporal:
 		switch {
 		case bin && t == Date:
@@ -218,6 +238,9 @@ func (v *value) append(buf []byte, t Type, bin bool, env *Env) ([]byte, bool, *E
 		}
 	case textual:
 	default:
+		if t == JSON {
+			break
+		}
 		return buf, false, Refuse(StateUnsupported, "an answer of type %s: not supported", t)
 	}
 	return append(buf, valid(v.format(env))...), false, nil

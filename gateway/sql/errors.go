@@ -9,12 +9,14 @@ import (
 const (
 	StateWarning            = "01000"
 	StateProtocol           = "08P01"
+	StateUnknownOutcome     = "08007" // transaction resolution unknown
 	StateUnsupported        = "0A000"
 	StateNoBytes            = "22021" // character not in repertoire
 	StateRange              = "22003"
 	StateDatetime           = "22007"
 	StateText               = "22P02" // invalid text representation
 	StateBinary             = "22P03"
+	StateUntranslatable     = "22P05"
 	StateParameter          = "22023"
 	StateLimit              = "2201W"
 	StateOffset             = "2201X"

@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/grid-node/view"
 )
 
 // binder resolves a statement: with the types of its parameters, then with their values.
@@ -14,6 +16,12 @@ type binder struct {
 	types  []Type  // of the parameters, Unknown until they are known
 	values []value // nil while preparing
 	terms  int
+
+	// Of a region, whose rows are computed in the gateway.
+	live   bool
+	row    []view.Value // the one at hand; nil while planning
+	slots  []value      // of a group
+	fields int          // operators on fields
 }
 
 // constant reports whether an expression has no column in it.
@@ -40,6 +48,8 @@ func constant(e expr) bool {
 				return false
 			}
 		}
+	case *slot:
+		return false
 	case *notExpr, *several, *isExpr, *inExpr, *betweenExpr, *likeExpr, *anyExpr:
 		return false // they are conditions
 	}
@@ -53,8 +63,18 @@ func (b *binder) eval(e expr) (value, *Error) {
 		return b.literal(x)
 	case *parameter:
 		return b.parameter(x)
+	case *settled:
+		return x.v, nil
+	case *slot:
+		if b.slots == nil {
+			return value{at: x.place(), typ: x.typ, hole: true}, nil
+		}
+		return b.slots[x.n], nil
 	case *castExpr:
 		v, err := b.eval(x.x)
+		if err == nil {
+			err = b.castable(&v, x)
+		}
 		if err != nil {
 			return v, err
 		}
@@ -81,11 +101,23 @@ func (b *binder) eval(e expr) (value, *Error) {
 		}
 		return v, nil
 	case *binaryExpr:
+		if fieldOps[x.op] {
+			return b.field(x)
+		}
+		if b.live && comparisons[x.op] {
+			return b.truth(x)
+		}
 		return b.arithmetic(x)
 	case *call:
 		return b.call(x)
 	case *arrayExpr:
 		return b.array(x)
+	}
+	if b.live {
+		if c, ok := e.(*column); ok {
+			return b.cell(c)
+		}
+		return b.truth(e)
 	}
 	return value{}, unsupported(e.place(), "this expression", "Columns are compared with constants.")
 }
@@ -246,7 +278,11 @@ func (b *binder) call(x *call) (value, *Error) {
 		}
 		b.infer(&one, Text)
 		v.hole = v.hole || one.hole
-		args = append(args, one.format(b.env))
+		if !one.hole {
+			args = append(args, one.format(b.env))
+		} else {
+			args = append(args, "")
+		}
 	}
 	switch n := x.name; {
 	case n == "now", n == "current_timestamp", n == "transaction_timestamp", n == "statement_timestamp", n == "clock_timestamp":

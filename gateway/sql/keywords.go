@@ -28,7 +28,7 @@ var typeWords = words(`authorization binary collation concurrently cross current
 // notCalled are names of types and others that are no names of functions.
 var notCalled = words("between none inout out precision treat values bigint bit boolean char character dec decimal float int integer interval national nchar numeric real setof smallint time timestamp varchar")
 
-// clauses are what may follow a list of columns that is empty.
+// clauses are what may follow a list of columns, which may be empty.
 var clauses = words("from where group order limit offset fetch")
 
 // labelled words name a column of an answer only behind AS.
@@ -37,7 +37,7 @@ var labelled = words(`array as char character create day except fetch filter for
 	where window with within without year`)
 
 // writes are the verbs of statements that change something.
-var writes = words(`insert update delete merge create alter drop truncate grant revoke comment copy vacuum analyze
+var writes = words(`merge create alter drop truncate grant revoke comment copy vacuum analyze
 	reindex cluster lock refresh security import call do load checkpoint prepare execute notify`)
 
 // further are words behind which a select goes on with what is not supported.

@@ -25,11 +25,12 @@ func (b Bounds) with() Bounds {
 
 // parser of the statements of one text.
 type parser struct {
-	s     string
-	t     []token
-	i     int
-	depth int
-	most  int
+	s        string
+	t        []token
+	i        int
+	depth    int
+	most     int
+	readOnly bool // the modes of a transaction have READ ONLY
 	// lexical is what is wrong behind the last token.
 	lexical *Error
 }
@@ -170,11 +171,14 @@ func (p *parser) odd(t token) *Error {
 // name reads an identifier.
 func (p *parser) name() (string, *Error) {
 	t := p.now()
-	if t.kind == quoted || t.kind == word && !reserved[t.text] {
-		p.i++
-		return t.text, nil
+	if t.kind != quoted && (t.kind != word || reserved[t.text]) {
+		return "", p.wrong()
 	}
-	return "", p.wrong()
+	if n := p.t[min(p.i+1, len(p.t)-1)]; t.is("nulls") && (n.is("first") || n.is("last")) {
+		return "", p.wrong() // one word of PostgreSQL's grammar
+	}
+	p.i++
+	return t.text, nil
 }
 
 // label reads an identifier where every word is one.
@@ -208,11 +212,13 @@ func (p *parser) statement() (Statement, *Error) {
 		return p.show()
 	case "(", "values", "table", "with":
 		return &Refused{unsupported(t.at, strings.ToUpper(t.text)+" as a statement", "Begin it with SELECT.")}, nil
+	case "insert", "update", "delete":
+		return p.write()
 	case "declare", "fetch", "move", "close":
 		return &Refused{unsupported(t.at, strings.ToUpper(t.text), "Limit the rows of a portal (a client's fetch size), or use LIMIT.")}, nil
 	}
 	if writes[t.text] {
-		return &Refused{failf(-1, StateReadOnly, "cannot execute %s in a read-only transaction", strings.ToUpper(t.text)).hint("Orders are submitted with FIX or the grid's clients.")}, nil
+		return &Refused{readOnly(t.text)}, nil
 	}
 	return p.simple()
 }
@@ -243,6 +249,9 @@ func (p *parser) explain() (Statement, *Error) {
 // transaction reads the modes of a transaction, which change nothing here.
 func (p *parser) modes() *Error {
 	for {
+		if p.now().is("read") && p.t[min(p.i+1, len(p.t)-1)].is("only") {
+			p.readOnly = true
+		}
 		switch {
 		case p.takeAll("isolation", "level"):
 			if !p.take("serializable") && !p.takeAll("repeatable", "read") && !p.takeAll("read", "committed") && !p.takeAll("read", "uncommitted") {

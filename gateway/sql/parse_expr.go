@@ -32,13 +32,13 @@ func (p *parser) chain(or bool) (expr, *Error) {
 }
 
 // operator reports whether a word is next that is no name of a column of the answer: any word is
-// one before FROM or a comma.
+// one before FROM, what may stand in its place, or a comma.
 func (p *parser) operator(s string) bool {
 	if !p.now().is(s) {
 		return false
 	}
 	n := p.t[p.i+1]
-	return n.kind != end && !n.is("from") && !n.is(",") && !n.is(")")
+	return n.kind != end && !n.is(",") && !n.is(")") && !n.is(";") && (n.kind != word || !clauses[n.text])
 }
 
 func (p *parser) not() (expr, *Error) {
@@ -123,7 +123,7 @@ func (p *parser) any(l expr, op token) (expr, *Error) {
 
 // member reads BETWEEN, IN and LIKE.
 func (p *parser) member() (expr, *Error) {
-	x, err := p.sum()
+	x, err := p.fields()
 	if err != nil {
 		return nil, err
 	}
@@ -140,13 +140,13 @@ func (p *parser) member() (expr, *Error) {
 			return nil, unsupported(p.now().at, "BETWEEN SYMMETRIC", "Use BETWEEN with the smaller value first.")
 		}
 		b := &betweenExpr{at: at(t.at), x: x, not: not}
-		if b.lo, err = p.sum(); err != nil {
+		if b.lo, err = p.fields(); err != nil {
 			return nil, err
 		}
 		if err = p.want("and"); err != nil {
 			return nil, err
 		}
-		if b.hi, err = p.sum(); err != nil {
+		if b.hi, err = p.fields(); err != nil {
 			return nil, err
 		}
 		x = b
@@ -165,13 +165,13 @@ func (p *parser) member() (expr, *Error) {
 		if err = p.want(")"); err != nil {
 			return nil, err
 		}
-		x = in
+		return in, p.behindIn()
 	case p.operator("like"), p.operator("ilike"):
 		l := &likeExpr{at: at(t.at), x: x, not: not, fold: p.step().is("ilike")}
 		if p.now().is("any") || p.now().is("all") || p.now().is("some") {
 			return nil, unsupported(p.now().at, "LIKE ANY and ALL", "Use LIKE with OR.")
 		}
-		if l.pattern, err = p.sum(); err != nil {
+		if l.pattern, err = p.fields(); err != nil {
 			return nil, err
 		}
 		if p.now().is("escape") {
@@ -187,6 +187,37 @@ func (p *parser) member() (expr, *Error) {
 		}
 	}
 	return x, nil
+}
+
+// behindIn refuses operators behind the list of IN, which PostgreSQL takes as those of a boolean.
+func (p *parser) behindIn() *Error {
+	t := p.now()
+	binds := t.kind == symbol && !comparisons[t.text] && !noOperators[t.text] || p.operator("collate") || p.operator("at")
+	for _, op := range []string{"between", "in", "like", "ilike", "similar"} {
+		binds = binds || p.operator(op) || t.is("not") && p.t[p.i+1].is(op)
+	}
+	if binds {
+		return unsupported(t.at, "an operator behind IN (...)", "Use parentheses.")
+	}
+	return nil
+}
+
+var noOperators = words(", ( ) [ ] ; . : :=")
+
+// fields reads the operators that look into JSON, which bind less than + and -.
+func (p *parser) fields() (expr, *Error) {
+	l, err := p.sum()
+	for err == nil && p.now().kind == symbol && fieldOps[p.now().text] {
+		t := p.step()
+		if n := p.now(); n.is("any") || n.is("all") || n.is("some") {
+			return nil, unsupported(n.at, "operator "+t.text+" with ANY and ALL", "Write one operand.")
+		}
+		var r expr
+		if r, err = p.sum(); err == nil {
+			l = &binaryExpr{at(t.at), t.text, l, r}
+		}
+	}
+	return l, err
 }
 
 // sum reads + and -, and refuses the other operators.
@@ -206,7 +237,7 @@ func (p *parser) sum() (expr, *Error) {
 			}
 		case t.is("~"), t.is("~*"), t.is("!~"), t.is("!~*"):
 			return nil, unsupported(t.at, "regular expressions", "Use LIKE 'prefix%'.")
-		case t.is("*"), t.is("/"), t.is("%"), t.is("^"), t.is("||"), t.is("->"), t.is("->>"), t.is("@>"), t.is("&&"):
+		case t.is("*"), t.is("/"), t.is("%"), t.is("^"), t.is("||"), t.is("@>"), t.is("&&"):
 			return nil, unsupported(t.at, "operator "+t.text, "Columns are compared with constants.")
 		default:
 			return l, nil

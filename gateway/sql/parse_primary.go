@@ -20,7 +20,7 @@ func (p *parser) primary() (expr, *Error) {
 		if err != nil || n < 1 || n > 65535 {
 			return nil, failf(t.at, StateParameterName, "there is no parameter $%s", clip(t.text))
 		}
-		return &parameter{at(t.at), n}, nil
+		return &parameter{at(t.at), n}, p.part()
 	case symbol:
 		if p.take("(") {
 			if p.now().is("select") || p.now().is("with") || p.now().is("values") {
@@ -33,7 +33,13 @@ func (p *parser) primary() (expr, *Error) {
 			if p.now().is(",") {
 				return nil, unsupported(p.now().at, "rows as values", "Compare columns one by one, with AND.")
 			}
-			return x, p.want(")")
+			if err := p.want(")"); err != nil {
+				return nil, err
+			}
+			return x, p.part()
+		}
+		if fieldOps[t.text] {
+			return nil, unsupported(t.at, "operator "+t.text+" without a left operand", "Write value before it.")
 		}
 		return nil, p.wrong()
 	case end:
@@ -45,6 +51,14 @@ func (p *parser) primary() (expr, *Error) {
 		}
 	}
 	return p.reference()
+}
+
+// part refuses the selection of a part of a value: (x).name, $1.name.
+func (p *parser) part() *Error {
+	if p.now().is(".") {
+		return unsupported(p.now().at, "a part of a value", "Values are no rows. Look into JSON with ->> 'name'.")
+	}
+	return nil
 }
 
 // keyword reads what begins with a word that is no name; nil if it is one.

@@ -30,6 +30,10 @@ func (p *parser) selects() (*Select, *Error) {
 		if err := p.want("by"); err != nil {
 			return nil, err
 		}
+		if p.now().is("distinct") {
+			return nil, unsupported(p.now().at, "GROUP BY DISTINCT", "Write the columns alone.")
+		}
+		p.take("all") // which is what GROUP BY is without it
 		if s.GroupBy, err = p.list(); err != nil {
 			return nil, err
 		}

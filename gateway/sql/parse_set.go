@@ -23,7 +23,12 @@ func (p *parser) set() (Statement, *Error) {
 	case p.take("local"):
 		s.Local = true
 	case p.takeAll("session", "characteristics", "as", "transaction"):
-		return &Simple{Verb: Quiet, Name: "SET"}, p.modes()
+		write := p.now().is("read") && p.t[min(p.i+1, len(p.t)-1)].is("write")
+		err := p.modes()
+		if err == nil && (p.readOnly || write) {
+			return &Set{Name: "default_transaction_read_only", Values: []string{map[bool]string{true: "on", false: "off"}[p.readOnly]}, Session: true}, nil
+		}
+		return &Simple{Verb: Quiet, Name: "SET"}, err
 	case p.takeAll("session", "authorization"), p.take("role"):
 		return &Refused{unsupported(p.now().at, "SET SESSION AUTHORIZATION and SET ROLE", "Connect as the other user.")}, nil
 	case p.take("session"):

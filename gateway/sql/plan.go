@@ -16,6 +16,7 @@ type Output struct {
 	from   int       // column of the question's answer, -1 for a constant
 	kind   view.Kind // of that
 	value  value     // the constant
+	e      expr      // what is computed of a row, or of a group
 }
 
 // Key is what rows are sorted by in the gateway.
@@ -45,6 +46,7 @@ type Plan struct {
 	Explain   bool
 	Fixed     [][]*string // rows as text, of a statement about the catalog
 	Region    *Region     // the rows are entries of a region; there are no questions
+	Change    *Change     // of the region; the rows are those that were changed
 	outputs   []Output
 	env       *Env
 }
@@ -54,12 +56,14 @@ type Prepared struct {
 	Outputs []Output
 	Params  []Type
 	Region  string // that it reads; empty: none
+	Writes  bool   // it changes the region
 	sel     *Select
+	write   *Write
 	explain bool
 	schema  *Schema
 	fixed   [][]*string
 	found   *Found // a statement of a client, from the list
-	plan    *Plan  // that is the same at each Bind; nil: it depends on parameters, the time or settings
+	plan    *Plan  // that is the same at each Bind; nil: it depends on parameters, the time or settings, or computes
 }
 
 // Prepare resolves a Select, an Explain of one, or a known statement of a client. declared are
@@ -71,6 +75,8 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 		p.sel = x
 	case *Explain:
 		p.sel, p.explain = x.Of, true
+	case *Write:
+		p.write, p.Writes = x, true
 	case *Found:
 		return x.prepare(declared)
 	default:
@@ -87,7 +93,7 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 		}
 		b.types = append(b.types, t)
 	}
-	plan, err := b.plan(p.sel)
+	plan, err := p.planned(b)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +109,30 @@ func Prepare(s Statement, schema *Schema, env *Env, declared []Type) (*Prepared,
 	if p.Outputs = plan.outputs; p.explain {
 		p.Outputs = []Output{{Name: "QUERY PLAN", Type: Text}}
 	}
-	if len(p.Params) == 0 && !env.read {
+	if len(p.Params) == 0 && !env.read && !plan.computes() {
 		p.plan = plan
 		p.plan.Explain, p.plan.outputs = p.explain, p.Outputs
 	}
 	return p, nil
+}
+
+// computes reports whether something is computed when the plan runs, of rows or by the clock, and so in the environment
+// that the plan was made in: a field is a time in the zone of then, a life is counted from now.
+func (p *Plan) computes() bool {
+	if p.Change != nil {
+		return true
+	}
+	r := p.Region
+	return r != nil && (len(r.rest) > 0 || len(r.order) > 0 || r.groups != nil || slices.ContainsFunc(p.outputs, func(o Output) bool { return o.e != nil }))
+}
+
+// planned plans what was prepared.
+func (p *Prepared) planned(b *binder) (*Plan, *Error) {
+	if p.write == nil {
+		return b.plan(p.sel)
+	}
+	plan := &Plan{Limit: -1, env: b.env}
+	return plan, b.planWrite(plan, p.write)
 }
 
 // Bind plans with values of the parameters. Formats are none, one for all, or one for each:
@@ -129,7 +154,7 @@ func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error)
 		return &plan, nil
 	}
 	b := &binder{schema: p.schema, env: env, types: slices.Clone(p.Params), values: values}
-	plan, err := b.plan(p.sel)
+	plan, err := p.planned(b)
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +164,15 @@ func (p *Prepared) Bind(env *Env, raw [][]byte, formats []int16) (*Plan, *Error)
 	return plan, nil
 }
 
+func regionName(s string) bool { return order.IsRegionName(s) }
+
 func (b *binder) plan(s *Select) (*Plan, *Error) {
 	p := &Plan{Limit: -1, env: b.env}
 	switch {
-	case s.Table != nil && s.Table.schema == RegionsName && order.IsRegionName(s.Table.name):
+	case s.Table != nil && s.Table.schema == RegionsName && regionName(s.Table.name):
 		b.table, b.schema = s.Table, regionSchema
+		b.live = true
+		return p, b.planRegion(p, s)
 	case s.Table != nil:
 		if s.Table.name != TableName || s.Table.schema != "" && s.Table.schema != SchemaName {
 			name := s.Table.name
@@ -176,9 +205,6 @@ func (b *binder) plan(s *Select) (*Plan, *Error) {
 	}
 	if b.table == nil {
 		return p, b.planConstant(p, s, where)
-	}
-	if b.schema == regionSchema {
-		return p, b.planRegion(p, s, where)
 	}
 	if grouped(s) {
 		return p, b.planGroups(p, s, where)
@@ -268,21 +294,27 @@ func nameOf(t *target) string {
 	if t.as != "" {
 		return t.as
 	}
-	return figure(t.e, "?column?")
+	if name := figure(t.e); name != "" {
+		return name
+	}
+	if x, ok := t.e.(*castExpr); ok {
+		return types[x.to].short
+	}
+	return "?column?"
 }
 
-func figure(e expr, none string) string {
+func figure(e expr) string {
 	switch x := e.(type) {
 	case *column:
 		return x.name
 	case *call:
 		return x.name
 	case *castExpr:
-		return figure(x.x, types[x.to].short)
+		return figure(x.x)
 	case *arrayExpr:
 		return "array"
 	}
-	return none
+	return ""
 }
 
 // grouped reports whether a select has groups.
@@ -304,6 +336,8 @@ func hasAggregate(e expr) bool {
 		return aggregates[x.name]
 	case *castExpr:
 		return hasAggregate(x.x)
+	case *binaryExpr:
+		return hasAggregate(x.l) || hasAggregate(x.r)
 	}
 	return false
 }

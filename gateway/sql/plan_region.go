@@ -16,34 +16,52 @@ type Region struct {
 	Keys   []string // in their order
 	Prefix string   // otherwise: of the keys of a scan
 	filter *query.Expr
-	never  bool // no row is possible: nothing is read
+	never  bool   // no row is possible: nothing is read
+	rest   []expr // conditions beside the filter that are computed of a row
+	order  []expr // what rows are sorted by, of Plan.Keys
+	groups *regionGroups
+	b      *binder
 }
 
 // planRegion plans a select of entries.
-func (b *binder) planRegion(p *Plan, s *Select, where cond) *Error {
-	if grouped(s) {
-		return unsupported(s.At, "groups and aggregates of a region", "Read its entries and count them in the client; kubectl ordergrid region ls has how many there are.")
-	}
+func (b *binder) planRegion(p *Plan, s *Select) *Error {
 	targets, err := b.expand(s.Targets)
 	if err != nil {
 		return err
 	}
+	groups := grouped(s)
 	for i := range targets {
-		t := &targets[i]
-		if constant(t.e) {
-			o, err := b.constantOutput(t)
-			if err != nil {
-				return err
-			}
-			p.outputs = append(p.outputs, o)
+		if groups {
+			p.outputs = append(p.outputs, Output{Name: nameOf(&targets[i])}) // the groups are known later
 			continue
 		}
-		c, typ, err := b.converted(t.e)
+		o, err := b.rowOutput(&targets[i])
 		if err != nil {
 			return err
 		}
-		p.outputs = append(p.outputs, Output{Name: nameOf(t), Type: typ, from: int(c.Field) - 1, kind: c.Kind})
+		p.outputs = append(p.outputs, o)
 	}
+	if p.Region, err = b.entriesOf(s.Table.name, s.Where); err != nil {
+		return err
+	}
+	if groups {
+		err = b.planRegionGroups(p, s, targets)
+	} else {
+		err = b.sortRegion(p, s, targets)
+	}
+	if err != nil {
+		return err
+	}
+	if p.Limit, err = b.count(s.Limit, "LIMIT", StateLimit, -1); err != nil {
+		return err
+	}
+	p.Offset, err = b.count(s.Offset, "OFFSET", StateOffset, 0)
+	return err
+}
+
+// sortRegion resolves ORDER BY of rows.
+func (b *binder) sortRegion(p *Plan, s *Select, targets []target) *Error {
+	r := p.Region
 	for _, k := range s.OrderBy {
 		e, err := ordinal(k.e, targets, p.outputs, "ORDER BY", true)
 		if err != nil {
@@ -52,19 +70,96 @@ func (b *binder) planRegion(p *Plan, s *Select, where cond) *Error {
 		if constant(e) {
 			continue
 		}
-		if _, _, err := b.converted(e); err != nil {
+		if e, err = b.sortable(e, "ordering", leftmost(k.e)); err != nil {
 			return err
 		}
-		return unsupported(k.e.place(), "ORDER BY of entries of a region", "They come partition by partition, in each by their keys; sort in the client.")
+		p.Keys = append(p.Keys, keyOf(len(r.order), &k))
+		r.order = append(r.order, e)
 	}
-	r := &Region{Name: s.Table.name, never: where.known < 0}
-	if where.known == 0 {
-		e := where.e
-		r.filter = &e
+	return nil
+}
+
+func keyOf(at int, k *sortKey) Key {
+	key := Key{At: at, Desc: k.desc, NullsFirst: k.desc}
+	if k.nulls != 0 {
+		key.NullsFirst = k.nulls < 0
+	}
+	return key
+}
+
+// entriesOf plans what is read of a region for a condition, which may be nil. Those of its terms that every row has to
+// meet and that are filters of the grid make the path, the others are computed.
+func (b *binder) entriesOf(name string, where expr) (*Region, *Error) {
+	r := &Region{Name: name, b: b}
+	terms, of := []expr{}, "WHERE"
+	if where != nil {
+		terms = append(terms, where)
+	}
+	if x, ok := where.(*several); ok && !x.or {
+		terms, of = x.args, "AND"
+	}
+	filter := always
+	for _, e := range terms {
+		c, err := b.condition(e, true, of)
+		if err == nil {
+			filter = join(false, filter, c)
+			continue
+		}
+		if err.Code != StateUnsupported {
+			return nil, err
+		}
+		if _, err := b.isTrue(e, of); err != nil {
+			return nil, err
+		}
+		if e, err = b.settle(e); err != nil {
+			return nil, err
+		}
+		r.rest = append(r.rest, e)
+	}
+	if where != nil {
+		if err := filter.bounded(where.place()); err != nil {
+			return nil, err
+		}
+	}
+	r.never = filter.known < 0
+	if filter.known == 0 {
+		r.filter = &filter.e
 		r.path()
 	}
-	p.Region = r
-	return nil
+	return r, nil
+}
+
+// rowOutput is a column of the answer that is made of a row.
+func (b *binder) rowOutput(t *target) (Output, *Error) {
+	if constant(t.e) {
+		return b.constantOutput(t)
+	}
+	if c, typ, err := b.converted(t.e); err == nil {
+		return Output{Name: nameOf(t), Type: typ, from: int(c.Field) - 1, kind: c.Kind}, nil
+	}
+	v, err := b.eval(t.e)
+	if err != nil {
+		return Output{}, err
+	}
+	if v.typ == Unknown {
+		b.infer(&v, Text)
+		v.typ = Text
+	}
+	e, err := b.settle(t.e)
+	return Output{Name: nameOf(t), Type: v.typ, e: e, from: -1}, err
+}
+
+// sortable resolves what rows are sorted or made groups by.
+func (b *binder) sortable(e expr, what string, place int) (expr, *Error) {
+	v, err := b.eval(e)
+	if err != nil {
+		return nil, err
+	}
+	if v.typ != Unknown && !sorts(v.typ) {
+		err := failf(place, StateFunction, "could not identify an %s operator for type %s", what, v.typ)
+		return nil, err.hint("Use an explicit ordering operator or modify the query: ->> is text, which is cast to what it means.")
+	}
+	return b.settle(e)
 }
 
 // path finds keys, or a prefix of them, that every row has to have.
@@ -102,8 +197,25 @@ func (r *Region) path() {
 func (r *Region) Reads() bool { return !r.never && !(r.Get && len(r.Keys) == 0) }
 
 // Has reports whether the row of an entry is one of the answer.
-func (r *Region) Has(row []view.Value) bool {
-	return !r.never && (r.filter == nil || matches(r.filter, row))
+func (r *Region) Has(row []view.Value) (bool, *Error) {
+	if r.never || r.filter != nil && !matches(r.filter, row) {
+		return false, nil
+	}
+	for _, e := range r.rest {
+		v, err := r.b.of(row, e)
+		if err != nil || v.null || !v.b {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// of computes an expression of a row.
+func (b *binder) of(row []view.Value, e expr) (value, *Error) {
+	b.row = row
+	v, err := b.eval(e)
+	b.row = nil
+	return v, err
 }
 
 // matches reports whether a row is one of a filter. As the grid's filters have it, a comparison with an absent value is

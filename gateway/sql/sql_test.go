@@ -156,6 +156,15 @@ func TestRefusals(t *testing.T) {
 		{"select * frm orders", StateSyntax, 10, `syntax error at or near "frm"`},
 		{"select * from orders where", StateSyntax, 27, "at end of input"},
 		{"select 1a", StateSyntax, 8, "trailing junk"},
+		{"select * from orders where price::bigint array in ('1')", StateUnsupported, 42, "ARRAY behind a type"},
+		{"select * from orders where ('a'='b') . unknown", StateUnsupported, 38, "a part of a value"},
+		{"select $1 . name", StateUnsupported, 11, "a part of a value"},
+		{"select * from orders where price::timestamptz . now", StateUnsupported, 47, "a schema of types"},
+		{"select * from orders where symbol in ('a') between between and true", StateUnsupported, 44, "an operator behind IN"},
+		{"select * from orders where symbol in ('a') not in (true)", StateUnsupported, 44, "an operator behind IN"},
+		{"select * from orders where symbol in ('a')::text = 'true'", StateUnsupported, 43, "an operator behind IN"},
+		{"select symbol, count(*) from orders group by distinct symbol", StateUnsupported, 46, "GROUP BY DISTINCT"},
+		{"select count(*) from orders group by all", StateSyntax, 41, "at end of input"},
 		{"select 'abc", StateSyntax, 8, "unterminated quoted string"},
 		{"select /* /* */ 1", StateSyntax, 8, "unterminated /* comment"},
 		{"insert into orders values (1)", StateReadOnly, 0, "read-only transaction"},
@@ -258,9 +267,21 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+// Words of operators name what is before them if no operand follows.
+func TestOperatorsAreNames(t *testing.T) {
+	for text, name := range map[string]string{"select 1 in": "in", "select 1 between order by 1": "between", "select symbol like from orders": "like", "select 1 and where true": "and", "select 1 is limit 1": "is"} {
+		if plan, err := planned(t, text); err != nil || plan.Outputs()[0].Name != name {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"select * from orders where price > 1.5 and symbol in ('a','b') order by 1 desc nulls last limit 5", "select $1::text", "set a to 'b'", "select e'\\n' -- x", "explain select count(*) from orders", "select '{1,2}'::int[]",
-		"select timestamptz '2026-01-01', interval '1 day 02:03'", "select \"a\"\"b\" from orders where not a like 'x\\%%'"} {
+		"select timestamptz '2026-01-01', interval '1 day 02:03'", "select \"a\"\"b\" from orders where not a like 'x\\%%'",
+		"select value->>'a', value#>'{a,-1}' from regions.r where (value->>'q')::bigint > $1 order by value->'a'->>0 desc", "select value->>'a', count(*), sum((value->>'q')::numeric) from regions.r group by 1",
+		"insert into regions.r values ('a', '1')", "insert into regions.r as x (value, key, expires) values ($1, $2, now() + interval '1 hour'), ('b', default, null) on conflict (\"key\") do update set value = excluded.value, expires = excluded.expires returning key, value",
+		"update regions.r x set value = (value::bigint + 1)::text, expires = $1 where x.key in ('a', $2) and value->>'q' = '1' returning version", "delete from only regions.r where key = any('{a,b}') and expires < now() returning *"} {
 		f.Add(s)
 	}
 	s, c, env := world(f)
@@ -272,7 +293,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, one := range all {
 			switch one.Statement.(type) {
-			case *Select, *Explain, *Found:
+			case *Select, *Explain, *Found, *Write:
 			default:
 				continue
 			}
@@ -288,16 +309,44 @@ func FuzzParse(f *testing.F) {
 				}
 				for _, format := range []int16{0, 1} {
 					plan, err := p.Bind(env, values, []int16{format})
-					if err != nil || len(plan.Questions) > 0 {
-						continue
-					}
-					if plan.Fixed == nil {
-						_, _, _ = plan.Encode(nil, nil, nil, make([]int16, len(plan.Outputs())))
+					if err == nil && len(plan.Questions) == 0 && plan.Fixed == nil && !plan.Explain {
+						tried(plan)
 					}
 				}
 			}
 		}
 	})
+}
+
+// tried computes what a plan makes of a row, if it is of a region: the row of the answer, a group, and what is changed.
+func tried(plan *Plan) {
+	if plan.Region == nil && !plan.Constant { // of orders, and none of them
+		return
+	}
+	var row []view.Value
+	formats := make([]int16, len(plan.Outputs()))
+	if plan.Region != nil {
+		row = []view.Value{view.TextValue("a"), view.TextValue(`{"a":[1,{"b":"2026-01-01"}],"q":"12"}`), view.IntValue(7), view.TimeValue(1_763_719_200_000_000_123), view.IntValue(1)}
+		_, _ = plan.Region.Has(row)
+	}
+	if plan.Change != nil && plan.Change.Verb == Update {
+		_, _ = plan.Change.New(row)
+	}
+	if !plan.Gathers() {
+		_, _, _ = plan.Encode(nil, nil, row, formats)
+		return
+	}
+	g := plan.NewGather()
+	if g.Add(row) != nil || g.Sort() != nil {
+		return
+	}
+	for row, group, ok := g.Next(); ok; row, group, ok = g.Next() {
+		if group != nil {
+			_, _, _ = plan.EncodeGroup(nil, nil, group, formats)
+		} else {
+			_, _, _ = plan.Encode(nil, nil, row, formats)
+		}
+	}
 }
 
 // A statement as the simple protocol has it: read, resolved, planned.

@@ -12,6 +12,7 @@ const (
 	Int2        Type = 21
 	Int4        Type = 23
 	Text        Type = 25
+	JSON        Type = 114
 	Oid         Type = 26
 	Float4      Type = 700
 	Float8      Type = 701
@@ -60,7 +61,7 @@ const (
 var types = map[Type]info{
 	Bool: {"boolean", "bool", 1, boolean, 0}, Char: {`"char"`, "char", 1, textual, 0}, Name: {"name", "name", 64, textual, 0},
 	Int8: {"bigint", "int8", 8, numeric, 0}, Int2: {"smallint", "int2", 2, numeric, 0}, Int4: {"integer", "int4", 4, numeric, 0},
-	Text: {"text", "text", -1, textual, 0}, Oid: {"oid", "oid", 4, numeric, 0}, Float4: {"real", "float4", 4, numeric, 0},
+	Text: {"text", "text", -1, textual, 0}, JSON: {"json", "json", -1, other, 0}, Oid: {"oid", "oid", 4, numeric, 0}, Float4: {"real", "float4", 4, numeric, 0},
 	Float8: {"double precision", "float8", 8, numeric, 0}, Unknown: {"unknown", "unknown", -2, textual, 0},
 	Bpchar: {"character", "bpchar", -1, textual, 0}, Varchar: {"character varying", "varchar", -1, textual, 0},
 	Date: {"date", "date", 4, temporal, 0}, Timestamp: {"timestamp without time zone", "timestamp", 8, temporal, 0},
@@ -94,7 +95,7 @@ var typesByName = map[string]Type{
 	"text": Text, "varchar": Varchar, "bpchar": Bpchar, "char": Bpchar, "character": Bpchar, "name": Name, "int": Int4, "integer": Int4, "int4": Int4,
 	"smallint": Int2, "int2": Int2, "bigint": Int8, "int8": Int8, "oid": Oid, "numeric": Numeric, "decimal": Numeric, "dec": Numeric,
 	"float": Float8, "float8": Float8, "real": Float4, "float4": Float4, "bool": Bool, "boolean": Bool, "date": Date,
-	"timestamp": Timestamp, "timestamptz": Timestamptz, "interval": Interval,
+	"timestamp": Timestamp, "timestamptz": Timestamptz, "interval": Interval, "json": JSON,
 }
 
 // typeName reads the name of a type.
@@ -123,11 +124,20 @@ func (p *parser) typeName() (Type, string, *Error) {
 		p.takeAll("without", "time", "zone")
 	}
 	to, known := typesByName[n]
+	if n == "jsonb" || n == "jsonpath" {
+		return 0, "", unsupported(t.at, "type "+n, "Use json, whose operators -> ->> #> #>> find the same fields.")
+	}
 	if !known {
 		return 0, "", failf(t.at, StateObject, "type \"%s\" does not exist", clip(n))
 	}
+	if p.now().is(".") {
+		return 0, "", unsupported(p.now().at, "a schema of types", "Types are those of pg_catalog.")
+	}
 	if p.now().is("(") {
 		return 0, "", unsupported(p.now().at, "lengths and precisions of types", "Write the type without.")
+	}
+	if p.now().is("array") {
+		return 0, "", unsupported(p.now().at, "ARRAY behind a type", "Write "+n+"[].")
 	}
 	if p.take("[") {
 		if err := p.want("]"); err != nil {

@@ -75,6 +75,13 @@ func (v value) parse(t Type, env *Env) (value, *Error) {
 	case array:
 		return v.parseArray(t, env)
 	default:
+		if t == JSON {
+			err := validJSON(v.text)
+			if err != nil {
+				err.Offset = v.at
+			}
+			return v, err
+		}
 		return v, failf(v.at, StateUnsupported, "values of type %s: not supported", t)
 	}
 	return v, nil
@@ -109,6 +116,9 @@ func (v value) parseNumber(t Type) (value, *Error) {
 		if d.m.Cmp(lo) < 0 || d.m.Cmp(hi) > 0 {
 			return v, failf(v.at, StateRange, "value \"%s\" is out of range for type %s", clip(v.text), t)
 		}
+	}
+	if t == Float8 {
+		v.num = v.num.float()
 	}
 	return v, nil
 }
@@ -209,10 +219,16 @@ func (v value) cast(t Type, env *Env) (value, *Error) {
 	case from.class() == numeric && t.class() == numeric:
 		if lo, hi, whole := limitsOf(t); whole {
 			n := v.num.rounded()
+			if from == Float8 || from == Float4 {
+				n = v.num.even()
+			}
 			if n.Cmp(lo) < 0 || n.Cmp(hi) > 0 {
 				return v, failf(v.at, StateRange, "%s out of range", t)
 			}
 			v.num = dec{m: n}
+		}
+		if t == Float8 {
+			v.num = v.num.float()
 		}
 	case from.class() == temporal && t.class() == temporal:
 		if t == Date {
@@ -238,6 +254,9 @@ func (v value) cast(t Type, env *Env) (value, *Error) {
 func (v *value) format(env *Env) string {
 	switch v.typ.class() {
 	case numeric:
+		if v.typ == Float8 || v.typ == Float4 {
+			return string(appendFloat(nil, v.num.String()))
+		}
 		return v.num.String()
 	case temporal:
 		s := string(appendTime(nil, v.us, env.zoneFor(v.typ)))

@@ -78,6 +78,9 @@ func (c *dropCopies) find(slot uint32) (int, bool) {
 
 func (t *copyTarget) hash() uint64 { return mix(uint64(t.slot), xxhash.Sum64(t.sources), 15) }
 
+// ErrDropCopiesFull is what is wrong with sources that are right but for the number of sessions that get copies.
+var ErrDropCopiesFull = fmt.Errorf("allowed: for %d sessions of a partition", MaxDropCopies)
+
 // checkCopies rejects sources that no primary gives a session.
 func (x *Fix) checkCopies(e *order.Entry, payload []byte) error {
 	c := order.DropCopyOf(payload)
@@ -89,14 +92,15 @@ func (x *Fix) checkCopies(e *order.Entry, payload []byte) error {
 		return fmt.Errorf("entry %d: drop copies for FIX session %d in generation %d and attempt %d, allowed: one that is open, in its own", e.Seq, c.Slot, c.Generation, c.Attempt)
 	case len(c.Sources) > 0 && s.Form < FixCopiesForm:
 		return fmt.Errorf("entry %d: drop copies for FIX session %d, whose reports have form %d, allowed: %d or more", e.Seq, c.Slot, s.Form, FixCopiesForm)
-	case len(c.Sources) > 0 && x.Sources(c.Slot) == nil && x.DropCopies() == MaxDropCopies:
-		return fmt.Errorf("entry %d: drop copies for FIX session %d, allowed: for %d sessions of a partition", e.Seq, c.Slot, MaxDropCopies)
 	}
 	for rest := c.Sources; len(rest) > 0; {
 		id, _, after, _ := order.NextSource(rest)
 		if rest = after; id == s.ID {
 			return fmt.Errorf("entry %d: drop copies of FIX session %d for itself, allowed: of other sessions", e.Seq, c.Slot)
 		}
+	}
+	if len(c.Sources) > 0 && x.Sources(c.Slot) == nil && x.DropCopies() == MaxDropCopies {
+		return fmt.Errorf("entry %d: drop copies for FIX session %d, %w", e.Seq, c.Slot, ErrDropCopiesFull)
 	}
 	return nil
 }

@@ -9,6 +9,9 @@ import "bytes"
 //	 0  u16  1                   8  u64  detail
 //	 2  u16  code of the error  16  u16  size of the text
 //	 4  u32  tag                18       the text, then the begin of the message
+//
+// With code FunctionRefused the detail is OrdRejReason (103), and reports have it: so has what a
+// limit refuses, whose rule the text begins with.
 type FixRefused struct {
 	Code    uint16
 	Tag     uint32

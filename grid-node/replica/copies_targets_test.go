@@ -57,6 +57,26 @@ func TestDropCopiesOfAPartition(t *testing.T) {
 	for _, client := range []uint64{2, 3} {
 		a.step(replica.Event{Kind: replica.EventClientGone, Conn: client})
 	}
+	for client, c := range map[uint64]struct {
+		form   uint8
+		source [2]uint64
+		want   string
+	}{
+		30: {machine.FixCopiesForm - 1, [2]uint64{100, 7}, "reports have form 6"},
+		31: {machine.FixCopiesForm, [2]uint64{31, 7}, "for itself"},
+	} {
+		s.refused = 0
+		send(client, wire.AppendFixOpen(nil, partition, &wire.FixOpen{ReqID: 200, IDHi: client, IDLo: 7, Day: fixDay, Seq: 1, Form: c.form}))
+		k := s.fixes[client]
+		send(client, wire.AppendFixStep(nil, partition, &wire.FixStep{ReqID: 201, Records: []wire.FixStepRecord{{Slot: k.slot, Generation: k.generation, Attempt: k.attempt,
+			Op: wire.FixStepCopies, Body: order.AppendSource(nil, c.source, "GRID\x01S1")}}}))
+		if s.refused != 1 || !strings.Contains(s.lastReject, c.want) {
+			t.Errorf("sources that are wrong: refused %d, %s, want %s", s.refused, s.lastReject, c.want)
+		}
+		if n := a.r.DropCopyTargets(); n != machine.MaxDropCopies {
+			t.Errorf("%d targets after sources that were refused (%s), want %d", n, c.want, machine.MaxDropCopies)
+		}
+	}
 	if !target(20, fixDay) {
 		t.Fatalf("a target beyond 16, one of them away for 19 days: %s", s.lastReject)
 	}

@@ -38,9 +38,6 @@ type fixCopy struct {
 // fixCopyBytes is the memory of a fixCopy, and of its place among the numbers of its session.
 const fixCopyBytes = int64(unsafe.Sizeof(fixCopy{})) + 8
 
-// endCopiesBytes is at least the memory of an entry that ends the copies of a session.
-const endCopiesBytes = 128
-
 func (x *fixCopies) none() bool { return x.list.first == x.list.next }
 
 // bytes counts against the memory of the log: when that is full, orders are refused.
@@ -107,7 +104,7 @@ func (r *Replica) mostCopies(e *order.Entry, payload []byte) int64 {
 	if targets == 0 || mutant(mutCopyUnreserved) {
 		return 0
 	}
-	n, end := 0, int64(0) // of the entry that ends copies behind an opening
+	n := 0
 	switch e.Kind {
 	case order.KindOrder:
 		n = 1
@@ -125,10 +122,7 @@ func (r *Replica) mostCopies(e *order.Entry, payload []byte) int64 {
 	}
 	l := &r.fix.copies.list
 	more := n*targets - (len(l.chunks)*dequeChunk - int(l.next-l.origin))
-	if e.Kind == order.KindFix {
-		end = endCopiesBytes
-	}
-	return end + int64((max(more, 0)+dequeChunk-1)/dequeChunk)*dequeChunk*fixCopyBytes
+	return int64((max(more, 0)+dequeChunk-1)/dequeChunk) * dequeChunk * fixCopyBytes
 }
 
 // noteCopies keeps the copies of the entry that was just applied.

@@ -123,7 +123,7 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 	if !found {
 		if slot = r.live.Fix.Free(m.Day); int(slot) >= r.opt.Limits.FixSessions {
 			if slot, found = r.fixIdle(m.Day); !found {
-				return reject(wire.CodeOverloaded, uint64(slot), "the partition has as many FIX sessions as it may, all of them open or of the last 14 days")
+				return reject(wire.CodeOverloaded, uint64(r.opt.Limits.FixSessions), "the partition has %d FIX sessions, allowed: no more, and all of them are open or of the last %d days; it takes a grid with more partitions, or fewer sessions", r.opt.Limits.FixSessions, fixKept)
 			}
 			if !r.fixRemove(slot) {
 				return reject(wire.CodeOverloaded, uint64(slot), "no memory is left to remove a FIX session that is not used")
@@ -179,6 +179,12 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 		r.reject(conn, wire.TypeFixOpen, m.ReqID, 0, wire.CodeSequenceGap, 34, rec.In, fmt.Sprintf("MsgSeqNum of the Logon is %d, allowed: %d or more", m.Seq, rec.In))
 		return
 	}
+	if r.endsCopies(m, slot) {
+		if err := r.endCopies(slot); err != nil { // before the opening: once that is answered it is committed
+			r.rejectAppend(conn, wire.TypeFixOpen, m.ReqID, 0, err)
+			return
+		}
+	}
 	rec.Body = o.Append(r.text[:0])
 	r.fix.taken = order.AppendFixRecord(r.fix.taken[:0], &rec)
 	if err := r.append(&order.Entry{Kind: order.KindFix}, r.fix.taken, 0, pending{conn: conn, requestID: m.ReqID, slot: slot, kind: pendingFixOpen}); err != nil {
@@ -187,9 +193,6 @@ func (r *Replica) logFixOpen(conn uint64, m *wire.FixOpen, slot uint32) {
 	}
 	seat := r.fix.at(slot) // what is under way still counts its numbers
 	late := o.Flags&order.FixLate != 0
-	if (m.Flags&(wire.FixOpenCopies|wire.FixOpenLate) == 0 || mutant(mutCopyEndedLate) && m.Flags&wire.FixOpenCopies == 0) && r.live.Fix.Sources(slot) != nil && !mutant(mutCopyKept) {
-		_ = r.endCopies(slot) // the opening has left room for it
-	}
 	*seat = fixSeat{conn: conn, admitted: rec.In - 1, next: seat.next, opening: true, late: late, goneNs: seat.gone(late)}
 	if mutant(mutFixOpenUncommitted) {
 		r.fixOpened(conn, m.ReqID, slot, r.commit, true)

@@ -108,7 +108,16 @@ func (r *Replica) refuseFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, code 
 		seat.admitted = m.Seq
 		return
 	}
-	r.logFixRefusal(conn, m, seat, code, order.AppendFixRefused(r.text[:0], uint16(code), tag, detail, text, m.Payload))
+	r.logFixRefusal(conn, m, seat, code, order.AppendFixRefused(r.text[:0], uint16(reportedAs(code)), tag, detail, text, m.Payload))
+}
+
+// reportedAs returns the code that the record of a refusal has. That of a limit is the one of a function: gateways of
+// all releases report its OrdRejReason, and of a limit's own code none (docs/adr/0095-the-reason-of-a-limit-is-that-of-the-log.md).
+func reportedAs(code wire.Code) wire.Code {
+	if code == wire.CodeLimitRefused && !mutant(mutFixReasonUntold) {
+		return wire.CodeFunctionRefused
+	}
+	return code
 }
 
 // fixKnown is the first form of reports of which a generation's gateways know that an order

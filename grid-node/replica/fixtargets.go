@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -67,6 +68,13 @@ func (r *Replica) idleTarget() (slot uint32, ok bool) {
 	return slot, ok
 }
 
+// endsCopies reports whether an opening ends the copies of its session: the Logon is taken, and its gateway is not
+// configured with them.
+func (r *Replica) endsCopies(m *wire.FixOpen, slot uint32) bool {
+	late := m.Flags&wire.FixOpenLate != 0 && !mutant(mutCopyEndedLate)
+	return m.Flags&wire.FixOpenCopies == 0 && !late && r.live.Fix.Sources(slot) != nil && !mutant(mutCopyKept)
+}
+
 // endCopies logs that a session gets no copies any more.
 func (r *Replica) endCopies(slot uint32) error {
 	s := r.live.Fix.At(slot)
@@ -97,23 +105,24 @@ func (r *Replica) fixSources(conn uint64, m *wire.FixStep) {
 		refuse(wire.CodeOverloaded, "a member of the partition has not said that it knows drop copies, or does not; retry when all nodes are updated")
 		return
 	}
-	if r.live.Fix.DropCopies() == machine.MaxDropCopies && r.live.Fix.Sources(q.Slot) == nil {
-		idle, ok := r.idleTarget()
-		if !ok {
-			refuse(wire.CodeUnsupported, copiesFullText)
-			return
-		}
-		if err := r.endCopies(idle); err != nil {
-			r.rejectAppend(conn, wire.TypeFixStep, m.ReqID, 0, err)
-			return
-		}
-	}
 	c := order.DropCopy{Op: order.DropCopySources, Slot: q.Slot, Generation: s.Generation, Attempt: s.Attempt, Sources: q.Body}
 	r.fix.taken = c.Append(r.fix.taken[:0])
 	e := order.Entry{Kind: order.KindDropCopy}
 	err := order.CheckSources(q.Body)
 	if err == nil {
 		err = r.live.Check(&e, r.fix.taken)
+	}
+	if errors.Is(err, machine.ErrDropCopiesFull) {
+		idle, ok := r.idleTarget()
+		if !ok {
+			refuse(wire.CodeUnsupported, copiesFullText)
+			return
+		}
+		if err = r.endCopies(idle); err != nil {
+			r.rejectAppend(conn, wire.TypeFixStep, m.ReqID, 0, err)
+			return
+		}
+		r.fix.taken = c.Append(r.fix.taken[:0])
 	}
 	if err != nil {
 		refuse(wire.CodeUnsupported, err.Error())

@@ -145,7 +145,8 @@ func (r *Replica) rejectLimit(conn uint64, m *wire.Submit, why limits.Reason) {
 	r.rejectSubmit(conn, m, wire.CodeLimitRefused, reason, text)
 }
 
-// rejReason returns OrdRejReason (103) of FIX 4.4.
+// rejReason returns OrdRejReason (103) of FIX 4.4. It is a part of the refusal that FIX sessions have in the log: what it
+// is of a reason is what reports say whenever they are asked for.
 func rejReason(why limits.Reason) uint64 {
 	switch why {
 	case limits.MaxVolume, limits.MaxValue, limits.Overflow, limits.PriceCollar, limits.ClientCredit, limits.TotalCredit:
@@ -154,6 +155,10 @@ func rejReason(why limits.Reason) uint64 {
 		return 6 // duplicate order
 	case limits.Killed, limits.Halted, limits.RestrictedSymbol, limits.NotAuthorised, limits.TooManyMessages:
 		return 0 // broker or exchange option
+	case limits.UnknownSymbol:
+		return 1 // unknown symbol
+	case limits.BadQty:
+		return 13 // incorrect quantity
 	}
 	return reasonOther
 }

@@ -139,6 +139,7 @@ const (
 	mutFixFenceIgnored
 	mutFixPrevUnchecked
 	mutFixRefusalUnlogged
+	mutFixReasonUntold
 	mutFixStepUncommitted
 	mutFixPagesKept
 	mutFixRefusalUnchained

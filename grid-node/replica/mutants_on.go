@@ -147,6 +147,7 @@ var mutantList = [mutants]Mutant{
 	mutFixFenceIgnored:     {"fix-fence-ignored", "a gateway that was replaced goes on with its FIX session"},
 	mutFixPrevUnchecked:    {"fix-prev-unchecked", "an order of a FIX session is taken although one before it was not"},
 	mutFixRefusalUnlogged:  {"fix-refusal-unlogged", "the refusal of an order of a FIX session has no entry"},
+	mutFixReasonUntold:     {"fix-reason-untold", "the record of what a limit refuses has a code of which gateways report no OrdRejReason"},
 	mutFixStepUncommitted:  {"fix-step-uncommitted", "a heartbeat of a FIX session gets its number before that is committed"},
 	mutFixPagesKept:        {"fix-pages-kept", "after a reset of a FIX session reports of before are sent again"},
 	mutFixRefusalUnchained: {"fix-refusal-unchained", "an order of a FIX session is taken although the gateway's refusal before it was not"},

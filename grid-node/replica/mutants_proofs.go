@@ -80,6 +80,7 @@ var proofs = [mutants]string{
 	mutFixFenceIgnored:    "^TestScripts$/^fix_take$",
 	mutFixPrevUnchecked:   "^TestScripts$/^fix_chain$",
 	mutFixRefusalUnlogged: "^TestScripts$/^fix_refusals$",
+	mutFixReasonUntold:    "^TestScripts$/^fix_refusals$",
 	mutFixStepUncommitted: "^TestScripts$/^fix_steps$",
 	mutFixPagesKept:       "^TestScripts$/^fix_resend$",
 

@@ -22,6 +22,9 @@ type Flags struct {
 // Of returns flags whose names begin with a prefix, for a program that speaks to several grids.
 func Of(prefix string) Flags { return Flags{prefix: prefix} }
 
+// OptionalCertificate has --tls-ca alone be enough: the other end decides whether a certificate is needed.
+func (f *Flags) OptionalCertificate() { f.client = true }
+
 func (f *Flags) name(flag string) string { return f.prefix + flag }
 
 // Register adds the flags of both ends. effect completes "with it …".
@@ -58,6 +61,17 @@ func (f *Flags) Token() client.TokenSource {
 func (f *Flags) RegisterServer(set *pflag.FlagSet) {
 	set.StringVar(&f.files.ClientCA, "tls-client-ca", "", "PEM file of further authorities for certificates of clients, not of nodes")
 	set.StringVar((*string)(&f.files.ClientAuth), "tls-client-auth", "", "what clients have to present: require (a certificate, default) or none; nodes always present one")
+}
+
+// Args are the flags that were given, for another program that speaks to the same grid and has them without a prefix.
+func (f *Flags) Args() (args []string) {
+	for _, x := range []struct{ flag, value string }{{"--tls-cert", f.files.Cert}, {"--tls-key", f.files.Key}, {"--tls-ca", f.files.CA},
+		{"--tls-name", f.files.Name}, {"--token-file", f.token}} {
+		if x.value != "" {
+			args = append(args, x.flag, x.value)
+		}
+	}
+	return args
 }
 
 // Given reports whether TLS is requested; an error if the flags are incomplete.

@@ -64,6 +64,7 @@ func TestUsageErrors(t *testing.T) {
 		"replicas of another":  {[]string{"run", "--scenario", "stac-pair", "--dev", "--replicas", "2"}, "go with scenario gs-write only"},
 		"pod without endpoint": {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair"}, "--endpoint"},
 		"pod index":            {[]string{"pod", "--probe", "p", "--index", "2", "--scenario", "stac-pair", "--endpoint", "a:1"}, "pods 0 to 1"},
+		"pod door":             {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair", "--endpoint", "a:1", "--through", "tcp"}, `--through "tcp": allowed: native, fix`},
 		"pod run id":           {[]string{"pod", "--probe", "p", "--index", "0", "--scenario", "stac-pair", "--endpoint", "a:1", "--run-id", "x"}, "--run-id"},
 		"report without dir":   {[]string{"report"}, "at least 1"},
 	} {

@@ -210,6 +210,15 @@ func jsonInt(n int) string {
 // Two pods and an operator: the pods meet at startAt, their results merge into one report. The API
 // server is a stand-in for two ConfigMaps; the suites in e2e use the real one.
 func TestPodsMeetAndMerge(t *testing.T) {
+	merged := podsMeet(t)
+	if a, b := merged.Probes[0].Steps[0].StartedNs, merged.Probes[1].Steps[0].StartedNs; a-b > int64(100*time.Millisecond) || b-a > int64(100*time.Millisecond) {
+		t.Errorf("the pods' first steps were intended %d ns apart", a-b)
+	}
+}
+
+// podsMeet runs stac-pair by two pods before one grid, with further flags, and returns what they measured.
+func podsMeet(t *testing.T, flags ...string) *report.Result {
+	t.Helper()
 	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 128})
 	api := &configMaps{data: map[string]map[string]string{}}
 	srv := httptest.NewServer(api)
@@ -218,9 +227,9 @@ func TestPodsMeetAndMerge(t *testing.T) {
 	codes, errs := make([]int, 2), make([]string, 2)
 	for i := range 2 {
 		pods.Go(func() {
-			codes[i], _, errs[i] = call("pod", "--probe", "pair", "--index", jsonInt(i), "--scenario", "stac-pair", "--rates", "200", "--repeats", "2",
+			codes[i], _, errs[i] = call(append([]string{"pod", "--probe", "pair", "--index", jsonInt(i), "--scenario", "stac-pair", "--rates", "200", "--repeats", "2",
 				"--warmup", "200ms", "--measure", "800ms", "--endpoint", strings.Join(g.Endpoints, ","), "--metrics", strings.Join(g.HTTP, ","),
-				"--api-server", srv.URL, "--namespace", "trading", "--account-dir", t.TempDir(), "--shared-cores", "--http", "127.0.0.1:0")
+				"--api-server", srv.URL, "--namespace", "trading", "--account-dir", t.TempDir(), "--shared-cores", "--http", "127.0.0.1:0"}, flags...)...)
 		})
 	}
 	for deadline := time.Now().Add(time.Minute); api.get("pair-0", "ready") == "" || api.get("pair-1", "ready") == ""; {
@@ -255,9 +264,7 @@ func TestPodsMeetAndMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkCounts(t, rep, 2, 2)
-	if a, b := merged.Probes[0].Steps[0].StartedNs, merged.Probes[1].Steps[0].StartedNs; a-b > int64(100*time.Millisecond) || b-a > int64(100*time.Millisecond) {
-		t.Errorf("the pods' first steps were intended %d ns apart", a-b)
-	}
+	return merged
 }
 
 // A pod that cannot run writes the reason to its ConfigMap.

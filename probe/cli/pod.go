@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/probe/fixdoor"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/pod"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -29,6 +31,7 @@ type podFlags struct {
 	shared          bool
 	http            string
 	budget          time.Duration
+	through         string
 }
 
 func podCommand() *cobra.Command {
@@ -55,6 +58,7 @@ of processes, and "suite", are run as a whole, on grids that are started in this
 	set.DurationVar(&f.startWait, "start-wait", 10*time.Minute, "how long to wait for startAt")
 	set.BoolVar(&f.shared, "shared-cores", false, "declare that grid pods run on the same cores as probes")
 	set.StringVar(&f.http, "http", fmt.Sprintf(":%d", pod.HTTPPort), "address to serve /metrics at while the run goes on; empty switches it off")
+	set.StringVar(&f.through, "through", throughNative, "how orders get to the grid: native, its own protocol, or fix, FIX sessions of an order-gateway that is started in this pod")
 	set.DurationVar(&f.budget, "budget", 0, "with scenario suite: how long all may take")
 	set.StringVar(&f.server, "api-server", "", "URL of the API server")
 	set.StringVar(&f.account, "account-dir", "", "directory of the service account's token, namespace and ca.crt")
@@ -94,6 +98,9 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 	}
 	if len(f.grid.endpoint) == 0 {
 		return usage(errors.New("--endpoint: name the grid's client service, such as trades-client:7400"))
+	}
+	if f.through != throughNative && f.through != throughFIX {
+		return usage(fmt.Errorf("--through %q: allowed: %s, %s", f.through, throughNative, throughFIX))
 	}
 	if f.index < 0 || f.index >= plan.Processes() {
 		return usage(fmt.Errorf("--index %d: the plan has pods 0 to %d", f.index, plan.Processes()-1))
@@ -137,6 +144,18 @@ func (f *podFlags) run(cmd *cobra.Command) error {
 }
 
 func (f *podFlags) execute(ctx context.Context, channel *pod.Channel, cfg runner.Config) (_ *report.Result, err error) {
+	if f.through == throughFIX {
+		w := doorway{
+			grid: grid.Config{Endpoints: cfg.Endpoints, TLS: cfg.TLS, Token: cfg.Token, Name: cfg.Grid, RequestTimeout: cfg.RequestTimeout},
+			args: f.grid.tls.Args(), fix: f.grid.fix, first: f.index * fixdoor.NamesApart,
+		}
+		through, _, end, err := w.open(ctx, cfg.Plan, cfg.Probes)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		cfg.Through = through
+	}
 	r, err := runner.Prepare(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
+	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/htmlreport"
 	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -27,6 +28,7 @@ type runFlags struct {
 	plan      planFlags
 	grid      gridFlags
 	print     printFlags
+	through   throughFlags
 	scenarios []string
 	dev       bool
 	gridNode  string
@@ -67,6 +69,7 @@ func runCommand() *cobra.Command {
   order-probe run --scenario stac-durability --dev --quick  a primary is killed under load: an independent ledger, and a control that loses
   order-probe run --scenario bar-load --dev --quick         files of rising length, loaded into empty grids
   order-probe run --scenario bar-wan --dev --quick          a log to another site over a road of 35 ms, by batch and delay
+  order-probe run --scenario stac-pair --dev --through fix  the same orders by FIX sessions of an order-gateway
   order-probe run --scenario sol-fanout --dev --quick       streams to many WebSocket clients by a gateway
   order-probe run --scenario stac-pair --endpoint 10.0.0.1:7400 --exact --out results`,
 		Args: cobra.NoArgs,
@@ -77,11 +80,12 @@ func runCommand() *cobra.Command {
 	f.plan.register(set)
 	f.grid.register(set)
 	f.print.register(set)
+	f.through.register(set)
 	set.BoolVar(&f.dev, "dev", false, "start the grid the scenario needs on this machine (grid-node dev) and stop it afterwards")
 	set.StringVar(&f.gridNode, "grid-node", "", "with --dev: the grid-node program (default: next to this one, then PATH)")
 	set.StringVar(&f.plugin, "kubectl-ordergrid", "", "with --dev, bar-load and bar-wan: that program (default: next to this one, then PATH)")
 	set.StringVar(&f.link, "grid-link", "", "with --dev and bar-wan: that program (default: next to this one, then PATH)")
-	set.StringVar(&f.gateway, "order-gateway", "", "with --dev and scenarios that stream or ask by SQL: that program (default: next to this one, then PATH)")
+	set.StringVar(&f.gateway, "order-gateway", "", "with --dev and --through fix, and scenarios that stream, ask by SQL or have FIX sessions: that program (default: next to this one, then PATH)")
 	set.Int64Var(&f.memory, "memory-mib", 0, "with --dev: memory limit of each node in MiB (default: what the plan needs, at least 512)")
 	set.StringVar(&f.out, "out", "", "directory for report.html, table.txt, results.json, results.csv and the ledgers; with several scenarios each has its own below, and report.html here has all")
 	set.DurationVar(&f.quiet, "quiet-wait", quietWait, "with --dev: how long to wait, in all, for a busy machine to calm down before a rate")
@@ -161,7 +165,7 @@ func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
 	if len(f.scenarios) == 0 {
 		return nil, fmt.Errorf("--scenario: name one of %s", strings.Join(append(scenario.Names(d), published.SystemScenarios()...), ", "))
 	}
-	if err := errors.Join(f.grid.check(), f.print.check()); err != nil {
+	if err := errors.Join(f.grid.check(), f.print.check(), f.through.check(f.dev)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -260,6 +264,9 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 		OutDir: dir, Metrics: f.grid.metrics, Shared: f.dev || f.shared, Flags: flagWords(cmd.Flags()),
 		RequestTimeout: f.grid.timeout, QuietWait: f.quiet, Progress: show, Live: f.live,
 	}
+	if cfg.Through, err = f.through.config(); err != nil {
+		return nil, err
+	}
 	for i := range part.Probes {
 		cfg.Probes = append(cfg.Probes, i)
 	}
@@ -277,6 +284,16 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 		}
 		defer func() { err = errors.Join(err, g.Stop()) }()
 		cfg.Endpoints, cfg.TLS, cfg.Metrics, cfg.NodePIDs = g.Endpoints, nil, g.HTTP, g.PIDs
+		if f.through.door == throughFIX {
+			w := doorway{program: f.gateway, grid: grid.Config{Endpoints: g.Endpoints, RequestTimeout: 10 * time.Second}, fix: f.grid.fix}
+			through, pid, end, err := w.open(ctx, part, cfg.Probes)
+			if err != nil {
+				return nil, err
+			}
+			defer end()
+			cfg.Through = through
+			cfg.NodePIDs = append(cfg.NodePIDs, pid) // it is a part of what is measured, and no other process
+		}
 	}
 	return execute(ctx, cfg, time.Time{})
 }

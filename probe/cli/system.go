@@ -31,6 +31,8 @@ func (f *runFlags) isSystem() (bool, error) {
 		return true, fmt.Errorf("--scenario %s: %s are run one by one", strings.Join(f.scenarios, ","), strings.Join(published.SystemScenarios(), ", "))
 	case !f.dev || len(f.grid.endpoint) > 0:
 		return true, fmt.Errorf("--scenario %s: it starts and breaks grids of its own: give --dev, and no --endpoint", f.scenarios[0])
+	case f.through.door == throughFIX:
+		return true, fmt.Errorf("--through fix: scenario %s has doors of its own; allowed: %s", f.scenarios[0], throughNative)
 	case f.print.format != "table" && f.print.format != "json" && f.print.format != "csv":
 		return true, fmt.Errorf("--format %q: of %s there are table, json and csv", f.print.format, f.scenarios[0])
 	}

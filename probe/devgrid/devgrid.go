@@ -57,20 +57,20 @@ const (
 	stopLimit  = 15 * time.Second
 )
 
-// Find returns the grid-node program.
-func Find(program string) (string, error) {
-	if program != "" {
-		return exec.LookPath(program)
+// Find returns a program: as given, next to this one, or in PATH.
+func Find(given, name string) (string, error) {
+	if given != "" {
+		return exec.LookPath(given)
 	}
 	if own, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(own), "grid-node")
+		beside := filepath.Join(filepath.Dir(own), name)
 		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
 			return beside, nil
 		}
 	}
-	path, err := exec.LookPath("grid-node")
+	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("program grid-node: not next to order-probe and not in PATH; build it (make build) or name it with --grid-node: %w", err)
+		return "", fmt.Errorf("program %s: not next to order-probe and not in PATH; build it (make build) or name it with --%s: %w", name, name, err)
 	}
 	return path, nil
 }
@@ -82,7 +82,7 @@ const attempts = 3
 // Start returns when the grid accepts orders. The grid also ends with this
 // process, however that ends.
 func Start(ctx context.Context, o Options) (*Grid, error) {
-	program, err := Find(o.Program)
+	program, err := Find(o.Program, "grid-node")
 	if err != nil {
 		return nil, err
 	}

@@ -147,6 +147,11 @@ func Partition(plan scenario.Plan, probe int) (wire.PartitionID, error) {
 	return wire.MakePartitionID(plan.Partition(probe))
 }
 
+// SessionHome is the partition of a FIX session, which its BeginString and the CompIDs of counterparty and gateway choose.
+func (g *Grid) SessionHome(version, sender, target string) wire.PartitionID {
+	return g.c.RouteFix(client.FixSessionOf(version, sender, target))
+}
+
 // Thread is one publishing thread's session. It is for one goroutine.
 type Thread struct{ s *client.Session }
 

@@ -46,6 +46,9 @@ func manifest(r *report.Report) []fact {
 	for _, m := range r.Result.Manifests {
 		out = append(out, machine(m, len(r.Result.Manifests) > 1)...)
 	}
+	if ms := r.Result.Manifests; len(ms) > 0 && ms[0].Through != "" {
+		out = append(out, fact{"Through", []string{"FIX sessions of order-gateway at " + strings.Join(ms[0].Gateways, ", ") + ", one for each publishing thread: an order ends with its ExecutionReport"}})
+	}
 	for _, p := range r.Result.Probes {
 		out = append(out, fact{"Probe " + p.Name, []string{"partition " + p.Partition + "; logs read back from " + strings.Join(p.Copies, ", ")}})
 	}

@@ -32,7 +32,7 @@ const (
 func SystemScenarios() []string {
 	return []string{DurabilityScenario, LoadScenario, WANScenario, FanoutScenario, FilterScenario, LargeScenario,
 		QueryScenario, TypesScenario, ClientScenario, UpdateScenario, DropScenario,
-		FailoverScenario, ProjectionScenario, TopologiesScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario, AuctionScenario}
+		FailoverScenario, ProjectionScenario, TopologiesScenario, ThinScenario, SkiScenario, ReadScenario, AsyncScenario, ExchangeScenario, FlashScenario, AuctionScenario, SessionsScenario}
 }
 
 // IsSystemScenario reports whether the scenario is one of them.

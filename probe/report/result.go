@@ -53,7 +53,8 @@ type ProbeStep struct {
 	Unknown  int64 `json:"unknown"`
 	Unsent   int64 `json:"unsent"`
 	// MinCopies is the smallest number of servers that held an order when it
-	// was acknowledged, from the receipts.
+	// was acknowledged, from the receipts; an ExecutionReport has none, and then it is how many
+	// copies were read back after the step.
 	MinCopies int `json:"minCopies"`
 
 	// Ledger is the comparison with the primary's log, Backups the sum of those with the other
@@ -147,6 +148,10 @@ type Manifest struct {
 	FIX        string   `json:"fix"`
 	Flags      []string `json:"flags"`
 	Grid       string   `json:"grid"` // how the grid was reached
+	// Through is fix if orders went through FIX sessions of order-gateways, at the addresses Gateways; else they were
+	// submitted to the grid.
+	Through  string   `json:"through,omitempty"`
+	Gateways []string `json:"gateways,omitempty"`
 	// Shared: probes and servers run on the same cores, unlike in the published tests.
 	Shared bool `json:"shared"`
 	// Settings are kernel settings that affect latencies.

@@ -74,6 +74,9 @@ func (t *text) head() {
 			where += ", virtual machine"
 		}
 		t.printf("  here       probe %s: %s\n", m.Probes, where)
+		if m.Through != "" {
+			t.printf("  through    FIX sessions of order-gateway at %s, one for each publishing thread: an order ends with its ExecutionReport\n", strings.Join(m.Gateways, ", "))
+		}
 	}
 	if r.Result.isWrite() {
 		t.writeHead()

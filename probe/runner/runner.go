@@ -14,6 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/clock"
+	"github.com/ordergrid/ordergrid/probe/fixdoor"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/grid"
@@ -46,6 +47,8 @@ type Config struct {
 	NodePIDs []int
 	// Metrics are base URLs of grid nodes, for their CPU time and collections.
 	Metrics []string
+	// Through are FIX sessions of order-gateways, one for each publishing thread; nil: threads submit to the grid.
+	Through *fixdoor.Config
 	// Shared says that the grid runs on this machine's cores.
 	Shared bool
 	Flags  []string
@@ -80,6 +83,7 @@ const drainLimit = 10 * time.Second
 type Run struct {
 	cfg    Config
 	grid   *grid.Grid
+	door   *fixdoor.Door // nil without Config.Through
 	probes []*probe
 	result *report.Result
 	http   []string
@@ -91,16 +95,23 @@ type Run struct {
 
 // probe is one probe with its state for the whole run.
 type probe struct {
-	index     int
-	partition wire.PartitionID
-	load      *load.Probe
-	threads   []*grid.Thread
-	orders    *load.Orders
-	next      int64 // index of the next order
-	ledger    *ledgerFile
-	base      grid.LogEnd // of the primary's log when the run began
-	verifiers map[string]*ledger.Verifier
-	out       report.Probe
+	index      int
+	partition  wire.PartitionID
+	load       *load.Probe
+	threads    []thread
+	reconnects int // of FIX sessions, as last said
+	orders     *load.Orders
+	next       int64 // index of the next order
+	ledger     *ledgerFile
+	base       grid.LogEnd // of the primary's log when the run began
+	verifiers  map[string]*ledger.Verifier
+	out        report.Probe
+}
+
+// thread is one publishing thread's connection.
+type thread interface {
+	load.Submitter
+	Close() error
 }
 
 // Prepare connects everything, so that Run can start at a given time. The
@@ -127,6 +138,9 @@ func Prepare(ctx context.Context, cfg Config) (_ *Run, err error) {
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	if err = r.grid.Ready(ready, cfg.Plan); err != nil {
+		return nil, err
+	}
+	if err = r.openDoor(); err != nil {
 		return nil, err
 	}
 	for _, index := range cfg.Probes {
@@ -177,7 +191,7 @@ func (r *Run) newProbe(ctx context.Context, index int) (*probe, error) {
 		return p, err
 	}
 	for range plan.Threads {
-		t, err := r.grid.Open(ctx, partition)
+		t, err := r.open(ctx, partition)
 		if err != nil {
 			return p, err
 		}
@@ -226,6 +240,10 @@ func (r *Run) manifest() report.Manifest {
 	}
 	m.FIX, m.Flags, m.Shared = string(r.cfg.FIX), r.cfg.Flags, r.cfg.Shared
 	m.Grid = strings.Join(r.grid.Addresses(), ",")
+	if r.cfg.Through != nil {
+		m.Through = "fix"
+		m.Gateways = r.cfg.Through.Addresses
+	}
 	return m
 }
 

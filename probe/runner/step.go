@@ -54,6 +54,9 @@ func (r *Run) step(ctx context.Context, s scenario.Step, start int64) ([]report.
 	for _, outage := range r.grid.Outages(clock.Wall(start)) {
 		r.cfg.Progress.Say(outage)
 	}
+	if r.door != nil {
+		r.rediscover(context.WithoutCancel(ctx))
+	}
 	pauses := r.pauses(context.WithoutCancel(ctx), start, cond)
 	var steps []report.ProbeStep
 	for i := range shares {
@@ -125,6 +128,9 @@ func (r *Run) plan(sh *share, s scenario.Step) error {
 			return err
 		}
 		sh.content = checker.Check
+	}
+	if r.door != nil {
+		sh.content = r.throughSessions(sh, s)
 	}
 	n := sh.schedule.Orders(length)
 	if n > p.orders.Len() {

@@ -53,6 +53,9 @@ func (r *Run) verify(ctx context.Context, sh *share, ps *report.ProbeStep) {
 		}
 		p.out.Copies = append(p.out.Copies, c.Member)
 	}
+	if r.door != nil && ps.Acked > 0 {
+		ps.MinCopies = len(p.out.Copies) // a report does not say how many there were
+	}
 	if len(p.out.Copies) == 0 && ps.Detector == "" {
 		ps.Detector = "no copy of the log could be read back"
 	}

@@ -72,7 +72,7 @@ func (o *Options) newCachesOn(ctx context.Context, p published.Caches, shards, r
 
 // emptyCaches starts a grid with views, with memory for so many orders of up to a KiB.
 func (o *Options) emptyCaches(ctx context.Context, p published.Caches, orders, shards, replicas int) (*caches, error) {
-	program, err := find(o.GridNode, "grid-node")
+	program, err := devgrid.Find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func judgeDurability(r *Report, run int, c *certificate.Certificate) {
 
 // killed runs a grid of so many copies, kills the primary of p0 in the middle, and returns the certificate.
 func (o *Options) killed(ctx context.Context, name string, p published.Durability, replicas int) (*certificate.Certificate, error) {
-	program, err := find(o.GridNode, "grid-node")
+	program, err := devgrid.Find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}

@@ -194,7 +194,7 @@ func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, er
 	}
 	w.stop.Store(true)
 	if err := errors.Join(err, <-ended); err != nil {
-		return nil, fmt.Errorf("%w; the gateway says: %.1000s", err, s.gate.said.String())
+		return nil, fmt.Errorf("%w; the gateway says: %.1000s", err, s.gate.Log())
 	}
 	after, err := host.Take(nil)
 	if err != nil {

@@ -83,6 +83,8 @@ func Length(d *published.Data, name string, mode scenario.Mode) (time.Duration, 
 			total += gridTime + 2*rows(n*p.rounds)
 		}
 		return total, nil
+	case published.SessionsScenario:
+		return sessionsOf(mode).length(), nil
 	case published.UpdateScenario, published.DropScenario:
 		p, err := cachesOf(d, s, mode)
 		return 2*gridTime + rows(3*p.Rows), err

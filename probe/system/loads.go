@@ -107,7 +107,7 @@ var printed = regexp.MustCompile(`(?m)^([\d,]+) rows in .*: ([\d,]+) accepted, (
 
 // load runs the program on a file; that rows were refused is no error.
 func (o *Options) load(ctx context.Context, g *devgrid.Grid, file string) (result, time.Duration, error) {
-	program, err := find(o.Plugin, "kubectl-ordergrid")
+	program, err := devgrid.Find(o.Plugin, "kubectl-ordergrid")
 	if err != nil {
 		return result{}, 0, err
 	}
@@ -133,7 +133,7 @@ func (o *Options) load(ctx context.Context, g *devgrid.Grid, file string) (resul
 
 // grid starts an empty grid for so many orders.
 func (o *Options) grid(ctx context.Context, orders int) (*devgrid.Grid, error) {
-	program, err := find(o.GridNode, "grid-node")
+	program, err := devgrid.Find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}

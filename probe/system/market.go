@@ -68,7 +68,7 @@ func instrumentText(symbol string, reference int, state string) []byte {
 
 // exchange starts a grid of two nodes that matches, with so many partitions and nodes of so many MiB.
 func (o *Options) exchange(ctx context.Context, name string, instruments []byte, partitions int, nodeMiB int64) (*devgrid.Grid, error) {
-	program, err := find(o.GridNode, "grid-node")
+	program, err := devgrid.Find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}

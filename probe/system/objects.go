@@ -43,7 +43,7 @@ func (o *Options) newObjectsWith(ctx context.Context, n int, args []string, regi
 
 // newObjectsOn is newObjectsWith with so many shards of so many copies.
 func (o *Options) newObjectsOn(ctx context.Context, n, shards, replicas int, args []string, regions ...string) (_ *objects, err error) {
-	program, err := find(o.GridNode, "grid-node")
+	program, err := devgrid.Find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}

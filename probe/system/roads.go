@@ -93,7 +93,7 @@ func roads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 
 // site starts a grid of one node and one partition.
 func (o *Options) site(ctx context.Context, rows int, args ...string) (*devgrid.Grid, error) {
-	program, err := find(o.GridNode, "grid-node")
+	program, err := devgrid.Find(o.GridNode, "grid-node")
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ type standby struct {
 
 // far starts a standby behind a road of so many ms one way, and the link from the source.
 func (o *Options) far(ctx context.Context, source *devgrid.Grid, rows int, oneWay float64, args ...string) (_ *standby, err error) {
-	program, err := find(o.Link, "grid-link")
+	program, err := devgrid.Find(o.Link, "grid-link")
 	if err != nil {
 		return nil, err
 	}

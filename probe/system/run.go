@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +32,7 @@ var scenarios = map[string]func(context.Context, *published.Data, published.Scen
 	published.QueryScenario: queries, published.TypesScenario: types, published.ClientScenario: clients, published.UpdateScenario: updates, published.DropScenario: drops,
 	published.FailoverScenario: failovers, published.ProjectionScenario: projections, published.TopologiesScenario: topologies,
 	published.ThinScenario: thin, published.SkiScenario: skiDemo, published.ReadScenario: reads, published.AsyncScenario: async,
-	published.ExchangeScenario: tradeEm, published.FlashScenario: flash, published.AuctionScenario: auction,
+	published.ExchangeScenario: tradeEm, published.FlashScenario: flash, published.AuctionScenario: auction, published.SessionsScenario: sessions,
 }
 
 // Run runs a scenario by name.
@@ -72,24 +70,6 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 	}
 	r.disturbed(before, after)
 	return r, nil
-}
-
-// find returns a program: as given, next to this one, or in PATH.
-func find(given, name string) (string, error) {
-	if given != "" {
-		return exec.LookPath(given)
-	}
-	if own, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(own), name)
-		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-			return beside, nil
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("program %s: not next to order-probe and not in PATH; build it (make build): %w", name, err)
-	}
-	return path, nil
 }
 
 // median of values, which it sorts.

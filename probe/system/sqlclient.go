@@ -32,7 +32,7 @@ func clients(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 		return err
 	}
 	defer w.end()
-	sql, err := pgconn.Connect(ctx, fmt.Sprintf("postgres://me@%s/grid?sslmode=disable", w.addr))
+	sql, err := pgconn.Connect(ctx, fmt.Sprintf("postgres://me@%s/grid?sslmode=disable", w.Address))
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func newSwarm(gates []*gateway, clients, flushMs int, wants func(client int) []s
 	}
 	for i := range clients {
 		at := gates[i%len(gates)]
-		l, err := dial(at.addr, at.token, flushMs, wants(i))
+		l, err := dial(at.Address, at.token, flushMs, wants(i))
 		if err == nil {
 			err = unix.EpollCtl(s.ep, unix.EPOLL_CTL_ADD, l.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.fd)})
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -101,7 +102,7 @@ func TestUnknownScenario(t *testing.T) {
 	if _, err := Run(context.Background(), d, "stac-pair", Options{}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("there are ", strings.Join(published.SystemScenarios(), ", "))) {
 		t.Errorf("%v", err)
 	}
-	if _, err := find("/nonexistent/grid-node", "grid-node"); err == nil {
+	if _, err := devgrid.Find("/nonexistent/grid-node", "grid-node"); err == nil {
 		t.Error("a program that is not there was found")
 	}
 }

@@ -126,7 +126,7 @@ func (t *thinGrid) notify(ctx context.Context, connections, users int, lose bool
 	took := time.Since(begun)
 	w.stop.Store(true)
 	if err := errors.Join(err, <-ended); err != nil {
-		return nil, fmt.Errorf("%w; a gateway says: %.1000s", err, t.gates[0].said.String())
+		return nil, fmt.Errorf("%w; a gateway says: %.1000s", err, t.gates[0].Log())
 	}
 	x := &notified{tally: w.tally(func(int) account { return want }), tps: float64(want.count) / took.Seconds(), reader: w.busy.Seconds() / took.Seconds()}
 	for _, l := range w.clients {

@@ -50,6 +50,56 @@ public class Client {
             }
             c.rollback();
             check(count(all.executeQuery("select 1")), 1);
+            try {
+                all.executeUpdate("insert into regions.positions values ('jdbc', '1')");
+                throw new AssertionError("a change in a transaction block");
+            } catch (SQLException e) {
+                check(e.getSQLState(), "25001");
+            }
+            c.rollback();
+            c.setAutoCommit(true);
+            PreparedStatement put = c.prepareStatement("insert into regions.positions (key, value) values (?, ?)");
+            for (int i = 0; i < 8; i++) {
+                put.setString(1, "jdbc" + i);
+                put.setString(2, "{\"qty\": " + i + "}");
+                check(put.executeUpdate(), 1);
+            }
+            try {
+                put.executeUpdate();
+                throw new AssertionError("a key that is there was inserted");
+            } catch (SQLException e) {
+                check(e.getSQLState(), "23505");
+            }
+            put.addBatch();
+            put.setString(1, "batch");
+            put.addBatch();
+            try { // of a batch PostgreSQL would undo the first one if the second fails
+                put.executeBatch();
+                throw new AssertionError("a batch was made");
+            } catch (BatchUpdateException e) {
+                check(e.getSQLState(), "25001");
+            }
+            check(count(all.executeQuery("select key from regions.positions where key = 'batch'")), 0);
+            PreparedStatement set = c.prepareStatement("update regions.positions set value = ? where key = ? and (value->>'qty')::bigint = ?");
+            set.setString(1, "{\"qty\": 70}");
+            set.setString(2, "jdbc7");
+            set.setLong(3, 7);
+            check(set.executeUpdate(), 1);
+            check(set.executeUpdate(), 0);
+            PreparedStatement take = c.prepareStatement("delete from regions.positions where key = ? returning value");
+            for (int i = 0; i < 8; i++) {
+                take.setString(1, "jdbc" + i);
+                ResultSet taken = take.executeQuery();
+                if (!taken.next()) throw new AssertionError("jdbc" + i + " is not there");
+                check(taken.getString(1), "{\"qty\": " + (i == 7 ? 70 : i) + "}");
+            }
+            all.execute("set session characteristics as transaction read only");
+            try {
+                put.executeUpdate();
+                throw new AssertionError("a change of a connection for reading");
+            } catch (SQLException e) {
+                check(e.getSQLState(), "25006");
+            }
         }
         System.out.println("ok");
     }

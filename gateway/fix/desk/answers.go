@@ -389,6 +389,7 @@ func (x *door) openRejected(now fix.Now, m *wire.Reject) {
 	case wire.CodeNotPermitted, wire.CodeUnsupported, wire.CodeStandby:
 		x.f.NotOpened(fix.LogonNoGrid, refusal(m))
 	default:
+		x.f.Waits(refusal(m))
 		x.later(now)
 	}
 }

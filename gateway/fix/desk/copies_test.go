@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/fix"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -39,6 +40,30 @@ func TestTargetWithoutCopiesIsTold(t *testing.T) {
 	x.nameSources()
 	if x.stepped(at(21), &wire.FixStepped{ReqID: x.named, Entry: 7}, &wire.FixNumber{}); x.naming || !strings.Contains(log.String(), "entry=7") {
 		t.Errorf("naming: %v, %s", x.naming, &log)
+	}
+}
+
+// TestSessionsBeginWithTheLowestForm: a session begins with the lowest form that has what it is configured with, so
+// that in an update a gateway of the release before takes it over; what is refused there is what it does not have.
+func TestSessionsBeginWithTheLowestForm(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		target bool
+		mode   fix.CancelMode
+		want   uint8
+	}{
+		{"orders only", false, fix.CancelNever, 5},
+		{"cancel on disconnect", false, fix.CancelOnLoss, 6},
+		{"drop copies", true, fix.CancelNever, 7},
+	} {
+		d := &Desk{}
+		x := &door{d: d, l: newLine(d, 0), f: &fix.Session{}, id: client.FixSession{1, 2}, state: opening, target: c.target}
+		x.f.Profile().CancelOnDisconnect = c.mode
+		x.open(fix.Now{})
+		var m wire.FixOpen
+		if err := wire.DecodeFixOpen(x.l.out, &m); err != nil || m.Form != c.want {
+			t.Errorf("%s: begins with form %d (%v), want %d", c.name, m.Form, err, c.want)
+		}
 	}
 }
 

@@ -49,6 +49,11 @@ func TestReportsOfEntries(t *testing.T) {
 		"8|1=ACCT|", "|37=NONE|38=500|39=8|", "|58=above the limit|", "|103=3|150=8|151=0|")
 	check("function, 4.2", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 99, "no", sealed("D", fields))), "|103=99|", "|103=0|150=8|")
 	check("function, cancel", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "no", cancel)), "", "9|11=c1|37=NONE|39=8|41=o1|58=no|", "|102=2|434=1|")
+	limit := grid(wire.CodeFunctionRefused, 13, "digits: no quantity", sealed("D", fields)) // as the grid records it
+	check("limit", x.refusal(fix.FIX44, there, limit), "", "|37=NONE|38=500|39=8|", "|58=digits: no quantity|", "|103=13|150=8|")
+	check("limit, 4.2", x.refusal(fix.FIX42, there, limit), "|103=13|", "|103=0|150=8|")
+	check("limit, 4.2, a reason it has", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 3, "above", sealed("D", fields))), "", "|103=3|150=8|")
+	check("limit, of a node before", x.refusal(fix.FIX44, there, grid(wire.CodeLimitRefused, 3, "above", sealed("D", fields))), "|103=3|", "|103=99|150=8|")
 	check("duplicate", x.refusal(fix.FIX44, there, grid(wire.CodeDuplicateClOrdID, 5, "there is one", sealed("D", fields))), "", "|58=there is one|", "|103=6|150=8|")
 	known := func(message []byte) []byte {
 		return append([]byte{3, 0, 2, 0, 9, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0}, message...)

@@ -65,6 +65,17 @@ func (c *conn) authenticate(ctx context.Context, user string) (who string, err *
 	return "", sql.Refuse(sql.StateAuthorization, "no certificate of user \"%.60s\", allowed: a certificate that the authority of the listener signed", user)
 }
 
+// writes reports whether statements of the connection may change regions. Of a token the grid judges it, change by change.
+func (c *conn) writes() bool {
+	switch {
+	case c.s.cfg.Open:
+		return c.s.cfg.OpenWrites
+	case c.allowed != nil:
+		return c.allowed(access.Write, sql.RegionsName) == nil
+	}
+	return true
+}
+
 // mockVerifier is the same for a name each time.
 func mockVerifier(user string) Verifier {
 	salt := sha256.Sum256([]byte("no such user: " + user))

@@ -30,6 +30,8 @@ type Config struct {
 	TLS func() *tls.Config
 	// Open lets in every client that reaches the listener, with the gateway's own rights.
 	Open bool
+	// OpenWrites lets clients of Open change regions, too.
+	OpenWrites bool
 	// Grid is asked in the name of the gateway, for clients that Rules let in by their
 	// certificate or password.
 	Grid Grid
@@ -101,6 +103,8 @@ func (c *Config) check() error {
 	switch {
 	case c.TLS == nil && !c.Open:
 		return fmt.Errorf("sql server: Config.TLS is nil, allowed: TLS, or Open, which lets in every client without")
+	case c.OpenWrites && !c.Open:
+		return fmt.Errorf("sql server: Config.OpenWrites without Open, allowed: with Open; else rules and the grid judge who writes")
 	case c.Open && (c.Users != nil || c.Dial != nil || c.Rules != nil):
 		return fmt.Errorf("sql server: Config.Open with Users, Dial or Rules, allowed: Open alone")
 	case !c.Open && c.Dial == nil && c.Rules == nil:

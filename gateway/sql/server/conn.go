@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -46,7 +47,10 @@ type conn struct {
 	statements map[string]*statement
 	kept       int
 	portals    map[string]*portal
-	skipping   bool // until Sync, after an error of the extended protocol
+	pending    *pending
+	unsent     int          // messages whose answers may not be sent yet
+	skipping   bool         // until Sync, after an error of the extended protocol
+	gathered   atomic.Int64 // bytes of rows that portals keep to sort them
 
 	mu        sync.Mutex
 	statement context.CancelCauseFunc // of the running one
@@ -149,6 +153,9 @@ func (c *conn) receive() bool {
 			return true
 		}
 	}
+	if c.pending != nil && c.settle(m) {
+		return true
+	}
 	switch m := m.(type) {
 	case *pgproto3.Terminate:
 		return false
@@ -177,8 +184,16 @@ func (c *conn) receive() bool {
 		c.fatal(sql.Refuse(sql.StateProtocol, "message of type %T: not expected here", m))
 		return false
 	}
+	if c.unsent++; c.unsent >= maxUnsent {
+		c.unsent = 0
+		return c.be.Flush() == nil
+	}
 	return true
 }
+
+// maxUnsent messages of a pipeline are answered at the most before their answers are sent: a client that sends no Sync
+// has the gateway keep no more than these.
+const maxUnsent = 64
 
 // lost ends a connection that is not readable, with the reason where there is one to tell.
 func (c *conn) lost(err error, limit time.Duration) {
@@ -202,7 +217,9 @@ func (c *conn) ready() bool {
 	if c.tx == idle { // outside a transaction block portals end with the statement
 		clear(c.portals)
 	}
+	c.gathered.Store(c.keptRows())
 	c.be.Send(&pgproto3.ReadyForQuery{TxStatus: byte(c.tx)})
+	c.unsent = 0
 	return c.be.Flush() == nil
 }
 

@@ -12,11 +12,6 @@ func (c *conn) parse(m *pgproto3.Parse) *sql.Error {
 	if m.Name != "" && c.statements[m.Name] != nil {
 		return sql.Refuse(sql.StateStatementThere, "prepared statement \"%.60s\" already exists", m.Name)
 	}
-	if c.statements[m.Name] == nil && len(c.statements) >= c.s.cfg.Limits.Statements || c.kept+len(m.Query) > c.s.cfg.Limits.Kept {
-		e := sql.Refuse(sql.StateConfigurationLimit, "%d statements with %d bytes are prepared, allowed: %d with %d", len(c.statements), c.kept, c.s.cfg.Limits.Statements, c.s.cfg.Limits.Kept)
-		e.Hint = "Deallocate some, or let the client keep fewer."
-		return e
-	}
 	all, err := sql.Parse(m.Query, c.s.cfg.Limits.Statement, c.s.catalog)
 	switch {
 	case err != nil:
@@ -25,6 +20,11 @@ func (c *conn) parse(m *pgproto3.Parse) *sql.Error {
 		return sql.Refuse(sql.StateSyntax, "cannot insert multiple commands into a prepared statement")
 	case len(all) == 0:
 		all = []sql.Parsed{{Statement: &sql.Simple{}}}
+	}
+	if c.statements[m.Name] == nil && len(c.statements) >= c.s.cfg.Limits.Statements || c.kept+len(m.Query)+len(m.Name) > c.s.cfg.Limits.Kept {
+		e := sql.Refuse(sql.StateConfigurationLimit, "%d statements with %d bytes are prepared, allowed: %d with %d", len(c.statements), c.kept, c.s.cfg.Limits.Statements, c.s.cfg.Limits.Kept)
+		e.Hint = "Deallocate some, or let the client keep fewer."
+		return e
 	}
 	if err := c.aborted(all[0].Statement); err != nil {
 		return err
@@ -40,14 +40,14 @@ func (c *conn) parse(m *pgproto3.Parse) *sql.Error {
 	st.text = m.Query
 	c.forget(m.Name)
 	c.statements[m.Name] = st
-	c.kept += len(st.text)
+	c.kept += len(st.text) + len(m.Name)
 	c.be.Send(&pgproto3.ParseComplete{})
 	return nil
 }
 
 func (c *conn) forget(name string) {
 	if st := c.statements[name]; st != nil {
-		c.kept -= len(st.text)
+		c.kept -= len(st.text) + len(name)
 		delete(c.statements, name)
 	}
 }
@@ -105,6 +105,10 @@ func (c *conn) describe(m *pgproto3.Describe) (*sql.Error, string) {
 		d.ParameterOIDs = append(d.ParameterOIDs, uint32(t))
 	}
 	c.be.Send(d)
+	if st.silent() {
+		c.be.Send(&pgproto3.NoData{})
+		return nil, ""
+	}
 	c.be.Send(describe(st.prepared.Outputs, nil))
 	return nil, ""
 }
@@ -119,6 +123,10 @@ func (c *conn) execute(m *pgproto3.Execute) (*sql.Error, string) {
 	}
 	if pl.st.prepared == nil {
 		return c.perform(pl.st.parsed), pl.st.text
+	}
+	if pl.st.prepared.Writes {
+		c.pending = &pending{portal: pl, most: m.MaxRows}
+		return nil, ""
 	}
 	return c.fetch(pl, m.MaxRows), pl.st.text
 }

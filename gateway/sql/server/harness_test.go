@@ -25,6 +25,8 @@ const orders = 1500
 
 const rules = `{"rules": [
 	{"subjects": [{"kind": "User", "name": "loader"}], "permissions": ["Submit", "Read", "Query", "Write"]},
+	{"subjects": [{"kind": "User", "name": "writer"}, {"kind": "User", "name": "will"}], "permissions": ["Submit", "Read", "Query", "Write"]},
+	{"subjects": [{"kind": "User", "name": "wes"}], "permissions": ["Query", "Write"]},
 	{"subjects": [{"kind": "User", "name": "trader"}], "permissions": ["Submit"]},
 	{"subjects": [{"kind": "User", "name": "asker"}, {"kind": "User", "name": "sue"}], "permissions": ["Query"]},
 	{"subjects": [{"kind": "User", "name": "reader"}, {"kind": "User", "name": "pat"}], "permissions": ["Read", "Query"]}]}`
@@ -42,7 +44,7 @@ func newGrid(t *testing.T) *grid {
 	t.Helper()
 	g := &grid{dir: t.TempDir(), files: map[string]pki.Files{}}
 	own := authority(t)
-	for _, user := range []string{"loader", "trader", "reader", "asker"} {
+	for _, user := range []string{"loader", "trader", "reader", "asker", "writer"} {
 		g.save(t, own, user, pki.Identity{User: user, ClientOnly: true})
 	}
 	g.save(t, own, "listener", pki.Identity{User: "listener", Names: []string{"localhost"}, Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
@@ -159,7 +161,7 @@ func (g *grid) closedOf(t *testing.T, own *client.Client) *Server {
 		t.Fatal(err)
 	}
 	users := map[string]Verifier{}
-	for _, name := range []string{"pat", "sam", "sue"} {
+	for _, name := range []string{"pat", "sam", "sue", "wes", "will"} {
 		if users[name], err = NewVerifier("secret of " + name); err != nil {
 			t.Fatal(err)
 		}

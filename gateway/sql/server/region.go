@@ -48,14 +48,14 @@ func (e *entries) next(ctx context.Context) ([]view.Value, bool, error) {
 				continue // it has no value
 			}
 			one, err := e.r.Get(ctx, []byte(key), client.WithMode(e.mode))
+			if err == nil {
+				err = e.add(&one)
+			}
 			if err != nil && !errors.Is(err, client.ErrNotFound) {
 				return nil, false, err
 			}
-			if err == nil {
-				e.add(&one)
-			}
 		case e.at != nil:
-			at, err := e.r.ScanPage(ctx, []byte(e.plan.Prefix), *e.at, func(one client.Entry) error { e.add(&one); return nil }, client.WithMode(e.mode))
+			at, err := e.r.ScanPage(ctx, []byte(e.plan.Prefix), *e.at, func(one client.Entry) error { return e.add(&one) }, client.WithMode(e.mode))
 			if err != nil {
 				return nil, false, err
 			}
@@ -69,15 +69,26 @@ func (e *entries) next(ctx context.Context) ([]view.Value, bool, error) {
 	return row, true, nil
 }
 
-// add keeps an entry if it is a row: its columns as sql has them of a region.
-func (e *entries) add(one *client.Entry) {
+// add keeps an entry if it is a row.
+func (e *entries) add(one *client.Entry) error {
+	row := rowOf(one)
+	has, err := e.plan.Has(row)
+	if err != nil {
+		return err
+	}
+	if has {
+		e.page = append(e.page, row)
+	}
+	return nil
+}
+
+// rowOf an entry are its columns as sql has them of a region.
+func rowOf(one *client.Entry) []view.Value {
 	row := []view.Value{view.TextValue(string(one.Key)), view.TextValue(string(one.Value)), view.IntValue(int64(one.Version)), {}, view.IntValue(int64(one.Partition))}
 	if !one.Expires.IsZero() {
 		row[3] = view.TimeValue(one.Expires.UnixNano())
 	}
-	if e.plan.Has(row) {
-		e.page = append(e.page, row)
-	}
+	return row
 }
 
 func (e *entries) explain() []string {

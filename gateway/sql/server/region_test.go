@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-const regionsFile = "memory: 64Mi\nregions:\n- name: positions\n- name: empty\n"
+const regionsFile = "memory: 128Mi\nregions:\n- name: positions\n- name: empty\n- name: fields\n- name: mixed\n- name: work\n- {name: tiny, maxBytes: 8Ki}\n"
 
 // entriesOf puts entries into a region: more than a page of each partition.
 func (g *grid) entriesOf(t *testing.T) {
@@ -26,6 +26,9 @@ func (g *grid) entriesOf(t *testing.T) {
 
 func (g *grid) regions(t *testing.T) {
 	g.entriesOf(t)
+	if _, err := g.loader.Region("mixed").Put(t.Context(), []byte("k"), []byte("no JSON")); err != nil {
+		t.Fatal(err)
+	}
 	c := mustConnect(t, g.open(t, Limits{}))
 	if _, err := rowsOf(t, c, "set ordergrid.linearizable to on"); err != nil {
 		t.Fatal(err)
@@ -50,11 +53,42 @@ func (g *grid) regions(t *testing.T) {
 		}
 	}
 	for statement, want := range map[string]string{
-		"select key from regions.nowhere": "42P01", "select key from regions.nowhere where key = 'a'": "42P01", "select count(*) from regions.positions": "0A000",
+		"select key from regions.nowhere": "42P01", "select key from regions.nowhere where key = 'a'": "42P01",
+		"select value->>'a' from regions.positions where key = 'ACC-1/001'": "", "select (value->>'a')::bigint from regions.mixed": "22P02", "select count(value->>'a') from regions.mixed": "22P02",
 		"delete from regions.positions": "25006",
 	} {
 		if _, err := rowsOf(t, c, statement); code(err) != want {
 			t.Errorf("%s: %v, want %s", statement, err, want)
+		}
+	}
+	for i := range 200 {
+		value := fmt.Sprintf(`{"qty": %d, "sym": "S%d", "note": "%s"}`, i, i%7, strings.Repeat("n", 40_000*(i%2)))
+		if _, err := g.loader.Region("fields").Put(t.Context(), fmt.Appendf(nil, "%03d", i), []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for statement, want := range map[string]string{
+		"select count(*), sum((value->>'qty')::bigint), max(key) from regions.fields":                                             "200|19900|199",
+		"select value->>'sym', count(*) from regions.fields group by 1 order by 2 desc, 1 desc limit 2 offset 3":                  "S0|29 S6|28",
+		"select key from regions.fields where (value->>'qty')::bigint between 10 and 19 order by value->>'sym', key desc limit 3": "014 015 016",
+		"select value->'qty', (value->>'qty')::numeric + 0.5 from regions.fields order by (value->>'qty')::int desc limit 2":      "199|199.5 198|198.5",
+		"select distinct value->>'sym' from regions.fields where key like '00%' order by 1 desc":                                  "S6 S5 S4 S3 S2 S1 S0",
+		"select count(*), min(version) from regions.empty":                                                                        "0|NULL",
+	} {
+		rows, err := rowsOf(t, c, statement)
+		var lines []string
+		for _, row := range rows {
+			var cells []string
+			for _, v := range row {
+				if v == nil {
+					v = []byte("NULL")
+				}
+				cells = append(cells, string(v))
+			}
+			lines = append(lines, strings.Join(cells, "|"))
+		}
+		if got := strings.Join(lines, " "); err != nil || got != want {
+			t.Errorf("%s: %s %v, want %s", statement, got, err, want)
 		}
 	}
 	for statement, want := range map[string]string{

@@ -28,6 +28,7 @@ type cursor struct {
 	once  bool
 
 	entries  *entries // of a region
+	gather   *sql.Gather
 	question int
 	page     *client.Page
 	open     bool // the question has more pages, or was not asked yet
@@ -46,15 +47,22 @@ func newCursor(p *sql.Plan, c *conn) *cursor {
 	return r
 }
 
-// next is the next row: of a question, or fixed.
-func (r *cursor) next(ctx context.Context) (row []view.Value, fixed []*string, ok bool, err error) {
+// record is a row before it is encoded: one of these.
+type record struct {
+	values []view.Value
+	fixed  []*string
+	group  sql.Counted
+}
+
+// next is the next row: of a question, of a region, or fixed.
+func (r *cursor) next(ctx context.Context) (row record, ok bool, err error) {
 	if r.plan.Explain {
 		return r.explained(ctx)
 	}
 	for r.left != 0 {
-		row, fixed, ok, err = r.raw(ctx)
+		row, ok, err = r.raw(ctx)
 		if err != nil || !ok {
-			return nil, nil, false, err
+			return record{}, false, err
 		}
 		if r.skip > 0 {
 			r.skip--
@@ -63,33 +71,35 @@ func (r *cursor) next(ctx context.Context) (row []view.Value, fixed []*string, o
 		if r.left > 0 {
 			r.left--
 		}
-		return row, fixed, true, nil
+		return row, true, nil
 	}
-	return nil, nil, false, nil
+	return record{}, false, nil
 }
 
-func (r *cursor) raw(ctx context.Context) ([]view.Value, []*string, bool, error) {
+func (r *cursor) raw(ctx context.Context) (record, bool, error) {
 	switch {
 	case r.plan.Fixed != nil:
 		if r.fixed == len(r.plan.Fixed) {
-			return nil, nil, false, nil
+			return record{}, false, nil
 		}
 		r.fixed++
-		return nil, r.plan.Fixed[r.fixed-1], true, nil
+		return record{fixed: r.plan.Fixed[r.fixed-1]}, true, nil
 	case r.plan.Constant:
 		first := !r.once
 		r.once = true
-		return nil, nil, first, nil
+		return record{}, first, nil
+	case r.entries != nil && r.plan.Gathers():
+		return r.gathered(ctx)
 	case r.entries != nil:
 		row, ok, err := r.entries.next(ctx)
-		return row, nil, ok, err
+		return record{values: row}, ok, err
 	}
 	for len(r.rows) == 0 {
 		if r.question == len(r.plan.Questions) {
-			return nil, nil, false, nil
+			return record{}, false, nil
 		}
 		if err := r.fill(ctx); err != nil {
-			return nil, nil, false, err
+			return record{}, false, err
 		}
 		if len(r.rows) == 0 && !r.open && len(r.ahead) == 0 {
 			r.question, r.page, r.open = r.question+1, nil, true
@@ -97,7 +107,7 @@ func (r *cursor) raw(ctx context.Context) ([]view.Value, []*string, bool, error)
 	}
 	row := r.rows[0]
 	r.rows = r.rows[1:]
-	return row, nil, true, nil
+	return record{values: row}, true, nil
 }
 
 // fill gets the rows that come next: a page, a run of rows that are sorted here, or all groups.
@@ -190,25 +200,29 @@ func sortRows(rows [][]view.Value, keys []sql.Key) {
 }
 
 // explained are the plans of the nodes.
-func (r *cursor) explained(ctx context.Context) ([]view.Value, []*string, bool, error) {
+func (r *cursor) explained(ctx context.Context) (record, bool, error) {
 	if !r.once {
 		r.once = true
 		var err error
 		if r.lines, err = r.explain(ctx); err != nil {
-			return nil, nil, false, err
+			return record{}, false, err
 		}
 	}
 	if len(r.lines) == 0 {
-		return nil, nil, false, nil
+		return record{}, false, nil
 	}
 	line := r.lines[0]
 	r.lines = r.lines[1:]
-	return nil, []*string{&line}, true, nil
+	return record{fixed: []*string{&line}}, true, nil
 }
 
 func (r *cursor) explain(ctx context.Context) (lines []string, err error) {
 	if r.entries != nil {
-		return r.entries.explain(), nil
+		lines = r.entries.explain()
+		if r.plan.Gathers() {
+			lines = append(lines, "rows are sorted, or groups made, in the gateway when all are read")
+		}
+		return lines, nil
 	}
 	if len(r.plan.Questions) == 0 {
 		return []string{"no question is asked"}, nil

@@ -19,10 +19,16 @@ func TestListener(t *testing.T) {
 	t.Run("who may ask", g.whoMayAsk)
 	t.Run("bounds", g.bounds)
 	t.Run("protocol", g.protocol)
+	t.Run("pipelines", g.pipelined)
 	t.Run("portals", g.portals)
 	t.Run("regions", g.regions)
 	t.Run("portals of regions", g.regionPortals)
 	t.Run("who may read regions", g.whoMayReadRegions)
+	t.Run("changes", g.changes)
+	t.Run("changes are alone", g.changesAlone)
+	t.Run("changes are bounded", g.changesBounded)
+	t.Run("changes that are prepared", g.changesPrepared)
+	t.Run("who may change", g.whoMayChange)
 	t.Run("cancel", g.cancel)
 	t.Run("clients that do not go on", g.silent)
 }
@@ -97,6 +103,12 @@ func (g *grid) bounds(t *testing.T) {
 			t.Errorf("statement %d: %v", i+1, err)
 		}
 	}
+	other := mustConnect(t, g.open(t, Limits{Kept: 100_000}))
+	for name, want := range map[string]string{strings.Repeat("n", 100_000): "53400", strings.Repeat("n", 90_000): ""} {
+		if _, err := other.Prepare(ctx, name, "select 1", nil); code(err) != want {
+			t.Errorf("a statement with a name of %d bytes: %v", len(name), err)
+		}
+	}
 	if _, err := c.Prepare(ctx, "b", "select 1", nil); code(err) != "42P05" && code(err) != "53400" {
 		t.Errorf("a name that is taken: %v", err)
 	}
@@ -169,6 +181,35 @@ func front(t *testing.T, s *Server) (*pgproto3.Frontend, net.Conn) {
 		t.Fatalf("startup: %s", got)
 	}
 	return f, nc
+}
+
+// pipelined: the answers of a pipeline are sent before it ends, so that the listener does not keep them.
+func (g *grid) pipelined(t *testing.T) {
+	f, _ := front(t, g.open(t, Limits{}))
+	for range 2*maxUnsent + 1 {
+		f.Send(&pgproto3.Describe{ObjectType: 'S'})
+	}
+	f.Send(&pgproto3.Sync{})
+	if got := exchange1(t, f); got != "(26000)Z" {
+		t.Errorf("behind an error: %s", got)
+	}
+	for range 2*maxUnsent + 1 {
+		f.Send(&pgproto3.Close{ObjectType: 'S', Name: "none"})
+	}
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 * maxUnsent {
+		if m, err := f.Receive(); err != nil {
+			t.Fatalf("after %d answers, without Sync: %v", n, err)
+		} else if _, ok := m.(*pgproto3.CloseComplete); !ok {
+			t.Fatalf("answer %d is %T", n, m)
+		}
+	}
+	f.Send(&pgproto3.Sync{})
+	if got := exchange1(t, f); got != "3Z" {
+		t.Errorf("what was not sent before Sync: %s", got)
+	}
 }
 
 // exchange1 sends, and returns what comes up to ReadyForQuery, a letter each.

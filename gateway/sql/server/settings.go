@@ -39,6 +39,14 @@ var freeSettings = map[string]string{
 // the statement, at the cost of a read of each partition that its primary confirms.
 const linearizable = "ordergrid.linearizable"
 
+// sessionReadOnly is the setting with which statements change nothing.
+const sessionReadOnly = "default_transaction_read_only"
+
+func boolOf(value string) (on, ok bool) {
+	on, ok = map[string]bool{"on": true, "true": true, "1": true, "yes": true, "off": false, "false": false, "0": false, "no": false}[strings.ToLower(value)]
+	return on, ok
+}
+
 // settings of a session.
 type settings struct {
 	user, database string
@@ -47,12 +55,22 @@ type settings struct {
 	zone           *time.Location
 	timeout        time.Duration
 	linearizable   bool // ordergrid.linearizable
+	writable       bool // changes of regions may be made
 	pid            uint32
 }
 
 func newSettings(user, database string, pid uint32) *settings {
 	return &settings{user: user, database: database, pid: pid, values: maps.Clone(freeSettings), zone: time.UTC}
 }
+
+// mayWrite lets statements change regions, until the client says that they shall not.
+func (s *settings) mayWrite() {
+	s.writable = true
+	s.values[sessionReadOnly] = "off"
+}
+
+// readOnly reports whether statements may not change anything.
+func (s *settings) readOnly() bool { return s.get(sessionReadOnly) != "off" }
 
 // get is a parameter's value; names are of small letters.
 func (s *settings) get(name string) string {
@@ -68,6 +86,8 @@ func (s *settings) lookup(name string) (string, bool) {
 		return s.user, true
 	case "role":
 		return "none", true
+	case "transaction_read_only":
+		name = sessionReadOnly
 	}
 	if v, ok := s.values[name]; ok {
 		return v, true
@@ -83,13 +103,21 @@ func (s *settings) set(name string, values []string) *sql.Error {
 	if len(value) > 1024 {
 		return sql.Refuse(sql.StateParameter, "invalid value for parameter \"%.60s\": it has %d bytes, allowed: 1,024", name, len(value))
 	}
+	if s.writable && (name == sessionReadOnly || name == "transaction_read_only") {
+		on, ok := boolOf(value)
+		if !ok {
+			return sql.Refuse(sql.StateParameter, "parameter \"%s\" requires a Boolean value", name)
+		}
+		s.values[sessionReadOnly] = map[bool]string{true: "on", false: "off"}[on]
+		return nil
+	}
 	if fixed, ok := fixedSettings[name]; ok {
 		if sameSetting(name, fixed, value) {
 			return nil
 		}
 		e := sql.Refuse(sql.StateParameter, "parameter \"%.60s\" is %s, and cannot be changed to \"%.60s\"", name, fixed, value)
 		if name == "transaction_read_only" || name == "default_transaction_read_only" {
-			e.Hint = "The listener is for reading."
+			e.Hint = "The connection is for reading: its user has not the permission Write, or the listener takes no changes (--postgresql-insecure-writes)."
 		}
 		return e
 	}
@@ -140,7 +168,7 @@ func (s *settings) apply(name string, value *string) *sql.Error {
 			*value = "UTC"
 		}
 	case linearizable:
-		on, ok := map[string]bool{"on": true, "true": true, "1": true, "yes": true, "off": false, "false": false, "0": false, "no": false}[strings.ToLower(*value)]
+		on, ok := boolOf(*value)
 		if !ok {
 			return sql.Refuse(sql.StateParameter, "parameter \"%s\" requires a Boolean value", name)
 		}
@@ -167,6 +195,10 @@ func milliseconds(s string) (time.Duration, bool) {
 func (s *settings) restore(name string) *sql.Error {
 	v, ok := freeSettings[name]
 	if !ok {
+		if s.writable && name == sessionReadOnly {
+			s.mayWrite()
+			return nil
+		}
 		if _, fixed := fixedSettings[name]; fixed {
 			return nil
 		}
@@ -184,6 +216,9 @@ func (s *settings) reset() {
 	s.values, s.zone, s.timeout = maps.Clone(freeSettings), time.UTC, 0
 	s.linearizable = false
 	s.values["application_name"] = app
+	if s.writable {
+		s.mayWrite()
+	}
 }
 
 // show is SHOW name, or SHOW ALL.

@@ -148,6 +148,9 @@ func (c *conn) welcome(user string, params map[string]string) bool {
 		database = user
 	}
 	c.settings = newSettings(user, database, c.pid)
+	if c.writes() {
+		c.settings.mayWrite()
+	}
 	for k, v := range params {
 		switch k {
 		case "user", "database":

@@ -47,6 +47,13 @@ func (c *conn) prepare(p sql.Parsed, declared []sql.Type) (*statement, *sql.Erro
 		plan, err := c.settings.show(s.Name)
 		st.prepared = plan
 		return st, err
+	case *sql.Write:
+		if err := c.mayChange(s); err != nil {
+			return nil, err
+		}
+		var err *sql.Error
+		st.prepared, err = sql.Prepare(s, c.s.schema, c.env(), declared)
+		return st, err
 	case *sql.Select, *sql.Explain, *sql.Found:
 		var err *sql.Error
 		st.prepared, err = sql.Prepare(s, c.s.schema, c.env(), declared)
@@ -77,7 +84,12 @@ func (c *conn) simple(text string) {
 		c.be.Send(&pgproto3.EmptyQueryResponse{})
 		return
 	}
+	if err := alone(all); err != nil {
+		c.fail(err, text)
+		return
+	}
 	delete(c.portals, "")
+	c.gathered.Store(c.keptRows())
 	for _, p := range all {
 		if err := c.one(p); err != nil {
 			c.fail(err, text)
@@ -104,7 +116,12 @@ func (c *conn) one(p sql.Parsed) *sql.Error {
 	if err != nil {
 		return err
 	}
-	c.be.Send(pl.description())
+	if !st.silent() {
+		c.be.Send(pl.description())
+	}
+	if st.prepared.Writes {
+		return c.change(pl, 0)
+	}
 	return c.fetch(pl, 0)
 }
 
@@ -139,13 +156,20 @@ func (c *conn) newPortal(st *statement, raw [][]byte, formats, results []int16) 
 		return nil, err
 	}
 	pl.plan = plan
-	pl.rows = newCursor(plan, c)
+	if !st.prepared.Writes {
+		pl.rows = newCursor(plan, c)
+	}
 	return pl, nil
+}
+
+// silent reports whether the statement answers no rows.
+func (st *statement) silent() bool {
+	return st.prepared == nil || st.prepared.Writes && len(st.prepared.Outputs) == 0
 }
 
 // description is that of a portal's rows.
 func (pl *portal) description() pgproto3.BackendMessage {
-	if pl.st.prepared == nil {
+	if pl.st.silent() {
 		return &pgproto3.NoData{}
 	}
 	return describe(pl.st.prepared.Outputs, pl.formats)
@@ -188,7 +212,7 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 	var buf []byte
 	sent, pending := uint32(0), 0
 	for most == 0 || sent < most {
-		values, fixed, ok, err := pl.rows.next(ctx)
+		one, ok, err := pl.rows.next(ctx)
 		if err != nil {
 			return c.explain(ctx, err, table)
 		}
@@ -198,10 +222,13 @@ func (c *conn) fetch(pl *portal, most uint32) *sql.Error {
 		}
 		buf = buf[:0]
 		var e *sql.Error
-		if fixed != nil {
-			row, e = pl.plan.EncodeFixed(fixed, pl.formats)
-		} else {
-			row, buf, e = pl.plan.Encode(row, buf, values, pl.formats)
+		switch {
+		case one.fixed != nil:
+			row, e = pl.plan.EncodeFixed(one.fixed, pl.formats)
+		case one.group != nil:
+			row, buf, e = pl.plan.EncodeGroup(row, buf, one.group, pl.formats)
+		default:
+			row, buf, e = pl.plan.Encode(row, buf, one.values, pl.formats)
 		}
 		if e != nil {
 			return e

@@ -72,7 +72,7 @@ func (c *conn) set(s *sql.Set) *sql.Error {
 		if err := c.settings.restore(s.Name); err != nil {
 			return err
 		}
-	} else if err := c.settings.set(s.Name, s.Values); err != nil {
+	} else if err := c.settings.set(s.Name, s.Values); err != nil && !s.Session {
 		return err
 	}
 	for _, name := range reported {
