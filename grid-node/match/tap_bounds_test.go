@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 )
 
 const manyOrders = 100_000
@@ -42,36 +41,24 @@ func crowded(t testing.TB) *Engine {
 	return e
 }
 
-// fastest is the shortest of some runs.
-func fastest(f func()) time.Duration {
-	best := time.Duration(math.MaxInt64)
-	for range 5 {
-		at := time.Now()
-		f()
-		best = min(best, time.Since(at))
-	}
-	return best
-}
-
-// TestPagesOfALargeBook: of 10^5 orders at one price a page costs what its orders do, wherever it is: none takes a twentieth of
-// reading them all. So it is for places whose order has left, and for those that never were.
+// TestPagesOfALargeBook: the pages of 10^5 orders at one price are the whole, wherever they begin. A place whose order has left is
+// found among mostPassed orders, and not looked for behind them. BenchmarkPages has what a page costs.
 func TestPagesOfALargeBook(t *testing.T) {
 	e := crowded(t)
 	all, _, _ := e.Orders(0, Place{Side: Buy}, manyOrders, make([]Shown, 0, manyOrders))
 	space := make([]Shown, 0, manyOrders)
-	whole := fastest(func() { e.Orders(0, Place{Side: Buy}, manyOrders, space) })
-	slowest, read := time.Duration(0), 0
+	read := 0
 	for from, ok := (Place{Side: Buy}), true; from != End; {
 		var list []Shown
 		var to Place
-		slowest = max(slowest, fastest(func() { list, to, ok = e.Orders(0, from, 256, space[:0]) }))
+		list, to, ok = e.Orders(0, from, 256, space[:0])
 		if !ok || !slices.Equal(list, all[read:read+len(list)]) {
 			t.Fatalf("a page behind %+v is not that of the whole", from)
 		}
 		read, from = read+len(list), to
 	}
-	if read != manyOrders || slowest > whole/20 {
-		t.Errorf("%d orders in pages, the slowest in %v; all at once in %v", read, slowest, whole)
+	if read != manyOrders {
+		t.Errorf("%d orders in pages, want %d", read, manyOrders)
 	}
 
 	// A place is found from the front of the queue when its order has left, unless it is deep.
@@ -79,15 +66,35 @@ func TestPagesOfALargeBook(t *testing.T) {
 	for n, found := range map[int]bool{3: true, mostPassed - 1: true, mostPassed + 300: false, manyOrders / 2: false} {
 		o := all[n]
 		out = e.Apply(&Op{Kind: Cancel, Orig: o.Order}, out[:0])
-		var list []Shown
-		var ok bool
-		took := fastest(func() {
-			list, _, ok = e.Orders(0, Place{Side: Buy, Price: o.Price, Prio: o.Prio, Order: o.Order}, 256, space[:0])
-		})
-		if ok != found || found && list[0] != all[n+1] || took > whole/20 {
-			t.Errorf("the order at %d has left: found is %v, want %v; in %v, where all take %v", n, ok, found, took, whole)
+		list, _, ok := e.Orders(0, Place{Side: Buy, Price: o.Price, Prio: o.Prio, Order: o.Order}, 256, space[:0])
+		if ok != found || found && list[0] != all[n+1] {
+			t.Errorf("the order at %d has left: found is %v, want %v", n, ok, found)
 		}
 		e.Apply(&Op{Kind: Enter, ID: 1<<40 + uint64(n), Book: 0, Side: Buy, Type: Limit, Price: 500, Qty: 1, Owner: 1}, out[:0])
+	}
+}
+
+// BenchmarkPages is what a page of 256 costs: at the front of the queue, in its middle, behind an order that has left near the
+// front, and, for comparison, all 10^5 orders at once.
+func BenchmarkPages(b *testing.B) {
+	e := crowded(b)
+	space := make([]Shown, 0, manyOrders)
+	all, _, _ := e.Orders(0, Place{Side: Buy}, manyOrders, make([]Shown, 0, manyOrders))
+	behind := func(n int) Place {
+		return Place{Side: Buy, Price: all[n].Price, Prio: all[n].Prio, Order: all[n].Order}
+	}
+	left := behind(mostPassed - 1)
+	e.Apply(&Op{Kind: Cancel, Orig: left.Order}, nil)
+	for _, c := range []struct {
+		name string
+		from Place
+		most int
+	}{{"front", Place{Side: Buy}, 256}, {"middle", behind(manyOrders / 2), 256}, {"left", left, 256}, {"all", Place{Side: Buy}, manyOrders}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				e.Orders(0, c.from, c.most, space)
+			}
+		})
 	}
 }
 

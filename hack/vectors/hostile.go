@@ -182,7 +182,7 @@ var changes = map[wire.Type][]change{
 		{"what bit 9", set(24, 0, 2)}, {"entries that are no orders, of an account", set(24, 1, 0x80)}, {"accountLen beyond the frame", set(26, 64)}, {"fewer selectors than there are", set(22, 1)},
 	},
 	wire.TypeStreamSelected: {{"from 0", set(24, make([]byte, 8)...)}},
-	wire.TypeFollowEnd: {{"textLen more than the bytes", set(34, 17)}, {"textLen less than the bytes", set(34, 15)}},
+	wire.TypeFollowEnd:      {{"textLen more than the bytes", set(34, 17)}, {"textLen less than the bytes", set(34, 15)}},
 	wire.TypeQuery: {
 		{"timeout 0", set(32, 0, 0, 0, 0)}, {"maxBytes 0", set(36, 0, 0, 0, 0)}, {"explain 2", set(40, 2)},
 		{"hash without an entry", set(16, make([]byte, 8)...)},
