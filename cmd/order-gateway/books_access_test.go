@@ -57,25 +57,39 @@ func (k *talk) says(command string, parts ...string) string {
 	return string(b)
 }
 
-// TestGridBooks: who may read which book, what a subscription gets first, a book that is quiet, one that is not traded,
-// what is refused with the reason, events, and that nothing of an owner is in it.
-func TestGridBooks(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+// matchingFrom is a grid that matches by a file of instruments, which write changes, with a client.
+func matchingFrom(t *testing.T) (g *testgrid.Grid, c *client.Client, write func(text string)) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "instruments.yaml")
-	write := func(text string) {
+	write = func(text string) {
+		t.Helper()
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(testgrid.Instruments)
-	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
+	g = testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
+	return g, clientOf(t, g), write
+}
+
+// clientOf is a client of a grid whose partitions have all their copies.
+func clientOf(t *testing.T, g *testgrid.Grid) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // it never fails
+	t.Cleanup(func() { c.Close() }) //nolint:errcheck // it never fails
 	waitForCopies(t, c)
+	return c
+}
+
+// TestGridBooks: who may read which book, what a subscription gets first, a book that is quiet, one that is not traded,
+// what is refused with the reason, events, and that nothing of an owner is in it.
+func TestGridBooks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	g, c, write := matchingFrom(t)
 	for i, m := range []string{"11=1|1=SECRET|55=IBM|54=1|38=10|40=2|44=125.00", "11=2|1=SECRET|55=IBM|54=1|38=30|111=5|40=2|44=125.00", "11=3|1=SECRET|55=IBM|54=2|38=7|40=2|44=125.10"} {
 		if _, err := c.Submit(ctx, fixMessage("35=D|"+m)); err != nil {
 			t.Fatal(i, err)

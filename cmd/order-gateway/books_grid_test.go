@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/subscriber"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -37,65 +37,27 @@ type reader struct {
 }
 
 func (r *reader) run(ctx context.Context, done func(*reader) bool) {
-	for n := 0; r.fault == nil && !done(r); n++ {
-		if ctx.Err() != nil {
-			r.fault = fmt.Errorf("it is at %v: %w", r.at, ctx.Err())
-			return
+	ended := func() bool { return r.fault != nil || done(r) }
+	err := subscriber.Again(ctx, ended, func(n int) error {
+		var commands []string
+		for i, topics := range r.topics {
+			resume := ""
+			if r.lineage != "" {
+				resume = fmt.Sprintf(`,"resume":%q`, subscriber.Position(r.lineage, r.at))
+			}
+			commands = append(commands, fmt.Sprintf(`{"op":"subscribe","id":%d,"topics":%q%s}`, i, topics, resume))
 		}
-		if r.session(ctx, r.gateways[n%len(r.gateways)].Load(), done) != nil {
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-}
-
-// position is what the client has of all partitions.
-func (r *reader) position() string {
-	list := []string{}
-	for p := range len(r.at) {
-		list = append(list, fmt.Sprintf("p%d:%d", p, r.at[p]))
-	}
-	return r.lineage + "." + strings.Join(list, ",")
-}
-
-func (r *reader) session(ctx context.Context, at *process, done func(*reader) bool) error {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c, _, err := websocket.Dial(dialing, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
-	if err != nil {
-		return err
-	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	commands := []string{`{"op":"login","token":"` + testToken + `"}`}
-	for i, topics := range r.topics {
-		resume := ""
-		if r.lineage != "" {
-			resume = fmt.Sprintf(`,"resume":%q`, r.position())
-		}
-		commands = append(commands, fmt.Sprintf(`{"op":"subscribe","id":%d,"topics":%q%s}`, i, topics, resume))
-	}
-	r.sessions++
-	for _, text := range commands {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		r.sessions++
+		from, first := maps.Clone(r.at), map[string]bool{}
+		return r.gateways[n%len(r.gateways)].Load().client().Talk(ctx, commands, ended, func(b []byte) error {
+			err := r.take(b, from, first)
+			time.Sleep(r.pause)
 			return err
-		}
+		})
+	})
+	if err != nil && r.fault == nil {
+		r.fault = fmt.Errorf("it is at %v: %w", r.at, err)
 	}
-	from, first := map[int]uint64{}, map[string]bool{}
-	for p, at := range r.at {
-		from[p] = at
-	}
-	for !done(r) {
-		reading, cancel := context.WithTimeout(ctx, time.Second)
-		_, b, err := c.Read(reading)
-		cancel()
-		if err != nil {
-			return err
-		}
-		if err := r.take(b, from, first); err != nil {
-			return err
-		}
-		time.Sleep(r.pause)
-	}
-	return nil
 }
 
 func (r *reader) take(b []byte, from map[int]uint64, first map[string]bool) error {
@@ -197,12 +159,7 @@ func TestGridBooksOverDeaths(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	g := testgrid.Matching(t)
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	waitForCopies(t, c)
+	c := clientOf(t, g)
 	clients := []string{"--websocket-clients", booksFile(t, "book.>")}
 	var a, b atomic.Pointer[process]
 	a.Store(startGateway(t, g, "127.0.0.1:0", clients...))
@@ -260,11 +217,7 @@ func TestGridBooksOverDeaths(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	killPrimary(t, c, g)
 	time.Sleep(300 * time.Millisecond)
-	for at, args := range map[*atomic.Pointer[process]][]string{&a: clients, &b: wanted} {
-		at.Load().kill()
-		time.Sleep(300 * time.Millisecond)
-		at.Store(startGateway(t, g, "127.0.0.1:0", args...))
-	}
+	killGateways(t, g, map[*atomic.Pointer[process]][]string{&a: clients, &b: wanted})
 	waitForCopies(t, c)
 	time.Sleep(300 * time.Millisecond)
 	stop.Store(true)
@@ -274,6 +227,16 @@ func TestGridBooksOverDeaths(t *testing.T) {
 	running.Wait()
 	checkSights(t, all, readers)
 	t.Logf("%d orders; %d and %d ladders by the log", n, len(all["IBM"].states), len(all["OIL"].states))
+}
+
+// killGateways kills one gateway after the other and starts each again with its arguments.
+func killGateways(t *testing.T, g *testgrid.Grid, all map[*atomic.Pointer[process]][]string) {
+	t.Helper()
+	for at, args := range all {
+		at.Load().kill()
+		time.Sleep(300 * time.Millisecond)
+		at.Store(startGateway(t, g, "127.0.0.1:0", args...))
+	}
 }
 
 // checkSights judges what the clients got, and the judge.

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/subscriber"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
@@ -34,76 +33,42 @@ type watcher struct {
 	fault               error
 }
 
-func (w *watcher) position() string {
-	var list []string
-	for p := range len(w.at) {
-		list = append(list, fmt.Sprintf("p%d:%s", p, w.at[p]))
-	}
-	return w.lineage + "." + strings.Join(list, ",")
-}
-
 func (w *watcher) run(ctx context.Context, done func(*watcher) bool) {
-	for n := 0; w.fault == nil && !done(w); n++ {
-		if ctx.Err() != nil {
-			w.fault = fmt.Errorf("it is at %v: %w", w.at, ctx.Err())
-			return
-		}
-		if w.session(ctx, w.gateways[n%len(w.gateways)].Load(), done) != nil {
-			time.Sleep(20 * time.Millisecond)
-		}
+	ended := func() bool { return w.fault != nil || done(w) }
+	err := subscriber.Again(ctx, ended, func(n int) error {
+		w.resumed++
+		command := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q,"resume":%q}`, w.topics, subscriber.Position(w.lineage, w.at))
+		return subscriber.Gateway{Address: w.gateways[n%len(w.gateways)].Load().addr, Token: w.token}.Talk(ctx, []string{command}, ended, w.take)
+	})
+	if err != nil && w.fault == nil {
+		w.fault = fmt.Errorf("it is at %v: %w", w.at, err)
 	}
 }
 
-func (w *watcher) session(ctx context.Context, at *process, done func(*watcher) bool) error {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c, _, err := websocket.Dial(dialing, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
-	if err != nil {
-		return err
+func (w *watcher) take(b []byte) error {
+	var m struct {
+		Op, At, Code, Error string
+		Partition           int
+		Data                struct{ ID, Account string }
 	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	subscribe := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q,"resume":%q}`, w.topics, w.position())
-	w.resumed++
-	for _, text := range []string{`{"op":"login","token":"` + w.token + `"}`, subscribe} {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-			return err
-		}
+	if w.fault = json.Unmarshal(b, &m); w.fault != nil {
+		return w.fault
 	}
-	for !done(w) {
-		reading, cancel := context.WithTimeout(ctx, time.Second)
-		_, b, err := c.Read(reading)
-		cancel()
-		if err != nil {
-			return err
+	switch {
+	case m.Op == "message":
+		if want := fmt.Sprintf("p%d/%s", m.Partition, m.At); m.Data.ID != want {
+			w.fault = fmt.Errorf("execution %s is at %s", m.Data.ID, want)
 		}
-		var m struct {
-			Op, At, Code, Error string
-			Partition           int
-			Data                struct{ ID, Account string }
-		}
-		if err := json.Unmarshal(b, &m); err != nil {
-			w.fault = err
-			return err
-		}
-		switch {
-		case m.Op == "message":
-			if want := fmt.Sprintf("p%d/%s", m.Partition, m.At); m.Data.ID != want {
-				w.fault = fmt.Errorf("execution %s is at %s", m.Data.ID, want)
-			}
-			w.at[m.Partition] = m.At
-			w.got[m.Partition] = append(w.got[m.Partition], m.Data.ID)
-			w.account[m.Data.Account] = true
-			w.text.Write(b)
-		case m.Op == "error" && m.Code == "ahead":
-			return fmt.Errorf("the gateway is behind: %s", m.Error)
-		case m.Op != "welcome" && m.Op != "subscribed":
-			w.fault = fmt.Errorf("unexpected: %s", b)
-		}
-		if w.fault != nil {
-			return w.fault
-		}
+		w.at[m.Partition] = m.At
+		w.got[m.Partition] = append(w.got[m.Partition], m.Data.ID)
+		w.account[m.Data.Account] = true
+		w.text.Write(b)
+	case m.Op == "error" && m.Code == "ahead":
+		return fmt.Errorf("the gateway is behind: %s", m.Error)
+	case m.Op != "welcome" && m.Op != "subscribed":
+		w.fault = fmt.Errorf("unexpected: %s", b)
 	}
-	return nil
+	return w.fault
 }
 
 // trade is a FIX message of an order for IBM.
@@ -136,12 +101,7 @@ func TestGridExecutionsOverDeaths(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	g := testgrid.Matching(t)
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	waitForCopies(t, c)
+	c := clientOf(t, g)
 	executed := &executedOf{c: c}
 	clients := []string{"--websocket-clients", twoClients(t)}
 	small := append([]string{"--websocket-backlog", "0", "--websocket-ring-bytes", "1048576"}, clients...)
@@ -304,25 +264,15 @@ func (x *executedOf) of(t *testing.T, ctx context.Context, of string, p int) []s
 // lineageOf asks a gateway for the number in front of its positions.
 func lineageOf(t *testing.T, ctx context.Context, at *process) string {
 	t.Helper()
-	c, _, err := websocket.Dial(ctx, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
+	lineage := ""
+	err := at.client().Talk(ctx, []string{`{"op":"subscribe","id":1,"topics":"executions.>"}`}, func() bool { return lineage != "" }, func(b []byte) error {
+		var m struct{ Op, Position string }
+		err := json.Unmarshal(b, &m)
+		lineage, _, _ = strings.Cut(m.Position, ".")
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	for _, text := range []string{`{"op":"login","token":"` + testToken + `"}`, `{"op":"subscribe","id":1,"topics":"executions.>"}`} {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for {
-		_, b, err := c.Read(ctx)
-		var m struct{ Op, Position string }
-		if err != nil || json.Unmarshal(b, &m) != nil {
-			t.Fatal(string(b), err)
-		}
-		if m.Op == "subscribed" {
-			lineage, _, _ := strings.Cut(m.Position, ".")
-			return lineage
-		}
-	}
+	return lineage
 }

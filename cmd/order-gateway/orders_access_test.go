@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
@@ -20,20 +17,7 @@ import (
 func TestGridOrders(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	file := filepath.Join(t.TempDir(), "instruments.yaml")
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(testgrid.Instruments)
-	g := testgrid.Run(t, "--", "--execution", "match", "--instruments", file)
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	waitForCopies(t, c)
+	g, c, write := matchingFrom(t)
 	var names []any
 	for i, m := range []string{"11=1|1=SECRET|55=IBM|54=1|38=10|40=2|44=125.00", "11=2|1=SECRET|55=IBM|54=1|38=30|111=5|40=2|44=125.00", "11=3|1=SECRET|55=IBM|54=2|38=7|40=2|44=125.10"} {
 		r, err := c.Submit(ctx, fixMessage("35=D|"+m))

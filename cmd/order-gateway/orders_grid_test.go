@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/subscriber"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/shown"
 )
@@ -42,50 +41,25 @@ type kept struct {
 }
 
 func (k *keeper) run(ctx context.Context, done func(*keeper) bool) {
-	for n := 0; k.fault == nil && !done(k); n++ {
-		if ctx.Err() != nil {
-			k.fault = fmt.Errorf("it is at %d.%d, whole: %v: %w", k.seq, k.index, k.whole, ctx.Err())
-			return
+	ended := func() bool { return k.fault != nil || done(k) }
+	err := subscriber.Again(ctx, ended, func(n int) error {
+		more := ""
+		if k.lineage != "" {
+			more = fmt.Sprintf(`,"resume":"%s.p%d:%d"`, k.lineage, k.partition, k.seq)
 		}
-		if k.session(ctx, k.gateways[n%len(k.gateways)].Load(), done) != nil {
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-}
-
-func (k *keeper) session(ctx context.Context, at *process, done func(*keeper) bool) error {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c, _, err := websocket.Dial(dialing, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
-	if err != nil {
-		return err
-	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	c.SetReadLimit(1 << 20)
-	more := ""
-	if k.lineage != "" {
-		more = fmt.Sprintf(`,"resume":"%s.p%d:%d"`, k.lineage, k.partition, k.seq)
-	}
-	k.list, k.whole, k.from, k.index = nil, false, k.seq, 0
-	k.sessions++
-	for _, text := range []string{`{"op":"login","token":"` + testToken + `"}`, fmt.Sprintf(`{"op":"subscribe","id":1,"topics":"book.%s.L3","policy":%q%s}`, k.symbol, k.policy, more)} {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		k.list, k.whole, k.from, k.index = nil, false, k.seq, 0
+		k.sessions++
+		first := true
+		command := fmt.Sprintf(`{"op":"subscribe","id":1,"topics":"book.%s.L3","policy":%q%s}`, k.symbol, k.policy, more)
+		return k.gateways[n%len(k.gateways)].Load().client().Talk(ctx, []string{command}, ended, func(b []byte) error {
+			err := k.take(b, &first)
+			time.Sleep(k.pause)
 			return err
-		}
+		})
+	})
+	if err != nil && k.fault == nil {
+		k.fault = fmt.Errorf("it is at %d.%d, whole: %v: %w", k.seq, k.index, k.whole, err)
 	}
-	for first := true; !done(k); {
-		reading, cancel := context.WithTimeout(ctx, time.Second)
-		_, b, err := c.Read(reading)
-		cancel()
-		if err != nil {
-			return err
-		}
-		if err := k.take(b, &first); err != nil {
-			return err
-		}
-		time.Sleep(k.pause)
-	}
-	return nil
 }
 
 // take takes a message of the gateway.
@@ -244,12 +218,7 @@ func TestGridOrdersOverDeaths(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	g := testgrid.Matching(t)
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	waitForCopies(t, c)
+	c := clientOf(t, g)
 	clients := []string{"--websocket-clients", booksFile(t, "book.>")}
 	wanted := append([]string{"--websocket-follow", "wanted"}, clients...)
 	var a, b atomic.Pointer[process]
@@ -295,11 +264,7 @@ func TestGridOrdersOverDeaths(t *testing.T) {
 	time.Sleep(3 * time.Second) // all copies note what changes
 	killPrimary(t, c, g)
 	time.Sleep(500 * time.Millisecond)
-	for at, args := range map[*atomic.Pointer[process]][]string{&a: clients, &b: wanted} {
-		at.Load().kill()
-		time.Sleep(300 * time.Millisecond)
-		at.Store(startGateway(t, g, "127.0.0.1:0", args...))
-	}
+	killGateways(t, g, map[*atomic.Pointer[process]][]string{&a: clients, &b: wanted})
 	waitForCopies(t, c)
 	time.Sleep(300 * time.Millisecond)
 	stop.Store(true)

@@ -32,31 +32,19 @@ type visit struct {
 func visits(ctx context.Context, at *atomic.Pointer[process], list []string, stop *atomic.Bool) (all []visit) {
 	for n := 0; !stop.Load() && ctx.Err() == nil; n++ {
 		v := visit{topics: list[n%len(list)]}
-		_ = v.stay(ctx, at.Load()) // its time ends, or the gateway is killed
+		if v.stay(ctx, at.Load()); v.position == "" {
+			time.Sleep(20 * time.Millisecond) // the gateway is not there
+		}
 		all = append(all, v)
 	}
 	return all
 }
 
-func (v *visit) stay(ctx context.Context, at *process) error {
+func (v *visit) stay(ctx context.Context, at *process) {
 	ctx, cancel := context.WithTimeout(ctx, 150*time.Millisecond)
 	defer cancel()
-	c, _, err := websocket.Dial(ctx, "ws://"+at.addr+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
-	if err != nil {
-		time.Sleep(20 * time.Millisecond)
-		return err
-	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	for _, text := range []string{`{"op":"login","token":"` + testToken + `"}`, fmt.Sprintf(`{"op":"subscribe","id":3,"topics":%q}`, v.topics)} {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-			return err
-		}
-	}
-	for {
-		_, b, err := c.Read(ctx)
-		if err != nil {
-			return err
-		}
+	command := fmt.Sprintf(`{"op":"subscribe","id":3,"topics":%q}`, v.topics)
+	_ = at.client().Talk(ctx, []string{command}, func() bool { return false }, func(b []byte) error {
 		var m struct {
 			Op, Position string
 			Data         struct{ ID string }
@@ -71,7 +59,8 @@ func (v *visit) stay(ctx context.Context, at *process) error {
 		case m.Op != "welcome":
 			v.got = append(v.got, string(b)) // neither a gap nor an error is expected
 		}
-	}
+		return nil
+	}) // its time ends, or the gateway is killed
 }
 
 // check compares what it got with the executions of an account that are behind its position: it left some day, so it has the
@@ -108,12 +97,7 @@ func TestGridWantedOverDeaths(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	g := testgrid.Matching(t, "--partitions", "1")
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	waitForCopies(t, c)
+	c := clientOf(t, g)
 	executed := &executedOf{c: c}
 	args := []string{"--websocket-clients", twoClients(t), "--websocket-follow", "wanted", "--websocket-ring-bytes", "1048576"}
 	var a, b atomic.Pointer[process]

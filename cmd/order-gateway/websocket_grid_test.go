@@ -85,6 +85,11 @@ func startGateway(t *testing.T, g *testgrid.Grid, listen string, more ...string)
 	return p
 }
 
+// client is how the client of clientsFile connects.
+func (p *process) client() subscriber.Gateway {
+	return subscriber.Gateway{Address: p.addr, Token: testToken}
+}
+
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
@@ -105,8 +110,8 @@ func clientsFile(t *testing.T) string {
 
 // subscriberAt is a client of all orders that goes from one gateway to the next when its connection ends.
 func subscriberAt(name string, gateways ...*atomic.Pointer[process]) *subscriber.Subscriber {
-	return &subscriber.Subscriber{Name: name, Token: testToken, Topics: "orders.>",
-		Address: func(n int) string { return gateways[n%len(gateways)].Load().addr }}
+	return &subscriber.Subscriber{Name: name, Topics: "orders.>",
+		Gateway: func(n int) subscriber.Gateway { return gateways[n%len(gateways)].Load().client() }}
 }
 
 // Gateways, primaries and other nodes are killed while orders come. Each client gets each order of the log once, in

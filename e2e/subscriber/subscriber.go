@@ -8,22 +8,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/coder/websocket"
 )
 
 // Subscriber reads topics by protocol ordergrid.json.v1. A Subscriber without Last begins with what is new.
 type Subscriber struct {
-	Name, Token, Topics string
-	// Address of the gateway for the nth connection.
-	Address func(n int) string
-	Lineage string
-	First   map[int]uint64 // positions when it subscribed first, by partition
-	Last    map[int]uint64 // positions it is at
-	Got     map[int][]uint64
-	Resumed int   // connections that went on from a position
-	Fault   error // what a gateway must not send
+	Name, Topics string
+	Gateway      func(n int) Gateway // for the nth connection
+	Lineage      string
+	First        map[int]uint64 // positions when it subscribed first, by partition
+	Last         map[int]uint64 // positions it is at
+	Got          map[int][]uint64
+	Resumed      int   // connections that went on from a position
+	Fault        error // what a gateway must not send
 }
 
 // message is what is read of each one from the server.
@@ -33,67 +29,28 @@ type message struct {
 	Ranges                        json.RawMessage
 }
 
-// position is the token to resume from.
-func (s *Subscriber) position() string {
-	list := []string{}
-	for p := range len(s.Last) {
-		list = append(list, fmt.Sprintf("p%d:%d", p, s.Last[p]))
-	}
-	return s.Lineage + "." + strings.Join(list, ",")
-}
-
 // Run reads until done returns true of where it is, ctx is over, or there is a Fault.
 func (s *Subscriber) Run(ctx context.Context, done func(last map[int]uint64) bool) {
 	if s.Got == nil {
 		s.Got = map[int][]uint64{}
 	}
-	for n := 0; s.Fault == nil && !done(s.Last); n++ {
-		if ctx.Err() != nil {
-			s.Fault = fmt.Errorf("it is at %v: %w", s.Last, ctx.Err())
-			return
+	err := Again(ctx, func() bool { return s.Fault != nil || done(s.Last) }, func(n int) error {
+		subscribe := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q}`, s.Topics)
+		if s.Last != nil {
+			subscribe = fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q,"resume":%q}`, s.Topics, Position(s.Lineage, s.Last))
+			s.Resumed++
 		}
-		if err := s.connection(ctx, s.Address(n), done); err != nil {
-			time.Sleep(20 * time.Millisecond)
-		}
+		return s.Gateway(n).Talk(ctx, []string{subscribe}, func() bool { return done(s.Last) }, func(b []byte) error {
+			var m message
+			if s.Fault = json.Unmarshal(b, &m); s.Fault != nil {
+				return s.Fault
+			}
+			return s.take(&m)
+		})
+	})
+	if err != nil && s.Fault == nil {
+		s.Fault = fmt.Errorf("it is at %v: %w", s.Last, err)
 	}
-}
-
-// connection is one. Its error means that it ended.
-func (s *Subscriber) connection(ctx context.Context, address string, done func(map[int]uint64) bool) error {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c, _, err := websocket.Dial(dialing, "ws://"+address+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}})
-	if err != nil {
-		return err
-	}
-	defer c.CloseNow() //nolint:errcheck // it may be closed
-	subscribe := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q}`, s.Topics)
-	if s.Last != nil {
-		subscribe = fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q,"resume":%q}`, s.Topics, s.position())
-		s.Resumed++
-	}
-	for _, text := range []string{fmt.Sprintf(`{"op":"login","token":%q}`, s.Token), subscribe} {
-		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-			return err
-		}
-	}
-	for !done(s.Last) {
-		reading, cancel := context.WithTimeout(ctx, time.Second)
-		_, b, err := c.Read(reading)
-		cancel()
-		if err != nil {
-			return err
-		}
-		var m message
-		if err := json.Unmarshal(b, &m); err != nil {
-			s.Fault = err
-			return err
-		}
-		if err := s.take(&m); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *Subscriber) take(m *message) error {
