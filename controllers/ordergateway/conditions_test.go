@@ -144,6 +144,24 @@ func askingPage(stream, sql string) string {
 	return `{"grid":"trades","listeners":{"WebSocket":{"ready":true,"clients":260,` + stream + `"partitions":[{"partition":"p0"},{"partition":"p1"}]},"PostgreSQL":{` + sql + `"connections":3}}}`
 }
 
+func aPod(name, ip string, ready bool) corev1.Pod {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{PodIP: ip}}
+	if ready {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	return p
+}
+
+// TestPeersOfASilentPod: what is not known of a pod is not called good.
+func TestPeersOfASilentPod(t *testing.T) {
+	o := serving(t, askingPage("", ""), askingPage("", ""))
+	o.gateway.Spec.Listeners, o.gateway.Spec.Streams = asking().Spec.Listeners, asking().Spec.Streams
+	o.said[1].answer, o.said[1].silent = nil, errors.New("connection refused")
+	if j := judgePeers(o); j.status != metav1.ConditionUnknown || j.reason != reasonNotAllAnswer {
+		t.Errorf("%+v", j)
+	}
+}
+
 // TestConditionsWithoutSessions: each listener is told of, and what is about FIX is not held against a gateway without.
 func TestConditionsWithoutSessions(t *testing.T) {
 	page := askingPage("", "")
@@ -167,7 +185,9 @@ func TestConditionsWithoutSessions(t *testing.T) {
 		"an older pod": {`{"grid":"trades","listeners":{}}`, [6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "True/Connected"}, [2]int32{0, 0}, ""},
 		"a pod without its peer": {askingPage(`"peers":[{"address":"10.0.0.8:7441","connected":false},{"address":"10.0.0.7:7441","connected":false,"error":"401 Unauthorized"}],`, ""),
 			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "False/PeersUnreachable"}, [2]int32{1, 1},
-			"pod street-a has no connection to 10.0.0.7:7441, and its clients do not get what is published there: 401 Unauthorized; see `kubectl get secret -n trading desk-peers`"},
+			"pod street-a has no connection to street-c, and its clients do not get what is published there: 401 Unauthorized; see `kubectl get secret -n trading desk-peers`, the certificate of the listener and Service street-gateway-peers"},
+		"a pod that is not found": {askingPage(`"peers":[{"address":"10.0.0.8:7441","connected":true}],`, ""),
+			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "False/PeersUnreachable"}, [2]int32{1, 1}, "street-c, and its clients do not get what is published there: its address is not known there"},
 		"pods without names": {askingPage(`"peers":[{"address":"","connected":false,"error":"no such host"}],`, ""),
 			[6]string{"True/Serving", "True/Reachable", "True/NotServed", "False/NotServed", "True/Loaded", "False/PeersUnreachable"}, [2]int32{1, 1}, "no such host"},
 		"a pod that begins": {askingPage(`"peers":[{"address":"10.0.0.8:7441","connected":false},{"address":"10.0.0.7:7441","connected":true}],`, ""),
@@ -176,7 +196,10 @@ func TestConditionsWithoutSessions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := serving(t, c.page)
 			o.gateway.Spec.Streams = asking().Spec.Streams
-			o.pods = []corev1.Pod{{Status: corev1.PodStatus{PodIP: "10.0.0.7", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}, {Status: corev1.PodStatus{PodIP: "10.0.0.8"}}}
+			o.pods = []corev1.Pod{aPod("street-a", "10.0.0.6", true), aPod("street-b", "10.0.0.8", false)}
+			if strings.Contains(c.page, "peers") {
+				o.pods = append(o.pods, aPod("street-c", "10.0.0.7", true))
+			}
 			o.gateway.Spec.Listeners = asking().Spec.Listeners
 			setStatus(o, metav1.NewTime(time.Unix(1e9, 0)))
 			s := &o.gateway.Status

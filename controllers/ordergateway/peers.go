@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 )
 
@@ -27,32 +29,56 @@ func judgePeers(o *observation) judgement {
 	if len(answers) == 0 {
 		return o.noAnswer()
 	}
-	ready := o.readyAddresses()
 	for _, s := range answers {
 		if s.Listeners.WebSocket == nil {
 			continue
 		}
-		for _, p := range s.Listeners.WebSocket.Peers {
-			host, _, err := net.SplitHostPort(p.Address)
-			if p.Connected || err == nil && !ready[host] {
-				continue // a pod that begins or ends is no trouble
-			}
-			return judgement{metav1.ConditionFalse, reasonPeersLost, fmt.Sprintf("pod %s has no connection to %s, and its clients do not get what is published there: %s; see `kubectl get secret -n %s %s` and the certificate of the listener",
-				s.pod, cmp.Or(p.Address, "other pods"), messages.Cut(p.Error, 512), o.gateway.Namespace, o.gateway.Spec.Streams.PeersFrom.SecretName)}
+		if other, text := o.missedBy(s.pod, s.Listeners.WebSocket.Peers); text != "" {
+			return judgement{metav1.ConditionFalse, reasonPeersLost, fmt.Sprintf("pod %s has no connection to %s, and its clients do not get what is published there: %s; see `kubectl get secret -n %s %s`, the certificate of the listener and Service %s",
+				s.pod, other, messages.Cut(text, 512), o.gateway.Namespace, o.gateway.Spec.Streams.PeersFrom.SecretName, api.GatewayPeersName(o.gateway.Name))}
 		}
+	}
+	if len(answers) < len(o.said) {
+		return judgement{metav1.ConditionUnknown, reasonNotAllAnswer, fmt.Sprintf("%d of %d pods do not report", len(o.said)-len(answers), len(o.said))}
 	}
 	return judgement{metav1.ConditionTrue, reasonConnected, fmt.Sprintf("what clients publish comes to clients of all %d pods", len(answers))}
 }
 
-// readyAddresses are the addresses of the pods that serve.
-func (o *observation) readyAddresses() map[string]bool {
-	ready := map[string]bool{}
+// missedBy returns another pod that a pod is not connected to, and why; text is empty if there is none. A pod that begins or
+// ends is no trouble: it is not ready.
+func (o *observation) missedBy(pod string, list []peerAnswer) (other, text string) {
+	known := map[string]peerAnswer{}
+	for _, p := range list {
+		host, _, err := net.SplitHostPort(p.Address)
+		if err != nil {
+			return "other pods", cmp.Or(p.Error, "their addresses are not known")
+		}
+		known[host] = p
+	}
 	for i := range o.pods {
-		for _, c := range o.pods[i].Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && o.pods[i].DeletionTimestamp == nil {
-				ready[o.pods[i].Status.PodIP] = true
+		p := &o.pods[i]
+		if p.Name == pod || !serves(p) {
+			continue
+		}
+		text = "its address is not known there"
+		for _, ip := range append([]corev1.PodIP{{IP: p.Status.PodIP}}, p.Status.PodIPs...) {
+			if a, is := known[ip.IP]; is && a.Connected {
+				text = ""
+				break
+			} else if is {
+				text = cmp.Or(a.Error, "it is not connected yet")
 			}
 		}
+		if text != "" {
+			return p.Name, text
+		}
 	}
-	return ready
+	return "", ""
+}
+
+// serves reports whether a pod is ready and stays.
+func serves(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
