@@ -12,9 +12,10 @@ func render(rows []row) []byte {
 	var b bytes.Buffer
 	b.WriteString(`# What the reports describe, and where it is here
 
-Made by ` + "`go run ./hack/coverage`" + ` from [coverage/features.csv](coverage/features.csv), which lists what five benchmark reports
-of order caches describe, and [coverage/status.csv](coverage/status.csv). *Works*: it is here, and what is named shows it.
-*Differs*: it is reached another way, or in part. A test refuses a row that works and names no test or scenario of the tree.
+Made by ` + "`go run ./hack/coverage`" + ` from [coverage/features.csv](coverage/features.csv), which lists what five benchmark
+reports of order caches describe, and [coverage/status.csv](coverage/status.csv). *Works*: it is here, and what is named
+shows it. *Differs*: it is reached another way, or in part. A test refuses a row that works and names no test or
+scenario of the tree.
 
 `)
 	var reports []string
