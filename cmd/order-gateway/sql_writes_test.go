@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -24,35 +20,8 @@ var sqlServedAt = regexp.MustCompile(`SQL is served" address=(\S+)`)
 // startSQL starts the program with the listener for SQL alone; its address.
 func startSQL(t *testing.T, g *testgrid.Grid, more ...string) string {
 	t.Helper()
-	args := append([]string{"--http", "127.0.0.1:0", "--endpoint", strings.Join(g.Endpoints, ","), "--postgresql", "127.0.0.1:0", "--postgresql-insecure-plain"}, more...)
-	cmd := exec.Command(testgrid.Program(t, "order-gateway"), args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	addr := make(chan string, 1)
-	go func() {
-		for lines := bufio.NewScanner(out); lines.Scan(); { // to the end, so that it never waits for its reader
-			if m := sqlServedAt.FindStringSubmatch(lines.Text()); m != nil {
-				addr <- m[1]
-			}
-		}
-	}()
-	select {
-	case at := <-addr:
-		return at
-	case <-time.After(time.Minute):
-	}
-	t.Fatal("order-gateway serves no SQL")
-	return ""
+	args := append([]string{"--endpoint", strings.Join(g.Endpoints, ","), "--postgresql", "127.0.0.1:0", "--postgresql-insecure-plain"}, more...)
+	return startProcess(t, sqlServedAt, args...).addr
 }
 
 // Without TLS a listener takes no changes of regions, unless --postgresql-insecure-writes says so; clients are told which

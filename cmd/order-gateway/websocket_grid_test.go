@@ -27,7 +27,7 @@ import (
 
 const testToken = "0123456789abcdef-all"
 
-// process is a running order-gateway with a listener WebSocket.
+// process is a running order-gateway.
 type process struct {
 	cmd  *exec.Cmd
 	addr string
@@ -49,6 +49,12 @@ func startGateway(t *testing.T, g *testgrid.Grid, listen string, more ...string)
 	if !strings.Contains(strings.Join(more, " "), "--websocket-tls-cert") {
 		args = append(args, "--websocket-insecure-plain")
 	}
+	return startProcess(t, acceptedAt, args...)
+}
+
+// startProcess starts the program, and waits until it has logged the address that at finds.
+func startProcess(t *testing.T, at *regexp.Regexp, args ...string) *process {
+	t.Helper()
 	p := &process{cmd: exec.Command(testgrid.Program(t, "order-gateway"), append([]string{"--http", "127.0.0.1:0"}, args...)...)}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.cmd.StderrPipe()
@@ -66,7 +72,7 @@ func startGateway(t *testing.T, g *testgrid.Grid, listen string, more ...string)
 			if m := servedAt.FindStringSubmatch(lines.Text()); m != nil {
 				p.http = m[1]
 			}
-			if m := acceptedAt.FindStringSubmatch(lines.Text()); m != nil {
+			if m := at.FindStringSubmatch(lines.Text()); m != nil {
 				select {
 				case addr <- m[1]:
 				default:
