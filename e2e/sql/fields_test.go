@@ -139,25 +139,10 @@ func TestFieldsAreThoseOfPostgreSQL(t *testing.T) {
 	if _, err := theirs.Exec(t.Context(), onTexts); err != nil {
 		t.Fatal(err)
 	}
-	counts, wrong := map[string]int{}, 0
-	for n := range number("ORDERGRID_SQL_QUESTIONS", 1500) {
+	counts := askBoth(t, ours, theirs, func(n int) (string, *asker) {
 		a := &asker{r: r, bind: n%2 == 1, of: fields}
-		statement := a.ofFields()
-		got, err := ask(t.Context(), ours, statement, a.args, a.bind)
-		if err != nil {
-			t.Fatalf("%s %q: %v", statement, a.args, err)
-		}
-		want, err := ask(t.Context(), theirs, statement, a.args, a.bind)
-		if err != nil {
-			t.Fatalf("PostgreSQL: %s %q: %v", statement, a.args, err)
-		}
-		if counts[compare(t, statement, a.args, got, want)]++; t.Failed() {
-			if wrong++; wrong == 10 {
-				return
-			}
-		}
-	}
-	t.Log(counts)
+		return a.ofFields(), a
+	})
 	if counts["rows"] < 500 || counts["error"] < 50 || counts["refused"]*10 > counts["rows"] {
 		t.Errorf("%v: the statements test nothing, or too many are refused", counts)
 	}

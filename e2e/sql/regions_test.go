@@ -91,23 +91,10 @@ func TestEntriesAreThoseOfPostgreSQL(t *testing.T) {
 	if n := copyEntries(t, ours, theirs); n != 132 {
 		t.Fatalf("%d entries, want 132", n)
 	}
-	counts := map[string]int{}
-	for n := range number("ORDERGRID_SQL_QUESTIONS", 1500) {
+	counts := askBoth(t, ours, theirs, func(n int) (string, *asker) {
 		a := &asker{r: r, bind: n%2 == 1, of: regionCols}
-		statement := a.entries()
-		got, err := ask(t.Context(), ours, statement, a.args, a.bind)
-		if err != nil {
-			t.Fatalf("%s %q: %v", statement, a.args, err)
-		}
-		want, err := ask(t.Context(), theirs, statement, a.args, a.bind)
-		if err != nil {
-			t.Fatalf("PostgreSQL: %s %q: %v", statement, a.args, err)
-		}
-		if counts[compare(t, statement, a.args, got, want)]++; t.Failed() {
-			return
-		}
-	}
-	t.Log(counts)
+		return a.entries(), a
+	})
 	if counts["rows"] < 500 || counts["refused"]*10 > counts["rows"] {
 		t.Errorf("%v: the statements test nothing, or too many are refused", counts)
 	}

@@ -157,8 +157,8 @@ func (b *binder) comparison(x value, op string, y value, place int) (value, *Err
 			}
 		}
 	}
-	if x.typ.class() != y.typ.class() || !sorts(x.typ) {
-		return x, failf(place, StateFunction, "operator does not exist: %s %s %s", x.typ, op, y.typ).hint(noOperator)
+	if err := comparable(x.typ, op, y.typ, place); err != nil {
+		return x, err
 	}
 	out := boolean3(false)
 	out.null, out.hole = x.null || y.null, x.hole || y.hole
@@ -189,6 +189,14 @@ func (b *binder) comparison(x value, op string, y value, place int) (value, *Err
 	return out, nil
 }
 
+// comparable is why values of two types are not compared.
+func comparable(x Type, op string, y Type, place int) *Error {
+	if x.class() != y.class() || !sorts(x) {
+		return failf(place, StateFunction, "operator does not exist: %s %s %s", x, op, y).hint(noOperator)
+	}
+	return nil
+}
+
 // sorts reports whether values of a type have an order here.
 func sorts(t Type) bool {
 	switch t.class() {
@@ -217,7 +225,12 @@ func (b *binder) listed(x *inExpr) (value, *Error) {
 			common = t
 		}
 	}
-	for i := range list {
+	for i := range list { // in their order, as PostgreSQL does: what is wrong first counts
+		if list[i].typ != Unknown && v.typ != Unknown {
+			if err := comparable(v.typ, "=", list[i].typ, x.place()); err != nil {
+				return v, err
+			}
+		}
 		if list[i].typ == Unknown && common != Unknown && common != JSON {
 			b.infer(&list[i], common)
 			if list[i], err = list[i].parse(common, b.env); err != nil {

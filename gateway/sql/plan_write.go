@@ -221,22 +221,29 @@ func (b *binder) planInsert(c *Change, w *Write) *Error {
 	case len(w.Rows) > 1 && w.Conflict == ConflictFails:
 		return unsupported(w.At, "INSERT of several rows without ON CONFLICT", "Rows are changes of their own, so a key that is there cannot undo the others. Insert row by row, or add ON CONFLICT (key) DO NOTHING or DO UPDATE.")
 	}
-	seen := map[string]bool{}
+	var late *Error // of the first row that cannot be stored: it counts when all values are there, and nothing else is wrong
+	seen, all := map[string]bool{}, true
 	for _, row := range w.Rows {
 		if len(row) != len(w.Rows[0]) {
 			return failf(place0(row, w.At), StateSyntax, "VALUES lists must all be the same length")
 		}
-		e, known, err := b.entry(names, row, w)
-		if err != nil {
+		e, known, unfit, err := b.entry(names, row, w)
+		switch {
+		case err != nil:
 			return err
+		case unfit == nil && known && w.Conflict == ConflictUpdate && seen[e.Key]:
+			unfit = Refuse("21000", "ON CONFLICT DO UPDATE command cannot affect row a second time").hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
 		}
-		if known && w.Conflict == ConflictUpdate && seen[e.Key] {
-			return Refuse("21000", "ON CONFLICT DO UPDATE command cannot affect row a second time").hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
+		if late == nil {
+			late = unfit
 		}
-		seen[e.Key] = true
+		seen[e.Key], all = true, all && known
 		c.Entries = append(c.Entries, e)
 	}
-	return nil
+	if !all {
+		return nil
+	}
+	return late
 }
 
 func place0(row []expr, none int) int {
@@ -248,13 +255,13 @@ func place0(row []expr, none int) int {
 	return none
 }
 
-// entry is a row of VALUES; known: it has no parameter without a value.
-func (b *binder) entry(names []string, row []expr, w *Write) (e Entry, known bool, err *Error) {
+// entry is a row of VALUES. known: it has no parameter without a value. unfit is why no region stores it.
+func (b *binder) entry(names []string, row []expr, w *Write) (e Entry, known bool, unfit, err *Error) {
 	if len(row) > len(names) {
-		return e, false, failf(place0(row[len(names):], w.At), StateSyntax, "INSERT has more expressions than target columns")
+		return e, false, nil, failf(place0(row[len(names):], w.At), StateSyntax, "INSERT has more expressions than target columns")
 	}
 	if len(row) < len(names) && w.Columns != nil {
-		return e, false, failf(w.Columns[len(row)].at, StateSyntax, "INSERT has more target columns than expressions")
+		return e, false, nil, failf(w.Columns[len(row)].at, StateSyntax, "INSERT has more target columns than expressions")
 	}
 	known = true
 	set := map[string]bool{}
@@ -263,20 +270,20 @@ func (b *binder) entry(names []string, row []expr, w *Write) (e Entry, known boo
 			continue
 		}
 		if names[i] == "version" || names[i] == "partition" {
-			return e, false, failf(x.place(), "428C9", "cannot insert a non-DEFAULT value into column \"%s\"", names[i]).hint("The grid gives it.")
+			return e, false, nil, failf(x.place(), "428C9", "cannot insert a non-DEFAULT value into column \"%s\"", names[i]).hint("The grid gives it.")
 		}
 		if !constant(x) {
 			if c, ok := x.(*column); ok {
-				return e, false, failf(x.place(), StateColumn, "column \"%s\" does not exist", clip(c.name))
+				return e, false, nil, failf(x.place(), StateColumn, "column \"%s\" does not exist", clip(c.name))
 			}
-			return e, false, unsupported(x.place(), "VALUES that are no constants", "Compute them in the client.")
+			return e, false, nil, unsupported(x.place(), "VALUES that are no constants", "Compute them in the client.")
 		}
 		v, err := b.eval(x)
 		if err == nil {
 			v, err = b.assign(v, names[i], x.place())
 		}
 		if err != nil {
-			return e, false, err
+			return e, false, nil, err
 		}
 		set[names[i]] = true
 		switch {
@@ -285,7 +292,7 @@ func (b *binder) entry(names []string, row []expr, w *Write) (e Entry, known boo
 		case names[i] == "expires":
 			e.Life = b.life(&v)
 		case v.null:
-			return e, false, notNull(names[i])
+			unfit = first(unfit, notNull(names[i]))
 		case names[i] == "key":
 			e.Key = v.text
 		default:
@@ -294,13 +301,20 @@ func (b *binder) entry(names []string, row []expr, w *Write) (e Entry, known boo
 	}
 	for _, n := range []string{"key", "value"} {
 		if !set[n] {
-			return e, false, notNull(n)
+			unfit = first(unfit, notNull(n))
 		}
 	}
-	if known {
-		err = e.bounded()
+	if known && unfit == nil {
+		unfit = e.bounded()
 	}
-	return e, known, err
+	return e, known, unfit, nil
+}
+
+func first(old, now *Error) *Error {
+	if old != nil {
+		return old
+	}
+	return now
 }
 
 // bounded refuses what no region takes.

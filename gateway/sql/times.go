@@ -84,6 +84,12 @@ func looksLikeTime(s string) bool {
 	return len(parts[0]) == 4
 }
 
+// dotted reports whether a text is numbers and dots, of which PostgreSQL takes some for dates: 1.2.3 and 125.250.
+func dotted(s string) bool {
+	s = strings.TrimSpace(s)
+	return strings.Contains(s, ".") && strings.Trim(s, "0123456789.") == ""
+}
+
 // parseClock reads 9:30, 09:30:15 or 09:30:15.123456; more digits are rounded.
 func parseClock(s string) (time.Duration, bool) {
 	if s == "" {

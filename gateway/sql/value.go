@@ -53,6 +53,9 @@ func (v value) parse(t Type, env *Env) (value, *Error) {
 		return v.parseNumber(t)
 	case temporal:
 		us, ok := parseTime(v.text, env.zoneFor(t), env.Now)
+		if !ok && dotted(v.text) {
+			return v, failf(v.at, StateUnsupported, "\"%s\" as a time: not supported", clip(v.text)).hint("Write a time as 2026-11-21 09:30:00+00.")
+		}
 		if !ok && looksLikeTime(v.text) {
 			return v, failf(v.at, "22008", "date/time field value out of range: \"%s\"", clip(v.text))
 		}
@@ -96,6 +99,10 @@ func (e *Env) zoneFor(Type) *time.Location {
 }
 
 func (v value) parseNumber(t Type) (value, *Error) {
+	lo, hi, whole := limitsOf(t)
+	if whole && beyond(v.text, lo, hi) { // PostgreSQL reads digits before it looks at what is behind them
+		return v, failf(v.at, StateRange, "value \"%s\" is out of range for type %s", clip(v.text), t)
+	}
 	d, ok := parseDec(v.text)
 	if !ok {
 		if s := fold(strings.TrimSpace(v.text)); s == "nan" || strings.HasSuffix(s, "infinity") || strings.HasSuffix(s, "inf") {
@@ -109,18 +116,30 @@ func (v value) parseNumber(t Type) (value, *Error) {
 		return v, badText(&v, t)
 	}
 	v.num = d
-	if lo, hi, whole := limitsOf(t); whole {
-		if strings.ContainsAny(v.text, ".eE") {
-			return v, badText(&v, t)
-		}
-		if d.m.Cmp(lo) < 0 || d.m.Cmp(hi) > 0 {
-			return v, failf(v.at, StateRange, "value \"%s\" is out of range for type %s", clip(v.text), t)
-		}
+	if whole && strings.ContainsAny(v.text, ".eE") {
+		return v, badText(&v, t)
 	}
 	if t == Float8 {
 		v.num = v.num.float()
 	}
 	return v, nil
+}
+
+// beyond reports whether the digits that a text begins with are a number that is not from lo to hi.
+func beyond(s string, lo, hi *big.Int) bool {
+	s = strings.TrimLeft(s, " \t\n\r\v\f")
+	end := 0
+	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") {
+		end = 1
+	}
+	for end < len(s) && isDigit(s[end]) {
+		end++
+	}
+	if end > maxDigits {
+		return false // told as a number of too many digits
+	}
+	n, ok := new(big.Int).SetString(s[:end], 10)
+	return ok && (n.Cmp(lo) < 0 || n.Cmp(hi) > 0)
 }
 
 // limitsOf whole numbers of a type.

@@ -45,6 +45,9 @@ func TestWriteRefusals(t *testing.T) {
 		{"insert into regions.r (key, value) values ('k')", StateSyntax, 29, "INSERT has more target columns than expressions"},
 		{"insert into regions.r values ('a', '1'), ('b', '1')", StateUnsupported, 1, "Insert row by row, or add ON CONFLICT"},
 		{"insert into regions.r values ('a', '1'), ('a', '1') on conflict (key) do update set value = excluded.value", "21000", 0, "cannot affect row a second time"},
+		{"insert into regions.r values ('a', '1'), ('a', '1'), (null, '1') on conflict (key) do update set value = excluded.value", "21000", 0, "cannot affect row a second time"},
+		{"insert into regions.r values (null, '1'), ('a', key) on conflict do nothing", StateColumn, 49, `column "key" does not exist`},
+		{"update regions.r set value = '' where key = 'k' and version = '99999999999999999999.99'", StateRange, 0, `value "99999999999999999999.99" is out of range`},
 		{"insert into regions.r values ('a', key)", StateColumn, 36, `column "key" does not exist`},
 		{"insert into regions.r select key, value from regions.s", StateUnsupported, 23, "VALUES"},
 		{"insert into only regions.r values ('a', '1')", StateSyntax, 13, `at or near "only"`},
@@ -96,5 +99,23 @@ func TestWrongParameterIsNamed(t *testing.T) {
 	}
 	if _, err = p.Bind(env, [][]byte{[]byte(strings.Repeat("k", 64<<10)), []byte("v"), nil}, nil); err == nil || err.Code != "23514" || !strings.Contains(err.Message, "key has 65536 bytes") {
 		t.Errorf("a key of 64 KiB: %+v", err)
+	}
+}
+
+// What is wrong with a row counts when all values are there, in the order of the rows: a parameter may be what is wrong first.
+func TestRowsAreJudgedWithTheirValues(t *testing.T) {
+	s, c, env := world(t)
+	all, err := Parse("insert into regions.r (key, value) values ('a', '17'), ($1, $2), (null, '2') on conflict (key) do update set value = excluded.value", Bounds{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(all[0].Statement, s, env, nil)
+	if err != nil || len(p.Params) != 2 {
+		t.Fatalf("prepared with %v: %v", p, err)
+	}
+	for key, code := range map[string]string{"a": "21000", "b": "23502"} {
+		if _, err = p.Bind(env, [][]byte{[]byte(key), []byte("2")}, nil); err == nil || err.Code != code {
+			t.Errorf("key %s: %+v, expected %s", key, err, code)
+		}
 	}
 }
