@@ -30,13 +30,13 @@ type road struct {
 	rnd  *rand.Rand // nil: nothing is cut
 }
 
-func newRoad(t *testing.T, to string, seed uint64) *road {
+func newRoad(t *testing.T, to string, rnd *rand.Rand) *road {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &road{Listener: l, rnd: rand.New(rand.NewPCG(seed, 1))}
+	r := &road{Listener: l, rnd: rnd}
 	r.to.Store(to)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
@@ -189,7 +189,7 @@ func submit(ctx context.Context, t *testing.T, x *Session, id fixorder.ID, n int
 // Connections are cut at any place, by turns before two gateways: each order is in the log once, where its report says.
 func TestOrdersSurviveCuts(t *testing.T) {
 	x := before(t, "FIX.4.4", 2, 1)
-	roads := []*road{newRoad(t, x.gates[0], 7), newRoad(t, x.gates[1], 8)}
+	roads := []*road{newRoad(t, x.gates[0], rand.New(rand.NewPCG(7, 1))), newRoad(t, x.gates[1], rand.New(rand.NewPCG(8, 1)))}
 	s, err := x.door(t, roads[0].Addr().String(), roads[1].Addr().String()).Open(t.Context(), "FIX.4.4", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -282,8 +282,7 @@ func TestRefusals(t *testing.T) {
 // Without an answer an order is unknown, and the session goes on with the next one.
 func TestUnanswered(t *testing.T) {
 	x := before(t, "FIX.4.4", 1, 1)
-	r := newRoad(t, x.gates[0], 1)
-	r.rnd = nil
+	r := newRoad(t, x.gates[0], nil)
 	d := x.door(t, r.Addr().String())
 	s, err := d.Open(t.Context(), "FIX.4.4", 1)
 	if err != nil {
