@@ -38,7 +38,7 @@ func (w *Swarm) AtRate(ctx context.Context, perS int, begun time.Time, lasts tim
 	for d.Orders < n {
 		due := begun.Add(time.Duration(d.Orders) * time.Second / time.Duration(perS))
 		if left := time.Until(due); left > 0 {
-			if err := w.pump(ctx, int(min(left, 20*time.Millisecond)/time.Millisecond)); err != nil {
+			if err := w.pump(ctx, left); err != nil {
 				return nil, err
 			}
 			continue
@@ -74,7 +74,7 @@ func (w *Swarm) AsFast(ctx context.Context, window, most int, lasts time.Duratio
 			}
 			d.Orders++
 		}
-		if err := w.pump(ctx, 20); err != nil {
+		if err := w.pump(ctx, patience); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func (w *Swarm) AsFast(ctx context.Context, window, most int, lasts time.Duratio
 // settle waits for the reports that are missing.
 func (w *Swarm) settle(ctx context.Context, d *Driven, begun time.Time, cpu time.Duration) error {
 	for until := time.Now().Add(swarmPatience); w.waiting > 0; {
-		if err := w.pump(ctx, 20); err != nil {
+		if err := w.pump(ctx, patience); err != nil {
 			return err
 		}
 		if time.Now().After(until) {

@@ -114,7 +114,7 @@ func (w *Swarm) Grow(ctx context.Context, n int) error {
 				return fmt.Errorf("session %d, %s: %w", len(w.members), w.cfg.Names[len(w.members)], err)
 			}
 		}
-		if err := w.pump(ctx, 20); err != nil {
+		if err := w.pump(ctx, patience); err != nil {
 			return err
 		}
 		if w.on != last {
@@ -244,12 +244,22 @@ func (w *Swarm) Submit(due int64) (ok bool, err error) {
 // Waiting is how many orders have no report yet.
 func (w *Swarm) Waiting() int { return w.waiting }
 
-// pump waits for what comes, at most so many milliseconds, and handles it.
-func (w *Swarm) pump(ctx context.Context, ms int) error {
+// patience is how long a swarm waits for something at the most before it looks at its context.
+const patience = 20 * time.Millisecond
+
+// pump waits for what comes, at most so long, and handles it. epoll_wait counts in milliseconds, and a thread that looks again
+// and again instead of waiting for less takes a core from the gateways and nodes whose latency it measures.
+func (w *Swarm) pump(ctx context.Context, most time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	n, err := unix.EpollWait(w.ep, w.events, ms)
+	if most > 0 {
+		until := unix.NsecToTimespec(int64(min(most, patience)))
+		if _, err := unix.Ppoll([]unix.PollFd{{Fd: int32(w.ep), Events: unix.POLLIN}}, &until, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+	n, err := unix.EpollWait(w.ep, w.events, 0)
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return err
 	}

@@ -46,7 +46,9 @@ type Roster struct {
 	byID    map[fix.ID]*Entry
 	homes   map[fix.ID]*fix.Home // of those that get drop copies
 	options Options
-	dir     string // of the file
+	path    string
+	sum     [sha256.Size]byte
+	read    stamps
 }
 
 // maxFile bounds the file, in bytes.
@@ -118,7 +120,8 @@ type Options struct {
 // Load reads a file: {"sessions": [{...}, ...]}. A session has a password or a user of the
 // grid, a certificate, or one of the former with a certificate: then both are needed to log on.
 func Load(path string, o Options) (*Roster, error) {
-	info, err := os.Stat(path)
+	r := &Roster{byID: map[fix.ID]*Entry{}, options: o, path: path, read: stamps{}}
+	info, err := r.read.stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +148,7 @@ func Load(path string, o Options) (*Roster, error) {
 	default:
 		return nil, fmt.Errorf("the proof is %.20q, allowed: any, password, certificate, both, token", o.Proof)
 	}
-	r := &Roster{entries: file.Sessions, byID: map[fix.ID]*Entry{}, options: o, dir: filepath.Dir(path)}
+	r.entries = file.Sessions
 	for i := range r.entries {
 		if err := r.add(&r.entries[i]); err != nil {
 			return nil, fmt.Errorf("%s: sessions[%d]: %w", path, i, err)
@@ -154,7 +157,22 @@ func Load(path string, o Options) (*Roster, error) {
 	if err := r.copies(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	r.sum = r.sumOf()
 	return r, nil
+}
+
+// Reload returns what the files have now: r itself if none has changed since it was loaded. Then it costs a look at the
+// inode of each.
+func (r *Roster) Reload() (*Roster, error) {
+	if r.read.same() {
+		return r, nil
+	}
+	now, err := Load(r.path, r.options)
+	if err == nil && now.sum == r.sum {
+		r.read = now.read
+		return r, nil
+	}
+	return now, err
 }
 
 func (r *Roster) add(e *Entry) error {
@@ -225,9 +243,9 @@ func (r *Roster) password(name string) (*[sha256.Size]byte, error) {
 	case dir != "":
 		path = filepath.Join(dir, name)
 	case !filepath.IsAbs(name):
-		path = filepath.Join(r.dir, name)
+		path = filepath.Join(filepath.Dir(r.path), name)
 	}
-	info, err := os.Stat(path)
+	info, err := r.read.stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -252,8 +270,8 @@ func (r *Roster) password(name string) (*[sha256.Size]byte, error) {
 // maxPassword bounds the file of a password, in bytes.
 const maxPassword = 64 << 10
 
-// Sum identifies what was read: two rosters with the same one are the same.
-func (r *Roster) Sum() [sha256.Size]byte {
+// sumOf identifies what was read: two rosters with the same one are the same.
+func (r *Roster) sumOf() [sha256.Size]byte {
 	h := sha256.New()
 	for i := range r.entries {
 		e := &r.entries[i]
@@ -273,6 +291,9 @@ func (r *Roster) NeedsPassword() bool {
 func (r *Roster) NeedsCertificate() bool {
 	return slices.ContainsFunc(r.entries, func(e Entry) bool { return e.Certificate != "" })
 }
+
+// Len returns how many sessions there are.
+func (r *Roster) Len() int { return len(r.entries) }
 
 // Profiles returns the sessions.
 func (r *Roster) Profiles() (list []fix.Profile) {

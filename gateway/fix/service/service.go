@@ -89,6 +89,8 @@ type Service struct {
 	refused  refusals
 	slow     uint64 // sessions logged out for what they did not read
 
+	unfinished atomic.Bool // sessions that were logged out wait to be changed
+
 	files    problem // what is wrong with the files of the sessions
 	draining atomic.Bool
 	metrics  *metrics
@@ -188,7 +190,7 @@ func (s *Service) event(l *fix.Link, f *fix.Session, err error) {
 // Run serves until ctx ends; then sessions are logged out.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.desk.Close()
-	ended := make(chan error, 1)
+	ended, who := make(chan error, 1), s.roster
 	go func() { ended <- s.server.Run() }()
 	for _, a := range s.Addrs() {
 		s.log.Info("FIX sessions are accepted", "address", a, "tls", s.cfg.TLS != nil)
@@ -197,19 +199,13 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.tokens != nil {
 		go s.reviewTokens(ctx)
 	}
-	again := time.NewTicker(s.cfg.Reread)
-	defer again.Stop()
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case <-again.C:
-			s.reread()
-			continue
-		case <-ctx.Done():
-		}
-		s.drain(ended)
-		s.server.Stop()
-		return <-ended
+	go s.watch(ctx, who)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
 	}
+	s.drain(ended)
+	s.server.Stop()
+	return <-ended
 }

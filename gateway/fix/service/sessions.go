@@ -1,8 +1,10 @@
 package service
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/fix"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
@@ -28,10 +30,27 @@ func (p *problem) String() string {
 	return ""
 }
 
-// reread reads the files of the sessions again. With files that are wrong the sessions stay
-// as they are.
-func (s *Service) reread() {
-	who, err := roster.Load(s.cfg.Sessions, s.cfg.Roster)
+// rereadShare: reading the files again takes at most one of so many parts of the time of a core.
+const rereadShare = 50
+
+// watch reads the files of the sessions again, every Reread or less often where they are many, until ctx ends.
+func (s *Service) watch(ctx context.Context, who *roster.Roster) {
+	for took := time.Duration(0); ; {
+		select {
+		case <-time.After(max(s.cfg.Reread, took*rereadShare)):
+		case <-ctx.Done():
+			return
+		}
+		begun := time.Now()
+		who = s.reread(who)
+		took = time.Since(begun)
+	}
+}
+
+// reread reads the files again, and returns the roster that they are now. With files that are wrong the sessions stay as they
+// are. The loop has nothing to do for what has not changed.
+func (s *Service) reread(old *roster.Roster) *roster.Roster {
+	who, err := old.Reload()
 	if err == nil {
 		err = s.cfg.protects(who)
 	}
@@ -39,17 +58,23 @@ func (s *Service) reread() {
 		s.log.Error("the file of the sessions is wrong; those read before stay", "error", err.Error())
 	}
 	if err != nil {
-		return
+		return old
 	}
-	s.server.Post(func(now fix.Now) {
-		if who.Sum() != s.roster.Sum() {
-			s.log.Info("the sessions were read again", "sessions", len(who.Profiles()))
-			s.roster = who
-		}
-		if err := s.adopt(now); err != nil { // a profile that Load took
-			s.log.Error("a session cannot be made", "error", err.Error())
-		}
-	})
+	if who != old || s.unfinished.Load() {
+		s.server.Post(func(now fix.Now) { s.take(now, who) })
+	}
+	return who
+}
+
+// take makes a roster the one in use.
+func (s *Service) take(now fix.Now, who *roster.Roster) {
+	if who != s.roster {
+		s.log.Info("the sessions were read again", "sessions", who.Len())
+		s.roster = who
+	}
+	if err := s.adopt(now); err != nil { // a profile that Load took
+		s.log.Error("a session cannot be made", "error", err.Error())
+	}
 }
 
 // changed says why a session is logged out that is to be another one.
@@ -61,8 +86,10 @@ func changed(k *kept, home *fix.Home, same bool) string {
 }
 
 // adopt makes the sessions those of the roster. A session that is not in it any more, or
-// in another way, is logged out first, and changed at the next call.
-func (s *Service) adopt(now fix.Now) error {
+// in another way, is logged out first, and changed at the next call: until then it is unfinished.
+func (s *Service) adopt(now fix.Now) (err error) {
+	unfinished := false
+	defer func() { s.unfinished.Store(unfinished || err != nil) }()
 	want := map[fix.ID]fix.Profile{}
 	for _, p := range s.roster.Profiles() {
 		want[p.ID] = p
@@ -74,6 +101,7 @@ func (s *Service) adopt(now fix.Now) error {
 			delete(want, id)
 		case k.LoggedOn():
 			k.Logout(now, changed(k, &home, is && p == k.profile))
+			unfinished = true
 			delete(want, id)
 		case !is:
 			delete(s.sessions, id)
