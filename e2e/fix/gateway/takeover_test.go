@@ -29,11 +29,17 @@ type two struct {
 
 func startTwo(t *testing.T, g *testgrid.Grid, names ...string) *two {
 	t.Helper()
-	dir := t.TempDir()
 	var list []roster.Entry
 	for _, name := range names {
 		list = append(list, roster.Entry{Version: "FIX.4.4", SenderCompID: name, TargetCompID: "GRID", Username: "user", PasswordFile: "password"})
 	}
+	return startWith(t, g, list, "--fix-insecure-plain")
+}
+
+// startWith starts two gateways with these sessions, whose password, if they have one, is "right".
+func startWith(t *testing.T, g *testgrid.Grid, list []roster.Entry, args ...string) *two {
+	t.Helper()
+	dir := t.TempDir()
 	file, err := json.Marshal(map[string][]roster.Entry{"sessions": list})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +49,7 @@ func startTwo(t *testing.T, g *testgrid.Grid, names ...string) *two {
 			t.Fatal(err)
 		}
 	}
-	w := &two{t: t, args: []string{"--sessions", filepath.Join(dir, "sessions.json"), "--fix-insecure-plain", "--http", "", "--endpoint", strings.Join(g.Endpoints, ","), "--log-level", "debug"}}
+	w := &two{t: t, args: append([]string{"--sessions", filepath.Join(dir, "sessions.json"), "--http", "", "--endpoint", strings.Join(g.Endpoints, ","), "--log-level", "debug"}, args...)}
 	for i := range w.addrs {
 		w.addrs[i] = ports.ForTest(t)
 		w.start(i)
@@ -119,17 +125,7 @@ func TestSessionsOverKilledGateways(t *testing.T) {
 	quantile := func(q float64) time.Duration { return outages[int(q*float64(len(outages)-1))] }
 	t.Logf("from the kill of a gateway to the next report, %d times: half within %v, 99 of 100 within %v, all within %v; allowed: 50 ms for 99 of 100, by a client that connects again at once, on a quiet machine",
 		len(outages), quantile(0.5), quantile(0.99), quantile(1))
-	inGrid := map[string]int{}
-	for _, part := range c.Table() {
-		if _, err := c.ReadLog(t.Context(), part.ID, "", 1, func(e client.LogEntry) error {
-			if e.Kind == order.KindOrder {
-				inGrid[string(order.ClOrdID(e.Bytes))]++
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	inGrid := counted(t, c)
 	for _, p := range parties {
 		for n := range orders {
 			if id := fmt.Sprintf("%s-%d", p.name, n); inGrid[id] != 1 {
@@ -137,6 +133,23 @@ func TestSessionsOverKilledGateways(t *testing.T) {
 			}
 		}
 	}
+}
+
+// counted returns how often the grid has each ClOrdID.
+func counted(t *testing.T, c *client.Client) map[string]int {
+	t.Helper()
+	n := map[string]int{}
+	for _, part := range c.Table() {
+		if _, err := c.ReadLog(t.Context(), part.ID, "", 1, func(e client.LogEntry) error {
+			if e.Kind == order.KindOrder {
+				n[string(order.ClOrdID(e.Bytes))]++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
 }
 
 // number returns that of an environment variable.
