@@ -23,6 +23,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/ordergrid/ordergrid/hack/bench/acceptors"
 )
 
 // Exit codes.
@@ -84,4 +86,4 @@ var commands = map[string]func(context.Context, []string, io.Writer) error{
 }
 
 // internal commands are the processes that the others start.
-var internal = map[string]func([]string, io.Reader, io.Writer) error{"relay": relayProcess, "generate": generateProcess}
+var internal = map[string]func([]string, io.Reader, io.Writer) error{"relay": relayProcess, "generate": generateProcess, "acceptor": acceptors.Main}

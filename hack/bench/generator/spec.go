@@ -31,6 +31,7 @@ const (
 	Raw   Kind = "raw"   // fixed-size messages: package floor
 	Redis Kind = "redis" // SET and WAIT
 	Grid  Kind = "grid"  // package client
+	FIX   Kind = "fix"   // FIX sessions
 	Null  Kind = "null"  // answers at once: what the generator itself costs
 )
 
@@ -78,6 +79,7 @@ type Spec struct {
 	PIDs       []int         `json:"pids"` // whose CPU time counts beside this process's
 	ClientIO   string        `json:"client_io"`
 	TLS        *secure.Files `json:"tls"`         // grid: nil is plain TCP
+	FIX        *FIXLogin     `json:"fix"`         // of FIX sessions
 	ReadMode   ReadMode      `json:"read_mode"`   // of the grid; "" is confirmed
 	Procs      int           `json:"procs"`       // GOMAXPROCS; 0: as the shape needs
 	ProfileDir string        `json:"profile_dir"` // "" writes no profile

@@ -61,6 +61,9 @@ type Grid struct {
 	Journal bool
 	// Sinks follow the grid; nil: none.
 	Sinks *sinks.Sinks
+	// FIX has clients come by FIX sessions of an order-gateway. Gateway is that program.
+	FIX     bool
+	Gateway string
 }
 
 // Build compiles a program of this checkout into dir with the flags of `make build`, and these build tags.
@@ -182,6 +185,9 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		pids, err := g.Sinks.Follow(ctx, gridName, addresses, group)
 		run.PIDs = append(run.PIDs, pids...)
 		return run, err
+	}
+	if g.FIX {
+		return run, g.before(ctx, at, run, group)
 	}
 	return run, nil
 }

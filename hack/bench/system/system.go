@@ -31,6 +31,7 @@ type Running struct {
 	PIDs      []int          // all its processes, the primary's first
 	HTTP      []string       // base URLs with /debug/pprof, in the order of PIDs; nil without
 	TLS       *secure.Files  // what its clients present; nil: plain TCP
+	FIX       *generator.FIXLogin
 	// Move has the pods of another shard hold a partition, of a grid with several.
 	Move func(partition, shard int) error
 	// On reports whether exactly the pods of a shard hold a partition.
