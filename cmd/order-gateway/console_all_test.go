@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,17 +27,10 @@ func TestConsoleOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "clients.json")
-	for name, text := range map[string]string{"all": testToken, "desk": deskToken, "clients.json": fmt.Sprintf(`{"clients": [
-		{"name": "all", "tokenFile": %q, "topics": [">", "*.A17.>"]}, {"name": "desk", "tokenFile": %q, "publish": ["user.>"]}]}`, filepath.Join(dir, "all"), filepath.Join(dir, "desk"))} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	file := clientsOf(t, map[string]string{"all": `"topics": [">", "*.A17.>"]`, "desk": `"publish": ["user.>"]`})
 	gateway := startGateway(t, g, "127.0.0.1:0", "--websocket-clients", file)
 	p := openConsole(t, gateway.addr)
-	p.do(fmt.Sprintf(`document.getElementById("token").value = %q; document.getElementById("login").requestSubmit()`, testToken))
+	p.do(fmt.Sprintf(`document.getElementById("token").value = %q; document.getElementById("login").requestSubmit()`, tokenOf+"all"))
 	p.eventually(`document.getElementById("state").dataset.state === "open"`)
 	buy("ONE")
 	desk := speak(t, gateway, deskToken)
