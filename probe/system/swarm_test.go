@@ -170,6 +170,26 @@ func TestJudgeStream(t *testing.T) {
 	}
 }
 
+// What is discarded is judged at each rate at which the cores were not full.
+func TestJudgeDiscards(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps   []discardStep
+		want    Verdict
+		printed int
+	}{
+		"flat":                    {[]discardStep{{0, 100, 0.5}, {5e5, 110, 0.7}, {1e6, 119, 0.79}}, Pass, 0},
+		"too slow":                {[]discardStep{{0, 100, 0.5}, {5e5, 121, 0.7}, {1e6, 100, 0.7}}, Fail, 0},
+		"full at the end":         {[]discardStep{{0, 100, 0.5}, {5e5, 110, 0.7}, {1e6, 500, 0.9}}, Pass, 1},
+		"too slow before full":    {[]discardStep{{0, 100, 0.5}, {5e5, 130, 0.7}, {1e6, 500, 0.9}}, Fail, 1},
+		"full from the beginning": {[]discardStep{{0, 100, 0.95}, {5e5, 130, 0.7}}, Pass, 1},
+	} {
+		r := &Report{Verdict: Pass}
+		if r.judgeDiscards(c.steps); r.Verdict != c.want || len(r.Differences) != c.printed {
+			t.Errorf("%s: %s %v, %v", name, r.Verdict, r.Reasons, r.Differences)
+		}
+	}
+}
+
 func TestStreamParameters(t *testing.T) {
 	d, err := published.Load()
 	if err != nil {
