@@ -293,16 +293,16 @@ func arrived(ctx context.Context, w *swarm, want int64) error {
 }
 
 // stats of latencies: mean, median, p99, p99.9, deviation, maximum.
-func (f *flooded) stats() (mean, p50, p99, p999, deviation, most float64) {
-	n := len(f.latencies)
+func (out *flooded) stats() (mean, p50, p99, p999, deviation, most float64) {
+	n := len(out.latencies)
 	if n == 0 {
 		return
 	}
 	square := 0.0
-	for _, v := range f.latencies {
+	for _, v := range out.latencies {
 		mean += v / float64(n)
 		square += v * v / float64(n)
 	}
-	at := func(q float64) float64 { return f.latencies[min(n-1, int(q*float64(n)))] }
-	return mean, at(0.5), at(0.99), at(0.999), math.Sqrt(max(0, square-mean*mean)), f.latencies[n-1]
+	at := func(q float64) float64 { return out.latencies[min(n-1, int(q*float64(n)))] }
+	return mean, at(0.5), at(0.99), at(0.999), math.Sqrt(max(0, square-mean*mean)), out.latencies[n-1]
 }
