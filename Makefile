@@ -137,8 +137,10 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
-bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md)
-ifeq ($(strip $(PEERS)),)
+bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; CASES=clients is bench-clients; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md)
+ifeq ($(CASES),clients)
+	@$(GO) run ./clients/bench $(BENCHFLAGS)
+else ifeq ($(strip $(PEERS)),)
 	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS) $(BENCHFLAGS)
 else
 	@$(GO) run ./hack/bench --peers '$(PEERS)' --rounds $(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
@@ -236,10 +238,10 @@ reproduction: build ## Run every scenario (BUDGET=60m) and write docs/reproducti
 	@$(GO) run ./hack/reproduction --take out/suite
 
 .PHONY: fix-check
-fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), 100 gateways killed under orders, a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
+fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), a program of .NET, 100 gateways killed under orders, 2 million fuzzed runs of FIX sessions (FUZZ=100000000: of each kind, a night), and the table of docs/fix.md (minutes)
 	@cd e2e/fix && $(GO) test -count 1 -v -run TestPage ./script -args -update
-	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 ORDERGRID_FIX_KILLS=100 $(GO) test -count 1 -timeout 20m ./...
-	@ORDERGRID_FIX_FUZZ=1000000 $(GO) test -count 1 -timeout 60m -run TestSessionSample ./gateway/fix
+	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 ORDERGRID_REQUIRE_MONO=1 ORDERGRID_FIX_KILLS=100 $(GO) test -count 1 -timeout 20m ./...
+	@ORDERGRID_FIX_FUZZ=$(or $(FUZZ),1000000) $(GO) test -count 1 -timeout 12h -run TestSessionSample ./gateway/fix
 
 .PHONY: clients-check
 clients-check: ## Clients of other languages: 50 primaries killed under load, each acknowledged order there once; types of the Python client (minutes)
