@@ -227,20 +227,6 @@ func TestFunctionOfThePage(t *testing.T) {
 	}
 }
 
-func TestDecimal(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1e8, "0.00000001": 1, "-2.5": -25e7, "12.340000000000": 1234e6, "007": 7e8, ".5": 5e7,
-		"92233720368": 92233720368e8} {
-		if got, ok := decimal([]byte(text)); !ok || got != want {
-			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", "-", ".", "1.000000001", "92233720369", "1e3", "1.2.3", "99999999999999999999", "--1"} {
-		if got, ok := decimal([]byte(text)); ok {
-			t.Errorf("%q is %d", text, got)
-		}
-	}
-}
-
 func TestAmendRefusesTheEnvelope(t *testing.T) {
 	for _, tag := range []uint32{8, 9, 10, 11, 34, 35, 49, 52, 56, 95, 96, 453, 448, 354} {
 		if _, err := Amend(nil, message(t), []Set{set(tag, "1")}); err == nil {

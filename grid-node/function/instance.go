@@ -40,7 +40,6 @@ type Instance struct {
 	kept    []uint64 // their values before a call
 	at      uint32   // of the area
 	locator *order.Locator
-	found   [9]order.Span // of ownTags
 	result  [1]uint64
 	used    int64
 	trap    error
