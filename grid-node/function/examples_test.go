@@ -59,6 +59,12 @@ func fatFinger(t *testing.T, module []byte) {
 		{"1001", "1", "3 fat-finger: quantity above the limit"},
 		{"1", "50000.01", "3 fat-finger: value above the limit"},
 		{"0.5", "50000", "accepted"},
+		{"0.5", "50000.00000001", "3 fat-finger: value above the limit"},
+		{"1000.00000001", "1", "3 fat-finger: quantity above the limit"},
+		{"1000", "-50.5", "accepted"},
+		{"92233720368.9", "1", "3 fat-finger: no quantity that can be checked"}, // does not fit
+		{"10.000000001", "1", "3 fat-finger: no quantity that can be checked"},  // more than 8 places
+		{"10", "99999999999", "3 fat-finger: no price that can be checked"},
 	} {
 		d := i.Decide(t.Context(), with(t, set(38, c.quantity), set(44, c.price)))
 		got := "accepted"
@@ -67,6 +73,12 @@ func fatFinger(t *testing.T, module []byte) {
 		}
 		if got != c.want || d.Fault != None {
 			t.Errorf("%s at %s: %s, %v, want %s", c.quantity, c.price, got, i.Err(d.Fault), c.want)
+		}
+	}
+	value := load(t, module, Pre, Options{Config: []byte("value=50000")}) // and any quantity
+	for _, quantity := range []string{"92233720368", "92233720367.99999999", "50000.00000001"} {
+		if d := value.Decide(t.Context(), with(t, set(38, quantity), set(44, "1"))); d.Verdict != Refuse {
+			t.Errorf("%s at 1 with value=50000: %+v, %v, want it refused", quantity, d, value.Err(d.Fault))
 		}
 	}
 	large := cat("8=FIX.4.4\x019=100\x01", strings.Replace(cancel, "38=100", "38=5000", 1), "10=000\x01")
