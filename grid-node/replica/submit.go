@@ -189,7 +189,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 	if r.decides() {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
-			r.rejectDecided(conn, m, &d)
+			r.rejectDecided(conn, m, d)
 			return
 		}
 		msg, e.Fields = d.Message, d.Fields
