@@ -167,6 +167,10 @@ garbage: ## Heap and pauses of real nodes that hold 10 million orders, and what 
 bench-move: ## A partition of 10 million orders moves from one pair of nodes to another under 6,000 orders/s: rate, latency before, during and after (CASES='^growth/held-1m-rate-6000$$' for less memory)
 	@$(GO) run ./hack/bench move $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
+.PHONY: bench-outage
+bench-outage: ## How long no order is answered when a primary is killed: a grid that stores, and one that matches, in turns
+	@$(GO) run ./hack/bench outage $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
+
 .PHONY: bench-idle
 bench-idle: ## CPU of a pair of nodes with 2 partitions and of one with 64 beside it while nothing is asked of them (BENCHFLAGS='--rounds 5')
 	@$(GO) run ./hack/bench idle $(BENCHFLAGS)

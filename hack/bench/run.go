@@ -107,6 +107,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		&grid.Grid{Label: cases.GridViews, Args: append(viewFlags, flags...), Dir: b.dir}, &grid.Grid{Label: cases.GridViewsBackup, Args: append([]string{"--view-copies", "backup"}, append(viewFlags, flags...)...), Dir: b.dir},
 		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir}, &grid.Grid{Label: cases.GridJournal, Args: flags, Journal: true, Dir: b.dir},
 		&grid.Grid{Label: cases.GridSinks, Args: flags, Sinks: b.sinks, Dir: b.dir}, &grid.Grid{Label: cases.GridFIX, Args: flags, FIX: true, Dir: b.dir})
+	all = append(all, matching(b.dir, flags)...)
 	var use []system.System
 	for _, s := range all {
 		switch {

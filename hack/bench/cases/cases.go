@@ -152,7 +152,7 @@ func Standard() []Case {
 
 // All are the standard cases and those measured on request only.
 func All() []Case {
-	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks(), Functions(), FIX())
+	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks(), Functions(), FIX(), Match())
 }
 
 // Names of systems that are measured where a case asks for them only.
@@ -173,7 +173,7 @@ const (
 )
 
 // variants are measured where a case names them.
-var variants = []string{GridTLS, GridScraped, GridViews, GridViewsBackup, GridInsecure, GridJournal, GridSinks}
+var variants = []string{GridTLS, GridScraped, GridViews, GridViewsBackup, GridInsecure, GridJournal, GridSinks, GridMatch, GridMatchTold}
 
 // Names of peers that speak Java. They are measured with submits on loopback.
 const (
