@@ -42,8 +42,10 @@ type Config struct {
 	Backlog uint64
 	// OnlyWanted follows what clients want, and nothing else; then the backlog is read for those that ask for it.
 	OnlyWanted bool
-	Peers      *Peers // nil: clients get what is published here
-	Pages      map[string]*server.Page
+	// Regions are those whose changes are streamed, AllRegions for all of the grid; none: no entries of regions are.
+	Regions []string
+	Peers   *Peers // nil: clients get what is published here
+	Pages   map[string]*server.Page
 	// Server has the bounds; the rest of it is the listener's.
 	Server server.Config
 	Logger *slog.Logger
@@ -67,6 +69,9 @@ func New(cfg Config) (*Listener, error) {
 		return nil, errors.New("listener: Client or Access is not set")
 	case len(cfg.Listen) == 0:
 		return nil, errors.New("listener: Listen is empty, allowed: one address or more")
+	}
+	if err := CheckRegions(cfg.Regions); err != nil {
+		return nil, fmt.Errorf("listener: Regions: %w", err)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -161,6 +166,9 @@ func (l *Listener) generation(parent context.Context) error {
 	for _, p := range l.cfg.Client.Table() {
 		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
 		part.books, part.orderBooks = newBooks(part), newOrderBooks(part)
+		if g.streamsRegions() {
+			part.regions = &regionNames{}
+		}
 		g.parts = append(g.parts, part)
 	}
 	if err := g.survey(ctx); err != nil {
@@ -250,7 +258,8 @@ func (g *generation) open() error {
 		backlog, g.wanted = 0, newWanted(g)
 		c.Hub.Join, c.History = g.wanted.join, g.wanted.hold
 	}
-	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields}
+	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields, Regions: RegionFields}
+	c.Refuse = g.refuse
 	c.Admit, c.Login, c.Status, c.Pages = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages
 	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil || f.Peer != "" {
 		c.Login = g.l.cfg.Access.byToken

@@ -161,6 +161,11 @@ func (c *conn) wanted(m *command) (w fanout.Subscription, err error) {
 	if stream == Inbox {
 		return w, fmt.Errorf("%w: topics are %.80q, allowed: what the command inbox subscribes to", errNotPermitted, w.Pattern)
 	}
+	if refuse := c.server.cfg.Refuse; refuse != nil {
+		if err := refuse(w.Pattern); err != nil {
+			return w, err
+		}
+	}
 	if !literal {
 		stream = ""
 	}

@@ -25,7 +25,9 @@ import (
 type Config struct {
 	Hub     fanout.Config             // without Encodings
 	Streams map[string][]topics.Field // by the first token of topics: the fields that filters can be about
-	Paths   []string                  // default /stream
+	// Refuse returns why there are no topics of a pattern, which a client may read, or nil; nil: it is asked for none.
+	Refuse func(topics.Pattern) error
+	Paths  []string // default /stream
 	// EventPaths are where Server-Sent Events are read; default /events.
 	EventPaths []string
 	Origins    []string // see ws.Terms
