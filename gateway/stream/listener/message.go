@@ -55,7 +55,6 @@ type batch struct {
 	names      *regionNames
 	streams    func(region string) bool
 	mostOfPair int
-	scratch    bytes.Buffer
 }
 
 // fill makes messages of the orders of a part of the log, and of changes of regions, whose names are known.

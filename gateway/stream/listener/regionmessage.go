@@ -104,13 +104,18 @@ func (b *batch) pair(o *order.RegionOp) {
 		b.arena = strconv.AppendUint(append(b.arena, `,"offset":`...), uint64(o.Offset), 10)
 		b.base64("base64", o.Value)
 	case order.RegionPut:
-		b.scratch.Reset()
-		if !utf8.Valid(o.Value) || json.Compact(&b.scratch, o.Value) != nil {
+		if !isJSON(o.Value) {
 			b.base64("base64", o.Value)
 			return
 		}
-		b.arena = append(append(b.arena, `,"value":`...), b.scratch.Bytes()...)
+		b.arena = append(append(b.arena, `,"value":`...), o.Value...)
 	}
+}
+
+// isJSON reports whether a value is sent as it stands. What a reader of JSON or of Server-Sent Events would change of it (line
+// breaks, spaces around it) is sent as bytes: patches are of its bytes.
+func isJSON(v []byte) bool {
+	return len(v) > 0 && v[0] > ' ' && v[len(v)-1] > ' ' && !bytes.ContainsAny(v, "\r\n") && utf8.Valid(v) && json.Valid(v)
 }
 
 func (b *batch) base64(name string, v []byte) {

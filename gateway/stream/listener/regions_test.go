@@ -53,11 +53,13 @@ func TestRegionMessages(t *testing.T) {
 		want    string
 		partial bool
 	}{
-		{order.RegionOp{Op: order.RegionPut, Key: []byte("ACC-1/IBM"), Value: []byte(" {\"qty\": 100,\n\"note\": \"<ü>\"} "), ExpireNs: 1_700_000_060_000_000_000}, "region.positions.ACC-1/IBM",
-			`"kind":"put","region":"positions","key":"ACC-1/IBM","value":{"qty":100,"note":"<ü>"},"expires":"2023-11-14T22:14:20Z"`, false},
+		{order.RegionOp{Op: order.RegionPut, Key: []byte("ACC-1/IBM"), Value: []byte("{\"qty\": 100,\"note\": \"<ü>\"}"), ExpireNs: 1_700_000_060_000_000_000}, "region.positions.ACC-1/IBM",
+			`"kind":"put","region":"positions","key":"ACC-1/IBM","value":{"qty": 100,"note": "<ü>"},"expires":"2023-11-14T22:14:20Z"`, false},
 		{order.RegionOp{Op: order.RegionPut, Key: []byte(`a.b "\>`), Value: []byte("100.50")}, "region.positions.a%2Eb%20%22%5C%3E", `"kind":"put","region":"positions","key":"a.b \"\\>","value":100.50`, false},
 		{order.RegionOp{Op: order.RegionPut, Key: []byte("\xff\n"), Value: []byte("\"\xff\"")}, "region.positions.%FF%0A", `"kind":"put","region":"positions","keyBase64":"/wo=","base64":"Iv8i"`, false},
 		{order.RegionOp{Op: order.RegionPut, Key: []byte("k")}, "region.positions.k", `"kind":"put","region":"positions","key":"k","base64":""`, false},
+		{order.RegionOp{Op: order.RegionPut, Key: []byte("k"), Value: []byte("[1,\n2]")}, "region.positions.k", `"kind":"put","region":"positions","key":"k","base64":"WzEsCjJd"`, false},
+		{order.RegionOp{Op: order.RegionPut, Key: []byte("k"), Value: []byte("1 ")}, "region.positions.k", `"kind":"put","region":"positions","key":"k","base64":"MSA="`, false},
 		{order.RegionOp{Op: order.RegionPatch, Key: []byte("k"), Offset: 7, Value: []byte("12")}, "region.positions.k", `"kind":"patch","region":"positions","key":"k","offset":7,"base64":"MTI="`, true},
 		{order.RegionOp{Op: order.RegionRemove, Key: []byte("k")}, "region.positions.k", `"kind":"remove","region":"positions","key":"k"`, false},
 		{order.RegionOp{Op: order.RegionTake, Key: []byte("k")}, "region.positions.k", `"kind":"take","region":"positions","key":"k"`, false},
