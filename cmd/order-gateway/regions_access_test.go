@@ -81,7 +81,7 @@ func TestGridRegionTopics(t *testing.T) {
 // readRegionEvents reads a region as Server-Sent Events.
 func readRegionEvents(t *testing.T, ctx context.Context, at *process) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.addr+"/events?topics=region.positions.%3E&last=1", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.addr+"/events?topics=region.positions.%3E&last=10", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
