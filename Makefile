@@ -236,9 +236,9 @@ reproduction: build ## Run every scenario (BUDGET=60m) and write docs/reproducti
 	@$(GO) run ./hack/reproduction --take out/suite
 
 .PHONY: fix-check
-fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
+fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), 100 gateways killed under orders, a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
 	@cd e2e/fix && $(GO) test -count 1 -v -run TestPage ./script -args -update
-	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 $(GO) test -count 1 -timeout 20m ./...
+	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 ORDERGRID_FIX_KILLS=100 $(GO) test -count 1 -timeout 20m ./...
 	@ORDERGRID_FIX_FUZZ=1000000 $(GO) test -count 1 -timeout 60m -run TestSessionSample ./gateway/fix
 
 .PHONY: clients-check

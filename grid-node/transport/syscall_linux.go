@@ -50,15 +50,26 @@ func setTimer(fd int, ns int64) {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
+// Keep-alive probes: the first one after keepIdle to keepIdle + keepSpread - 1 seconds without data, by descriptor. The
+// kernel fires timers of that length together, half a second's worth of them, and its queue for packets that do not leave
+// the machine, or go through a pod's veth, has room for 1,000: probes of ten thousand connections that became idle at the
+// same time were dropped there, three times in a row, and the kernel ended the connections.
+const (
+	keepIdle     = 15 // seconds
+	keepSpread   = 16
+	keepInterval = 5 // seconds between further probes
+	keepProbes   = 4 // without an answer: the connection is lost
+)
+
 // tuneSocket sets the options of every connection: no Nagle delay, and keep-alive probes
 // to detect a peer that vanished silently. Errors are ignored: the connection works
 // without.
 func tuneSocket(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 5)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepIdle+fd%keepSpread)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepInterval)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, keepProbes)
 }
 
 // dupListener duplicates the descriptor of a net listener.

@@ -1,8 +1,9 @@
 //go:build e2e
 
-// Package cluster is an OrderGateway for FIX on a real cluster: its pod before a grid with TLS, quickfixgo's initiators as
-// counterparties, and the orders of both while the gateway is killed, deleted and updated, and the grid fails over. `make
-// e2e SUITE=fix` runs it; it needs services that this machine reaches, as those of the local cluster.
+// Package cluster is an OrderGateway for FIX on a real cluster: its pods before a grid with TLS, QuickFIX/J and quickfixgo as
+// counterparties, and the orders of both while pods are killed, deleted, updated, and made three and one again, and the grid
+// fails over. The engines log on again without a reset of their numbers. `make e2e SUITE=fix` runs it; it needs services
+// that this machine reaches, as those of the local cluster, and Java and Maven.
 package cluster
 
 import (
@@ -13,12 +14,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/fix/counterparty"
+	"github.com/ordergrid/ordergrid/e2e/fix/desk"
+	"github.com/ordergrid/ordergrid/e2e/fix/quickfixj"
 	"github.com/ordergrid/ordergrid/e2e/site"
 )
 
@@ -28,10 +32,12 @@ const (
 	gateway   = "street"
 	// program is the process of a pod, as /proc has its command line.
 	program = "/order-gateway\x00--grid\x00" + grid + "\x00"
+	// pace is the time between two orders of a desk.
+	pace = 20 * time.Millisecond
 )
 
 // desks send orders from the first part to the last.
-var desks []*desk
+var desks []*desk.Desk
 
 // TestFIX runs its parts in order; each needs the one before.
 func TestFIX(t *testing.T) {
@@ -44,7 +50,7 @@ func TestFIX(t *testing.T) {
 	s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
 	defer func() {
 		for _, d := range desks {
-			d.stop()
+			d.Stop()
 		}
 		_ = os.RemoveAll(folder) // in the directory for temporary files
 	}()
@@ -55,6 +61,7 @@ func TestFIX(t *testing.T) {
 		site.Part{Name: "kill -9 of the gateway", Run: killGateway},
 		site.Part{Name: "the gateway's pod is deleted", Run: deleteGateway},
 		site.Part{Name: "a rolling update of the gateway", Run: updateGateway},
+		site.Part{Name: "three pods, each of them killed -9, and one again", Run: scaleGateway},
 		site.Part{Name: "the primary's pod is killed", Run: killPrimary},
 		site.Part{Name: "each order is answered, and in the grid once", Run: judge},
 		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
@@ -75,20 +82,34 @@ func serves(ctx context.Context, s *site.Site) {
 	}
 }
 
+// logOn has two engines of others log on: BANK with a password, FUND with a certificate.
 func logOn(ctx context.Context, s *site.Site) {
-	for name, o := range map[string]counterparty.Options{
-		"BANK": {BeginString: "FIX.4.4", User: "bank", Password: password},
-		"FUND": {BeginString: "FIX.4.2", Cert: filepath.Join(folder, "fund.crt"), Key: filepath.Join(folder, "fund.key")},
-	} {
-		desks = append(desks, open(ctx, s, name, o))
+	o := address(ctx, s)
+	classpath, err := quickfixj.Classpath(ctx)
+	if err != nil {
+		s.Fatal(err)
 	}
+	trust, err := quickfixj.TrustStore(ctx, folder, o.CA)
+	if err != nil {
+		s.Fatal(err)
+	}
+	open := func(d *desk.Desk, err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatal(err)
+		}
+		desks = append(desks, d)
+	}
+	open(desk.QuickFIXJ(classpath, quickfixj.Options{BeginString: "FIX.4.4", Sender: "BANK", Target: "GRID", Addresses: []string{o.Address}, User: "bank", Password: password, TrustStore: trust, Pace: pace}))
+	o.BeginString, o.Sender, o.Cert, o.Key = "FIX.4.2", "FUND", filepath.Join(folder, "fund.crt"), filepath.Join(folder, "fund.key")
+	open(desk.QuickFIXGo(o, pace))
 	more(ctx, s, 200)
 }
 
 // wrongPassword is refused by name, while the others send orders.
 func wrongPassword(ctx context.Context, s *site.Site) {
 	o := address(ctx, s)
-	o.BeginString, o.Sender, o.Target, o.User, o.Password = "FIX.4.4", "OLD", "GRID", "old", "of-last-year"
+	o.BeginString, o.Sender, o.User, o.Password = "FIX.4.4", "OLD", "old", "of-last-year"
 	i, err := counterparty.Start(o)
 	if err != nil {
 		s.Fatal(err)
@@ -144,6 +165,45 @@ func updateGateway(ctx context.Context, s *site.Site) {
 	again(ctx, s, before)
 }
 
+// scaleGateway has three pods, kills each, and has one again: the sessions of the others log out there, and on at the one.
+func scaleGateway(ctx context.Context, s *site.Site) {
+	before := logons()
+	scale(ctx, s, 3)
+	pids := processes()
+	if len(pids) != 3 {
+		s.Fatalf("processes of the gateway on this machine: %v, expected three", pids)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			s.Fatal(err)
+		}
+		more(ctx, s, 100)
+	}
+	again(ctx, s, before)
+	scale(ctx, s, 1)
+	more(ctx, s, 100)
+	serves(ctx, s)
+}
+
+// scale has so many pods of the gateway.
+func scale(ctx context.Context, s *site.Site, pods int) {
+	s.Helper()
+	s.Must(s.Kube.Run(ctx, "scale", "ordergateway", gateway, "-n", namespace, "--replicas="+strconv.Itoa(pods)))
+	s.Eventually(ctx, fmt.Sprintf("%d pods", pods), site.Patience, func(ctx context.Context) error {
+		out, err := s.Kube.Run(ctx, "get", "ordergateway", gateway, "-n", namespace, "-o", "jsonpath={.status.replicas} {.status.readyReplicas}")
+		if want := fmt.Sprintf("%d %d", pods, pods); err == nil && out != want {
+			err = fmt.Errorf("replicas and those ready: %s, expected %s", out, want)
+		}
+		return err
+	})
+	s.Eventually(ctx, fmt.Sprintf("%d processes", pods), site.Patience, func(context.Context) error {
+		if pids := processes(); len(pids) != pods {
+			return fmt.Errorf("%v", pids)
+		}
+		return nil
+	})
+}
+
 func killPrimary(ctx context.Context, s *site.Site) {
 	pod := s.Must(s.Kube.Run(ctx, "get", "gridpartition", grid+"-p0", "-n", namespace, "-o", "jsonpath={.status.primary.podName}"))
 	s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
@@ -159,7 +219,7 @@ func again(ctx context.Context, s *site.Site, before []int) {
 	s.Eventually(ctx, "each counterparty logs on again", site.Patience, func(context.Context) error {
 		for i, n := range logons() {
 			if n <= before[i] {
-				return fmt.Errorf("%s has logged on %d times", desks[i].name, n)
+				return fmt.Errorf("%s has logged on %d times", desks[i].Name, n)
 			}
 		}
 		return nil
@@ -173,12 +233,12 @@ func more(ctx context.Context, s *site.Site, orders int) {
 	s.Helper()
 	begin := make([]int, len(desks))
 	for i, d := range desks {
-		begin[i], _, _ = d.state()
+		begin[i] = d.State().Answered
 	}
 	s.Eventually(ctx, fmt.Sprintf("%d more orders of each counterparty", orders), site.Patience, func(context.Context) error {
 		for i, d := range desks {
-			if answered, _, trouble := d.state(); answered-begin[i] < orders {
-				return fmt.Errorf("%s has %d; %s", d.name, answered-begin[i], trouble)
+			if now := d.State(); now.Answered-begin[i] < orders {
+				return fmt.Errorf("%d more; %s", now.Answered-begin[i], now.Trouble)
 			}
 		}
 		return nil
@@ -187,8 +247,7 @@ func more(ctx context.Context, s *site.Site, orders int) {
 
 func logons() (list []int) {
 	for _, d := range desks {
-		_, n, _ := d.state()
-		list = append(list, n)
+		list = append(list, d.State().Logons)
 	}
 	return list
 }
@@ -232,5 +291,5 @@ func processes() (pids []int) {
 func address(ctx context.Context, s *site.Site) counterparty.Options {
 	s.Helper()
 	ip := s.Must(s.Kube.Run(ctx, "get", "service", gateway+"-gateway", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"))
-	return counterparty.Options{Address: net.JoinHostPort(ip, "7440"), CA: filepath.Join(folder, "ca.crt"), Name: serverName, ResetOnLogon: true}
+	return counterparty.Options{Address: net.JoinHostPort(ip, "7440"), Target: "GRID", CA: filepath.Join(folder, "ca.crt"), Name: serverName}
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,14 +15,12 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
 // serverName is in the gateway's certificate.
 const serverName = gateway + "-gateway." + namespace + ".svc"
-
-// duplicate is how an order is refused that is in the grid.
-const duplicate = "an order with this ClOrdID exists"
 
 // password of BANK, and the folder with the certificates of the FIX port and of FUND.
 var password, folder = rand.Text(), ""
@@ -56,39 +55,41 @@ func secrets(ctx context.Context, s *site.Site) {
 	}
 }
 
-// judge wants an answer to each order: New, or a duplicate of one whose report was lost with a connection. Each has to be
-// in the grid, and nothing else.
+// judge wants one report of each order, New, each number of a report once, and each order in the grid once.
 func judge(ctx context.Context, s *site.Site) {
 	c := auditor(ctx, s)
 	for _, d := range desks {
-		orders := d.finish(ctx, s)
-		d.stop()
-		reports, refused := d.reports(s)
-		fresh, repeated, lost := 0, 0, 0
-		for n := 1; n <= orders; n++ {
-			id := d.clOrdID(n)
-			switch text := strings.Join(reports[id], ""); {
-			case strings.Count(text, "0") > 1 || strings.Trim(text, "08") != "" || text == "":
-				s.Errorf("the reports of %s are %q; wanted is New once, or Rejected as a duplicate", id, text)
-			case strings.HasPrefix(text, "0"):
-				fresh++
-			default:
-				repeated++
-			}
-			if o, err := c.GetByClOrdID(ctx, id); err != nil {
-				lost++
-				s.Errorf("%s was answered with %q, and is not in the grid: %v", id, reports[id], err)
-			} else if !strings.Contains(string(o.FIX), "\x0111="+id+"\x01") {
-				s.Errorf("%s is another order in the grid: %q", id, o.FIX)
-			}
+		if err := d.Enough(); err != nil {
+			s.Fatal(err)
 		}
-		for _, text := range refused {
-			if !strings.Contains(text, duplicate) {
-				s.Errorf("%s was refused: %s", d.name, text)
+	}
+	for _, d := range desks {
+		s.Eventually(ctx, "an answer to each order of "+d.Name, site.Patience, func(context.Context) error {
+			if now := d.State(); now.Answered < now.Orders {
+				return fmt.Errorf("%s", now.Trouble)
 			}
+			return nil
+		})
+	}
+	inGrid := map[string]int{}
+	for _, part := range c.Table() {
+		if _, err := c.ReadLog(ctx, part.ID, "", 1, func(e client.LogEntry) error {
+			if e.Kind == order.KindOrder {
+				inGrid[string(order.ClOrdID(e.Bytes))]++
+			}
+			return nil
+		}); err != nil {
+			s.Fatal(err)
 		}
-		_, logons, _ := d.state()
-		s.Logf("%s: %d orders over %d logons: %d reported New, %d found in the grid when sent again, %d lost", d.name, orders, logons, fresh, repeated, lost)
+	}
+	for _, d := range desks {
+		now := d.State()
+		wrong := d.Judge(inGrid)
+		s.Logf("%s (%s): %d orders over %d logons, %d of them wrong", d.Name, d.Engine, now.Orders, now.Logons, len(wrong))
+		for _, text := range wrong {
+			s.Error(text)
+		}
+		d.Stop()
 	}
 	desks = nil
 }

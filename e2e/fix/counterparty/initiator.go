@@ -24,20 +24,23 @@ type Initiator struct {
 	reports  map[string][]string // ClOrdID to what each report about it was: ExecType
 	refused  []string            // texts of other messages
 	admin    []string            // MsgType and text of administrative messages
-	user     string
-	password string
+	rejects  []string            // texts of Reject messages
+	o        Options
 }
 
 // Options of an Initiator.
 type Options struct {
 	BeginString, Sender, Target string
-	Address                     string // host:port
-	User, Password              string // 553, 554; empty: without
-	CA                          string // PEM file; empty: without TLS
-	Cert, Key                   string // PEM files; empty: without a certificate
-	Name                        string // in the acceptor's certificate; empty: the host of Address
-	Dictionary                  string // XML file that messages are checked by; empty: they are not
-	ResetOnLogon                bool   // both numbers begin at 1 with each logon
+	Address                     string   // host:port
+	Others                      []string // further ones, tried when the one before does not answer
+	User, Password              string   // 553, 554; empty: without
+	CA                          string   // PEM file; empty: without TLS
+	Cert, Key                   string   // PEM files; empty: without a certificate
+	Name                        string   // in the acceptor's certificate; empty: the host of Address
+	Dictionary                  string   // XML file that messages are checked by; empty: they are not
+	ResetOnLogon                bool     // both numbers begin at 1 with each logon
+	// Report is called with each ExecutionReport: tags 11, 150 and 34. nil: it is not.
+	Report func(clOrdID, execType, number string)
 }
 
 // Start starts an engine.
@@ -54,6 +57,10 @@ BeginString=%s
 SenderCompID=%s
 TargetCompID=%s
 `, host, port, o.BeginString, o.Sender, o.Target)
+	for n, other := range o.Others {
+		host, port, _ := strings.Cut(other, ":")
+		text += fmt.Sprintf("SocketConnectHost%d=%s\nSocketConnectPort%d=%s\n", n+1, host, n+1, port)
+	}
 	if o.BeginString == "FIXT.1.1" {
 		text += "DefaultApplVerID=9\n"
 	}
@@ -73,7 +80,7 @@ TargetCompID=%s
 	if err != nil {
 		return nil, err
 	}
-	i := &Initiator{id: quickfix.SessionID{BeginString: o.BeginString, SenderCompID: o.Sender, TargetCompID: o.Target}, reports: map[string][]string{}, user: o.User, password: o.Password}
+	i := &Initiator{id: quickfix.SessionID{BeginString: o.BeginString, SenderCompID: o.Sender, TargetCompID: o.Target}, reports: map[string][]string{}, o: o}
 	i.changed = sync.NewCond(&i.mu)
 	i.engine, err = quickfix.NewInitiator(i, quickfix.NewMemoryStoreFactory(), settings, quickfix.NewNullLogFactory())
 	if err != nil {
@@ -127,10 +134,20 @@ type Seen struct {
 	Reports  map[string][]string
 	Refused  []string
 	Admin    []string
+	Rejects  []string
+}
+
+// Seen returns how the session is. Its reports are not to be read.
+func (i *Initiator) Seen() Seen {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := i.seen()
+	s.Reports = nil
+	return s
 }
 
 func (i *Initiator) seen() Seen {
-	return Seen{LoggedOn: i.loggedOn, Logons: i.logons, Reports: i.reports, Refused: i.refused, Admin: i.admin}
+	return Seen{LoggedOn: i.loggedOn, Logons: i.logons, Reports: i.reports, Refused: i.refused, Admin: i.admin, Rejects: i.rejects}
 }
 
 func (i *Initiator) change(f func()) {
@@ -153,9 +170,9 @@ func (i *Initiator) OnLogout(quickfix.SessionID) { i.change(func() { i.loggedOn 
 
 // ToAdmin implements quickfix.Application.
 func (i *Initiator) ToAdmin(m *quickfix.Message, _ quickfix.SessionID) {
-	if t, _ := m.Header.GetString(35); t == "A" && i.user != "" {
-		m.Body.SetString(553, i.user)
-		m.Body.SetString(554, i.password)
+	if t, _ := m.Header.GetString(35); t == "A" && i.o.User != "" {
+		m.Body.SetString(553, i.o.User)
+		m.Body.SetString(554, i.o.Password)
 	}
 }
 
@@ -167,7 +184,12 @@ func (i *Initiator) FromAdmin(m *quickfix.Message, _ quickfix.SessionID) quickfi
 	t, _ := m.Header.GetString(35)
 	text, _ := m.Body.GetString(58)
 	if t == "3" || text != "" {
-		i.change(func() { i.admin = append(i.admin, t+" "+text) })
+		i.change(func() {
+			i.admin = append(i.admin, t+" "+text)
+			if t == "3" {
+				i.rejects = append(i.rejects, text)
+			}
+		})
 	}
 	return nil
 }
@@ -178,6 +200,9 @@ func (i *Initiator) FromApp(m *quickfix.Message, _ quickfix.SessionID) quickfix.
 	id, _ := m.Body.GetString(11)
 	exec, _ := m.Body.GetString(150)
 	text, _ := m.Body.GetString(58)
+	if number, _ := m.Header.GetString(34); t == "8" && i.o.Report != nil {
+		i.o.Report(id, exec, number)
+	}
 	i.change(func() {
 		if t == "8" {
 			i.reports[id] = append(i.reports[id], exec)

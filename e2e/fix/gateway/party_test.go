@@ -36,8 +36,28 @@ type party struct {
 	seen     map[uint64]string // what was received, without what a resend may change
 	reports  map[string][]string
 	again    int // resent messages that were compared
-	silentAt time.Time
-	gaps     []time.Duration // from the end of a connection to the next Logon
+	killed   kill
+	outages  []time.Duration // from the kill of its gateway to the next report, over a new connection
+}
+
+// kill is that of the gateway that a party is logged on to.
+type kill struct {
+	at     time.Time // zero: the next report has come
+	logons int       // of the party until then
+}
+
+// kills has the party time how long it is without a gateway. It is called at the moment of the kill.
+func (p *party) kills() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.killed = kill{time.Now(), p.logons}
+}
+
+// isServed reports whether a report has come since the kill of its gateway.
+func (p *party) isServed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed.at.IsZero()
 }
 
 // newParty returns one whose first number is out.
@@ -79,9 +99,6 @@ func (p *party) run() {
 		p.mu.Unlock()
 		p.read(bufio.NewReader(c))
 		p.mu.Lock()
-		if p.loggedOn {
-			p.silentAt = time.Now()
-		}
 		p.c, p.loggedOn = nil, false
 		_ = c.Close()
 		p.mu.Unlock()
@@ -158,6 +175,10 @@ func (p *party) received(m string) {
 		p.seen[seq] = lasting(m)
 		id := field(m, "11")
 		p.reports[id] = append(p.reports[id], field(m, "150"))
+		if !p.killed.at.IsZero() && p.logons > p.killed.logons {
+			p.outages = append(p.outages, time.Since(p.killed.at))
+			p.killed = kill{}
+		}
 	}
 	switch {
 	case kind == "2" && seq >= p.in:
@@ -167,10 +188,7 @@ func (p *party) received(m string) {
 	}
 	if kind == "A" && !p.loggedOn {
 		p.loggedOn = true
-		if p.logons++; !p.silentAt.IsZero() {
-			p.gaps = append(p.gaps, time.Since(p.silentAt))
-			p.silentAt = time.Time{}
-		}
+		p.logons++
 	}
 	switch {
 	case seq > p.in:

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/maven"
@@ -41,17 +43,49 @@ func Classpath(ctx context.Context) (string, error) {
 // Process is a counterparty.
 type Process struct {
 	cmd   *exec.Cmd
-	in    io.Closer
+	in    io.WriteCloser
 	Lines chan string // what it prints; closed at its end
 	said  tail.Writer
 }
 
-// Start starts a counterparty that sends a number of orders.
-func Start(classpath, begin, sender, target, address string, orders int) (*Process, error) {
-	host, port, _ := strings.Cut(address, ":")
+// Options of a counterparty.
+type Options struct {
+	BeginString, Sender, Target string
+	Addresses                   []string // host:port, tried one after the other
+	User, Password              string   // 553, 554; empty: without
+	TrustStore                  string   // from TrustStore; empty: without TLS
+	Orders                      int      // 0: until Enough
+	Pace                        time.Duration
+}
+
+// storePassword is that of a file that keeps no secret.
+const storePassword = "changeit"
+
+// TrustStore writes the certificates of a PEM file in the form that Java reads, below dir.
+func TrustStore(ctx context.Context, dir, pem string) (string, error) {
+	path := filepath.Join(dir, "trust.p12")
+	out, err := exec.CommandContext(ctx, "keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", pem, "-keystore", path, "-storetype", "PKCS12", "-storepass", storePassword).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("keytool: %w: %s", err, out)
+	}
+	return path, nil
+}
+
+// Start starts a counterparty, whose orders are SENDER-0, SENDER-1 and so on.
+func Start(classpath string, o Options) (*Process, error) {
+	args := []string{"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classpath, filepath.Join(here(), "Counterparty.java"),
+		"begin=" + o.BeginString, "sender=" + o.Sender, "target=" + o.Target, "addresses=" + strings.Join(o.Addresses, ","),
+		"orders=" + strconv.Itoa(o.Orders), "pace=" + strconv.FormatInt(o.Pace.Milliseconds(), 10)}
+	if o.User != "" {
+		args = append(args, "user="+o.User)
+	}
+	if o.TrustStore != "" {
+		args = append(args, "truststore="+o.TrustStore, "store="+storePassword)
+	}
 	p := &Process{Lines: make(chan string, 4096)}
-	p.cmd = exec.Command("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classpath, filepath.Join(here(), "Counterparty.java"),
-		begin, sender, target, host, port, strconv.Itoa(orders))
+	p.cmd = exec.Command("java", args...)
+	p.cmd.Env = append(os.Environ(), "COUNTERPARTY_PASSWORD="+o.Password)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.cmd.Stderr = &p.said
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -72,6 +106,12 @@ func Start(classpath, begin, sender, target, address string, orders int) (*Proce
 		}
 	}()
 	return p, nil
+}
+
+// Enough ends new orders of one that was started without a number of them.
+func (p *Process) Enough() error {
+	_, err := io.WriteString(p.in, "\n")
+	return err
 }
 
 // Stop ends it.
