@@ -93,6 +93,10 @@ func TestGatewayListeners(t *testing.T) {
 	if got := fmt.Sprint(s.GridPermissions()); got != "[Watch Read]" {
 		t.Errorf("streams of regions need %s, want [Watch Read]", got)
 	}
+	s.Streams.PublishRegions = []string{"positions"}
+	if got := fmt.Sprint(s.GridPermissions()); got != "[Watch Read Submit Write]" {
+		t.Errorf("streams that clients publish to need %s, want [Watch Read Submit Write]", got)
+	}
 }
 
 // TestGatewayCancel: cancelOnDisconnect has a mode and a grace that the gateway takes, before sessions that there are.

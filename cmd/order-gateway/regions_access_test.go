@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,12 +212,37 @@ func TestGridRegionsTakeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(3*time.Second, func() { may(`"Watch", "Read"`) })
-	at := startGateway(t, g, "127.0.0.1:0", "--tls-cert", f.Cert, "--tls-key", f.Key, "--tls-ca", f.CA, "--websocket-regions", "positions", "--websocket-clients", regionReader(t, "region.>"))
-	if said := at.said.String(); !strings.Contains(said, "--websocket-regions takes the permission Read in the grid") {
-		t.Errorf("what it lacked is not said:\n%s", said)
+	cmd := exec.Command(testgrid.Program(t, "order-gateway"), "--endpoint", strings.Join(g.Endpoints, ","), "--http", "127.0.0.1:0", "--websocket", "127.0.0.1:0", "--websocket-insecure-plain",
+		"--tls-cert", f.Cert, "--tls-key", f.Key, "--tls-ca", f.CA, "--websocket-regions", "positions", "--websocket-publish-regions", "*", "--websocket-clients", regionPublisher(t, "region.positions.>", "region.>"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := &process{cmd: cmd}
+	t.Cleanup(at.kill)
+	stuck := time.AfterFunc(time.Minute, at.kill)
+	lacks := false
+	lines := bufio.NewScanner(out)
+	for at.addr == "" && lines.Scan() {
+		if !lacks && strings.Contains(lines.Text(), "--websocket-regions takes the permission Read in the grid") {
+			lacks = true
+			may(`"Watch", "Read"`)
+		}
+		if m := acceptedAt.FindStringSubmatch(lines.Text()); m != nil {
+			at.addr = m[1]
+		}
+	}
+	if stuck.Stop(); !lacks || at.addr == "" {
+		t.Fatalf("what the gateway lacks is said: %v, then it accepts clients at %q", lacks, at.addr)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	talkTo(t, ctx, at).says(`{"op":"subscribe","id":1,"topics":"region.*.>"}`, `"op":"subscribed"`)
+	k := talkTo(t, ctx, at)
+	k.says(`{"op":"subscribe","id":1,"topics":"region.*.>"}`, `"op":"subscribed"`)
+	k.says(`{"op":"publish","id":2,"topic":"region.positions.a","data":1,"replicated":true}`, `"code":"not-stored"`, "the permissions Submit and Write")
 }

@@ -35,13 +35,19 @@ func withRegions(t *testing.T, args ...string) *testgrid.Grid {
 // regionReader writes a file of clients with one that may read some topics.
 func regionReader(t *testing.T, topics ...string) string {
 	t.Helper()
+	return regionPublisher(t, "user.none", topics...)
+}
+
+// regionPublisher writes one with a client that may publish, too.
+func regionPublisher(t *testing.T, publish string, topics ...string) string {
+	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	list, err := json.Marshal(topics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(filepath.Dir(token), "clients.json")
-	for name, text := range map[string]string{token: testToken + "\n", file: fmt.Sprintf(`{"clients": [{"name": "all", "tokenFile": %q, "topics": %s}]}`, token, list)} {
+	for name, text := range map[string]string{token: testToken + "\n", file: fmt.Sprintf(`{"clients": [{"name": "all", "tokenFile": %q, "topics": %s, "publish": [%q]}]}`, token, list, publish)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ type websocketProtocol struct {
 	backlog uint64
 	follow  string
 	regions []string
+	puts    []string
 	peers   []string
 	peer    struct{ token, ca, name string }
 	server  server.Config
@@ -66,6 +67,7 @@ func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.StringVar(&w.peer.token, "websocket-peer-token", "", "file with the token, in its first line, by which gateways of a deployment know each other")
 	fl.StringVar(&w.peer.ca, "websocket-peer-ca", "", "PEM file of the authorities of the other gateways' certificates; default: --websocket-tls-ca")
 	fl.StringVar(&w.peer.name, "websocket-peer-name", "", "name that their certificates have to be valid for; default: HOST of --websocket-peer")
+	fl.StringSliceVar(&w.puts, "websocket-publish-regions", nil, "names of regions that clients may publish to, where their entries of --websocket-clients let them, separated by commas, or * for all; none by default. It takes the permissions Submit and Write in the grid")
 	fl.IntVar(&w.server.Publishing.Messages, "websocket-publish-messages", 1000, "messages that a client may publish in a second, where its entry of --websocket-clients lets it publish")
 	fl.IntVar(&w.server.Publishing.Bytes, "websocket-publish-bytes", 4<<20, "bytes of data that a client may publish in a second")
 	fl.IntVar(&w.server.Publishing.Message, "websocket-publish-message-bytes", 1<<20, "bytes of data of one message that a client publishes, at most 1048576")
@@ -88,7 +90,7 @@ const (
 
 // config reads the files, and refuses what would not protect the orders.
 func (w *websocketProtocol) config() (stream.Config, error) {
-	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, OnlyWanted: w.follow == followWanted, Regions: w.regions, Server: w.server}
+	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, OnlyWanted: w.follow == followWanted, Regions: w.regions, PublishRegions: w.puts, Server: w.server}
 	bad := func(err error) (stream.Config, error) { return cfg, command.BadUsage(err) }
 	switch {
 	case w.follow != followAll && w.follow != followWanted:
@@ -121,6 +123,9 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 	}
 	if err := stream.CheckRegions(w.regions); err != nil {
 		return bad(fmt.Errorf("--websocket-regions: %w", err))
+	}
+	if err := stream.CheckRegions(w.puts); err != nil {
+		return bad(fmt.Errorf("--websocket-publish-regions: %w", err))
 	}
 	var err error
 	if cfg.Access, err = stream.OpenAccess(stream.Files{Clients: w.clients, Tokens: w.tokens, Rules: w.rules, Judge: w.judged.asker(), Peer: w.peer.token}); err != nil {

@@ -62,7 +62,7 @@ func asking() *api.OrderGateway {
 		Listeners: []api.GatewayListener{
 			{Name: "stream", Protocol: api.GatewayWebSocket, Port: 7441, TLS: &api.GatewayTLS{SecretName: "desk-tls"}},
 			{Name: "sql", Protocol: api.GatewayPostgreSQL, Port: 5433, TLS: &api.GatewayTLS{SecretName: "desk-tls"}}},
-		Streams: &api.GatewayStreams{MaxClients: 9000, Follow: api.FollowWanted, Origins: []string{"https://desk.example.com"}, Console: api.ConsoleDisabled, Regions: []string{"positions", "quotes"}, ClientsFrom: &api.GatewayClients{
+		Streams: &api.GatewayStreams{MaxClients: 9000, Follow: api.FollowWanted, Origins: []string{"https://desk.example.com"}, Console: api.ConsoleDisabled, Regions: []string{"positions", "quotes"}, PublishRegions: []string{"quotes"}, ClientsFrom: &api.GatewayClients{
 			ConfigMap: &api.GatewayClientsFile{Name: "desk-clients", Key: "clients.json"}, TokensFrom: &api.GatewayCredentials{SecretName: "desk-tokens"}},
 			PeersFrom: &api.GatewayPeers{SecretName: "desk-peers", Key: "token"}},
 		SQL: &api.GatewaySQL{MaxConnections: 50, UsersFrom: &api.GatewayUsersFile{SecretName: "desk-users", Key: "users.json"}},

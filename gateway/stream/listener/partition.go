@@ -28,6 +28,7 @@ type partition struct {
 	begun  bool            // something was read
 	// Of the regions that are streamed; nil: none are.
 	regions *regionNames
+	puts    chan *regionPut        // of clients; nil: there are none
 	source  atomic.Pointer[string] // replica that it was read from last
 	books   *books
 	// Books that are kept order by order.

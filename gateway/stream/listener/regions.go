@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/gateway/stream/server"
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // Regions is the first token of the topics of entries of regions: region.{name}.{key}.
-const Regions = "region"
+const Regions = server.Region
 
 // AllRegions of Config.Regions stands for all that the grid has.
 const AllRegions = "*"
@@ -32,10 +33,13 @@ func CheckRegions(list []string) error {
 	return nil
 }
 
-// streams reports whether changes of a region are streamed.
-func (c *Config) streams(region string) bool {
-	return slices.Contains(c.Regions, region) || slices.Contains(c.Regions, AllRegions)
+// names reports whether a list that CheckRegions takes has a region.
+func names(list []string, region string) bool {
+	return slices.Contains(list, region) || slices.Contains(list, AllRegions)
 }
+
+// streams reports whether changes of a region are streamed.
+func (c *Config) streams(region string) bool { return names(c.Regions, region) }
 
 // streamsRegions reports whether changes of regions are streamed. A grid that matches has none.
 func (g *generation) streamsRegions() bool { return len(g.l.cfg.Regions) > 0 && !g.matches() }
