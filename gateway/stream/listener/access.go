@@ -30,7 +30,7 @@ type Entry struct {
 	Certificate string   `json:"certificate"` // DNS name or common name of the client's certificate
 	User        string   `json:"user"`        // of the grid: proved by a token that the grid judges
 	Topics      []string `json:"topics"`      // patterns of what it may read
-	Publish     []string `json:"publish"`     // patterns of what it may publish to, within user.>
+	Publish     []string `json:"publish"`     // patterns of what it may publish to, within user.> or region.>
 
 	grant server.Grant
 }
