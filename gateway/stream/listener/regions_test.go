@@ -189,6 +189,32 @@ func (longest) Append(dst []byte, m *fanout.Message) ([]byte, int) {
 	return append(append(append(dst, make([]byte, 160)...), m.Topic...), m.Payload...), 1
 }
 
+// Whatever bytes a key and a value have, the message is a valid one, and has them.
+func FuzzRegionMessage(f *testing.F) {
+	f.Add([]byte("ACC-1/IBM"), []byte(`{"qty": 100}`))
+	f.Add([]byte{0, 0xff, '.'}, []byte{})
+	f.Add(bytes.Repeat([]byte("\""), 200), []byte("\"\xe2\x80\xa8\""))
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		if len(key) == 0 || len(key)+len(value) > order.MaxRegionPair {
+			t.Skip()
+		}
+		b := ofRegions(fanout.DefaultRingBytes)
+		b.fill(&client.FollowBatch{Entries: []client.LogEntry{change(t, 1, order.RegionOp{Op: order.RegionPut, Key: key, Value: value})}}, 0)
+		m := &b.messages[0]
+		if err := topics.CheckTopic(m.Topic); err != nil || bytes.ContainsAny(m.Payload, "\r\n") {
+			t.Errorf("%s %q: %v", m.Topic, m.Payload, err)
+		}
+		var got struct {
+			Key               string
+			Value             json.RawMessage
+			KeyBase64, Base64 []byte
+		}
+		if err := json.Unmarshal(m.Payload, &got); err != nil || got.Key+string(got.KeyBase64) != string(key) || string(got.Value)+string(got.Base64) != string(value) {
+			t.Errorf("%q %q: %q, %v", key, value, m.Payload, err)
+		}
+	})
+}
+
 // A filter on a key means the whole key, however long it is.
 func TestRegionFilters(t *testing.T) {
 	long := strings.Repeat("k", topics.MaxValue)
