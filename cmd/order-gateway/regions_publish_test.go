@@ -31,7 +31,7 @@ func TestGridPublishReplicated(t *testing.T) {
 		`"topic":"region.positions.%","data":1`:                                     {`"code":"invalid"`, "a key of one token"},
 		`"topic":"region.positions.a.b","data":1`:                                   {`"code":"invalid"`, "a key of one token"},
 		`"topic":"region.positions.a","data":"` + strings.Repeat("x", 65_500) + `"`: {`"code":"limit"`, "65440"},
-		`"topic":"user.a","data":1`:                                                 {`"code":"invalid"`},
+		`"topic":"user.a","data":1`:                                                 {`"code":"not-permitted"`},
 	} {
 		k.says(`{"op":"publish","id":9,"replicated":true,`+command+`}`, append(want, `"op":"error"`)...)
 	}

@@ -129,13 +129,13 @@ func (c *conn) mayPublish(u *userMessage) error {
 	if err := u.check(); err != nil {
 		return err
 	}
-	if err := c.server.mayReplicate(u); err != nil {
-		return err
-	}
 	if !isInbox(u.topic) { // who knows an inbox got it with a request
 		if err := c.grant.publishes(u.topic); err != nil {
 			return err
 		}
+	}
+	if err := c.server.mayReplicate(u); err != nil {
+		return err
 	}
 	if len(u.reply) > 0 {
 		if err := c.owns(u.reply); err != nil {

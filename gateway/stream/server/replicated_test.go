@@ -105,7 +105,7 @@ func TestReplicatedRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`"topic":"region.secret.a","data":1,"replicated":true`:                      `"code":"not-permitted"`,
 		`"topic":"region.positions.a","data":1`:                                     `allowed: replicated with topics of region.NAME.KEY, and with them only`,
-		`"topic":"user.news.a","data":1,"replicated":true`:                          `allowed: replicated with topics of region.NAME.KEY, and with them only`,
+		`"topic":"user.news.a","data":1,"replicated":true`:                          `"code":"not-permitted"`,
 		`"topic":"inbox.a.b","data":1,"replicated":true`:                            `allowed: replicated with topics of region.NAME.KEY, and with them only`,
 		`"topic":"region.positions.a","data":1,"reply":"inbox.a","replicated":true`: `reply is there`,
 		`"topic":"region.positions.refused","data":1,"replicated":true`:             `"code":"invalid"`,
@@ -125,6 +125,9 @@ func TestReplicatedRefused(t *testing.T) {
 	if err, _ := s.Relay(binaryPublish(1, "region.positions.a", 0, "", "1")); err == nil {
 		t.Error("a message of another gateway to a region is taken")
 	}
+	news := publisher(t, addr, JSON, "news", "user.news.>")
+	news.send(`{"op":"publish","id":1,"topic":"user.news.a","data":1,"replicated":true}`)
+	news.want("allowed: replicated with topics of region.NAME.KEY, and with them only")
 	// Of one client so many and so long ones are stored at the same time, and of others more.
 	for i := range 5 {
 		desk.send(fmt.Sprintf(`{"op":"publish","id":1,"topic":"region.positions.k%d","data":1,"replicated":true}`, i))
