@@ -137,8 +137,10 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
-bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md)
-ifeq ($(strip $(PEERS)),)
+bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; CASES=clients is bench-clients; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md)
+ifeq ($(CASES),clients)
+	@$(GO) run ./clients/bench $(BENCHFLAGS)
+else ifeq ($(strip $(PEERS)),)
 	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS) $(BENCHFLAGS)
 else
 	@$(GO) run ./hack/bench --peers '$(PEERS)' --rounds $(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
@@ -165,6 +167,10 @@ garbage: ## Heap and pauses of real nodes that hold 10 million orders, and what 
 bench-move: ## A partition of 10 million orders moves from one pair of nodes to another under 6,000 orders/s: rate, latency before, during and after (CASES='^growth/held-1m-rate-6000$$' for less memory)
 	@$(GO) run ./hack/bench move $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
 
+.PHONY: bench-outage
+bench-outage: ## How long no order is answered when a primary is killed: a grid that stores, and one that matches, in turns
+	@$(GO) run ./hack/bench outage $(if $(filter-out .,$(CASES)),--cases '$(CASES)') $(BENCHFLAGS)
+
 .PHONY: bench-idle
 bench-idle: ## CPU of a pair of nodes with 2 partitions and of one with 64 beside it while nothing is asked of them (BENCHFLAGS='--rounds 5')
 	@$(GO) run ./hack/bench idle $(BENCHFLAGS)
@@ -190,7 +196,7 @@ robustness: ## Break a grid under load and judge what that did (TARGET=dev|clust
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
 .PHONY: hostile
-hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens), at another grid beside it and at its own, do to the latency of a client with a right to be there, and what clients that read nothing, forged frames between nodes, certificates with another's name, streams, calls of functions, orders that functions fail on and mass cancels do; ROUNDS=10
+hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens), at another grid beside it and at its own, do to the latency of a client with a right to be there, and what clients that read nothing, forged frames between nodes, certificates with another's name, streams, calls of functions, orders that functions fail on, changes by SQL, logons with wrong tokens and mass cancels do; ROUNDS=10
 	@ORDERGRID_HOSTILE_ROUNDS=$(if $(filter file,$(origin ROUNDS)),10,$(ROUNDS)) $(GO) test -count 1 -v -timeout 30m ./e2e/hostile
 
 .PHONY: skew
@@ -236,10 +242,10 @@ reproduction: build ## Run every scenario (BUDGET=60m) and write docs/reproducti
 	@$(GO) run ./hack/reproduction --take out/suite
 
 .PHONY: fix-check
-fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), 100 gateways killed under orders, a million fuzzed runs of FIX sessions, and the table of docs/fix.md (minutes)
+fix-check: ## QuickFIX's acceptance scripts over real sockets, QuickFIX/J as a counterparty (Maven), a program of .NET, 100 gateways killed under orders, 2 million fuzzed runs of FIX sessions (FUZZ=100000000: of each kind, a night), and the table of docs/fix.md (minutes)
 	@cd e2e/fix && $(GO) test -count 1 -v -run TestPage ./script -args -update
-	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 ORDERGRID_FIX_KILLS=100 $(GO) test -count 1 -timeout 20m ./...
-	@ORDERGRID_FIX_FUZZ=1000000 $(GO) test -count 1 -timeout 60m -run TestSessionSample ./gateway/fix
+	@cd e2e/fix && ORDERGRID_FIX_SOCKETS=1 ORDERGRID_REQUIRE_QUICKFIXJ=1 ORDERGRID_REQUIRE_MONO=1 ORDERGRID_FIX_KILLS=100 $(GO) test -count 1 -timeout 20m ./...
+	@ORDERGRID_FIX_FUZZ=$(or $(FUZZ),1000000) $(GO) test -count 1 -timeout 12h -run TestSessionSample ./gateway/fix
 
 .PHONY: clients-check
 clients-check: ## Clients of other languages: 50 primaries killed under load, each acknowledged order there once; types of the Python client (minutes)

@@ -114,10 +114,16 @@ type MarketOp struct {
 	// Uncross it is the state behind the auction, BookOpen or BookClosed.
 	State   BookState
 	Uncross bool
-	Until   time.Time // a halt ends by itself at this time; zero: never
-	Price   int64     // the reference price of an auction, in units; 0 for the last trade's
-	Reason  string    // 1 to 128 printable bytes: it is in the log
+	// Band moves the price band and nothing else: State, Uncross, Until and Price are zero.
+	Band   *PriceBand
+	Until  time.Time // a halt ends by itself at this time; zero: never
+	Price  int64     // the reference price of an auction, in units; 0 for the last trade's
+	Reason string    // 1 to 128 printable bytes: it is in the log
 }
+
+// PriceBand is the prices that new orders and replaces may have, in units, both multiples of the tick within the prices of
+// the instrument. Orders that rest outside stay.
+type PriceBand struct{ Low, High int64 }
 
 // MarketError is a book that has refused an operation of the exchange, which is in the log.
 type MarketError struct {
@@ -133,7 +139,8 @@ func (e *MarketError) Error() string {
 
 // Market has the exchange act on a book, and returns when that is committed: the entry, and
 // the state of the book after it. A *MarketError: the book refused it. It may be applied
-// twice if an answer is lost; the second time the book is in the state already.
+// twice if an answer is lost; the second time the book is in the state already. An
+// *OldNodeError: the primary is of a release that moves no bands.
 func (c *Client) Market(ctx context.Context, op MarketOp) (seq uint64, state BookState, err error) {
 	if op.Reason == "" || len(op.Reason) > wire.MaxReason {
 		return 0, 0, fmt.Errorf("client: Market: reason of %d bytes, allowed: 1 to %d", len(op.Reason), wire.MaxReason)
@@ -143,9 +150,15 @@ func (c *Client) Market(ctx context.Context, op MarketOp) (seq uint64, state Boo
 			return 0, 0, errors.New("client: Market: the reason has a control character, allowed: printable text on one line")
 		}
 	}
+	if op.Band != nil && (op.State != 0 || op.Uncross || !op.Until.IsZero() || op.Price != 0 || op.Band.Low > op.Band.High) {
+		return 0, 0, fmt.Errorf("client: Market: a band of %d to %d, allowed: the lowest price first, without State, Uncross, Until and Price", op.Band.Low, op.Band.High)
+	}
 	m := wire.Market{Op: wire.MarketState, State: uint8(op.State), Price: op.Price, Symbol: []byte(op.Symbol), Reason: []byte(op.Reason)}
 	if op.Uncross {
 		m.Op = wire.MarketUncross
+	}
+	if op.Band != nil {
+		m.Op, m.Price, m.Top = wire.MarketBand, op.Band.Low, op.Band.High
 	}
 	if !op.Until.IsZero() {
 		m.Until = op.Until.UnixNano()
@@ -159,7 +172,7 @@ func (c *Client) Market(ctx context.Context, op MarketOp) (seq uint64, state Boo
 		}, func(frame []byte) error { return wire.DecodeMarketDone(frame, &answer) })
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("change the state of the book of %s in %s: %w", op.Symbol, partition, err)
+		return 0, 0, fmt.Errorf("change the book of %s in %s: %w", op.Symbol, partition, err)
 	}
 	if answer.Reason != 0 {
 		return answer.Seq, BookState(answer.State), &MarketError{Symbol: op.Symbol, Seq: answer.Seq, State: BookState(answer.State), Reason: bookReason(answer.Reason)}
@@ -172,6 +185,10 @@ func bookReason(code uint8) string {
 	switch code {
 	case 6:
 		return "invalid field or combination"
+	case 10:
+		return "a price that the instrument has not: its lowest and highest are fixed"
+	case 11:
+		return "a price that is no multiple of the instrument's tick"
 	case 13:
 		return "not allowed in this state of the book; one in which orders are collected opens by uncross"
 	case 22:

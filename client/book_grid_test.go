@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
@@ -70,6 +71,26 @@ func TestGridShowsBooks(t *testing.T) {
 	}
 	if _, state, err = c.Market(t.Context(), client.MarketOp{Symbol: "IBM", State: client.BookOpen, Reason: "news is out"}); err != nil || state != client.BookOpen {
 		t.Errorf("open: %v, %v", state, err)
+	}
+	if seq, state, err = c.Market(t.Context(), client.MarketOp{Symbol: "IBM", Band: &client.PriceBand{Low: 12_000, High: 12_525}, Reason: "volatility"}); err != nil || state != client.BookOpen {
+		t.Errorf("band: %v, %v", state, err)
+	}
+	for _, m := range c.Table()[b.Partition].Members {
+		waitFor(t, func() bool {
+			other, err := c.ReadBook(t.Context(), "IBM", 10, m.Address)
+			return err == nil && other.Seq >= seq && other.Low == 12_000 && other.High == 12_525 && len(other.Asks) == 1
+		})
+	}
+	if _, _, err := c.Market(t.Context(), client.MarketOp{Symbol: "IBM", Band: &client.PriceBand{Low: -5, High: 12_525}, Reason: "mistake"}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "its lowest and highest are fixed") {
+		t.Errorf("a band beyond the instrument's prices: %v", err)
+	}
+	for _, op := range []client.MarketOp{{State: client.BookOpen}, {Uncross: true}, {Until: time.Now()}, {Price: 1}, {Band: &client.PriceBand{Low: 2, High: 1}}} {
+		if op.Symbol, op.Reason = "IBM", "x"; op.Band == nil {
+			op.Band = &client.PriceBand{Low: 12_000, High: 12_525}
+		}
+		if _, _, err := c.Market(t.Context(), op); err == nil || !strings.Contains(err.Error(), "the lowest price first, without") {
+			t.Errorf("%+v: %v", op, err)
+		}
 	}
 	for _, reason := range []string{"", "two\nlines", strings.Repeat("x", 129)} {
 		if _, _, err = c.Market(t.Context(), client.MarketOp{Symbol: "IBM", State: client.BookHalted, Reason: reason}); err == nil {

@@ -159,7 +159,7 @@ func (k *caller) begin(ctx context.Context, encode func([]byte, uint64) []byte) 
 	from := len(c.out)
 	c.out = encode(c.out, k.next+1)
 	t := wire.FrameType(c.out[from:])
-	if need := wire.Row(t).Feature; c.features&need != need {
+	if need := wire.NeededFeatures(c.out[from:]); c.features&need != need {
 		c.out = c.out[:from] // the node would close the connection, which others share
 		return nil, &OldNodeError{Address: k.addr, Frame: t}
 	}

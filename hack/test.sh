@@ -16,7 +16,7 @@ export ORDERGRID_REQUIRE_ENVTEST=1
 
 # Reports are looked at in a real browser, TLS records by OpenSSL, the Kafka sink by a real broker, the Python client
 # runs, functions are built from their source. Where these can be installed they must be there; elsewhere those tests report why they are skipped.
-step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, a JDK and Maven for Kafka and the client for Java, Python for its client, clang, Rust and AssemblyScript for functions"
+step "Chromium for the tests of HTML reports, OpenSSL for those of TLS, a JDK and Maven for Kafka and the client for Java, Python for its client, clang, Rust and AssemblyScript for functions, TypeScript for the console"
 missing=()
 command -v chromium chromium-browser google-chrome >/dev/null || missing+=(chromium fonts-dejavu-core)
 command -v openssl >/dev/null || missing+=(openssl)
@@ -39,6 +39,10 @@ if command -v clang-14 && command -v wasm-ld-14; then export ORDERGRID_REQUIRE_C
 if [[ $(/usr/bin/rustc --version 2>/dev/null) == "rustc 1.63."* && -d /usr/lib/rustlib/wasm32-unknown-unknown ]] && command -v wasm-ld-14; then export ORDERGRID_REQUIRE_RUST=1; fi
 if command -v npm && npm install --no-audit --no-fund --silent --prefix out/assemblyscript assemblyscript@0.28.20; then
 	export ASC=$PWD/out/assemblyscript/node_modules/.bin/asc ORDERGRID_REQUIRE_ASC=1
+fi
+# The console's scripts are served as they are; their types are checked.
+if command -v npm && npm install --no-audit --no-fund --silent --prefix out/typescript typescript@7.0.2; then
+	export TSC=$PWD/out/typescript/node_modules/.bin/tsc ORDERGRID_REQUIRE_TSC=1
 fi
 
 # The sink for PostgreSQL writes to a real server, a throwaway one of Debian's packages.

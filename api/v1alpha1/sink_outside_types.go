@@ -27,8 +27,8 @@ type KafkaSinkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.replace('{grid}', 'g').matches('^[A-Za-z0-9._-]+$') && self != '.' && self != '..'",messageExpression="'%s is no name of a topic; use letters, digits, points, underscores and hyphens, and {grid} for the name of the grid'.format([self])"
 	Topic string `json:"topic,omitempty"`
 
-	// executionsTopic is where executions are written, of a sink with content OrdersAndExecutions; {grid} stands for the
-	// grid's name. Default {grid}.executions.
+	// executionsTopic is where executions are written, of a sink with content OrdersAndExecutions or Executions; {grid} stands
+	// for the grid's name. Default {grid}.executions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=180

@@ -26,8 +26,9 @@ import (
 // +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="self.type != 'Bridge' || has(self.bridge)",messageExpression="'sink %s of type Bridge needs to know where to write; set bridge.endpoints and bridge.grid'.format([self.name])"
 // +kubebuilder:validation:XValidation:fieldPath=".bridge",rule="!has(self.bridge) || !has(oldSelf.bridge) || self.bridge.grid == oldSelf.bridge.grid && self.bridge.region == oldSelf.bridge.region && has(self.bridge.callback) == has(oldSelf.bridge.callback) && (!has(self.bridge.callback) || self.bridge.callback == oldSelf.bridge.callback)",message="grid, region or callback is changed; the position of the sink is there, and counts for what it took; keep them, or remove the sink and add one of another name"
 // +kubebuilder:validation:XValidation:fieldPath=".content",rule="self.type in ['Kafka', 'PostgreSQL'] || self.?content.orValue('Orders') == 'Orders'",messageExpression="'%s is for types Kafka and PostgreSQL, and sink %s is of type %s; remove content'.format([self.content, self.name, self.type])"
-// +kubebuilder:validation:XValidation:fieldPath=".content",rule="(self.?content.orValue('Orders') == 'Orders') == (oldSelf.?content.orValue('Orders') == 'Orders')",messageExpression="'%s is not what it was: executions would be missing; keep it, or remove the sink and add one of another name'.format([self.?content.orValue('Orders')])"
-// +kubebuilder:validation:XValidation:fieldPath=".kafka.executionsTopic",rule="!has(self.kafka) || !has(self.kafka.executionsTopic) || self.?content.orValue('Orders') != 'Orders'",messageExpression="'%s has no effect without executions; set content to OrdersAndExecutions, or remove executionsTopic'.format([self.kafka.executionsTopic])"
+// +kubebuilder:validation:XValidation:fieldPath=".content",rule="(self.?content.orValue('Orders') == 'Orders') == (oldSelf.?content.orValue('Orders') == 'Orders') && (self.?content.orValue('Orders') == 'Executions') == (oldSelf.?content.orValue('Orders') == 'Executions')",messageExpression="'%s is not what it was, %s: there would be a gap; keep it, or remove the sink and add one of another name'.format([self.?content.orValue('Orders'), oldSelf.?content.orValue('Orders')])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka.executionsTopic",rule="!has(self.kafka) || !has(self.kafka.executionsTopic) || self.?content.orValue('Orders') != 'Orders'",messageExpression="'%s has no effect without executions; set content to OrdersAndExecutions or Executions, or remove executionsTopic'.format([self.kafka.executionsTopic])"
+// +kubebuilder:validation:XValidation:fieldPath=".kafka.topic",rule="!has(self.kafka) || self.kafka.topic == '{grid}.orders' || self.?content.orValue('Orders') != 'Executions'",messageExpression="'%s is for orders, and has no effect with content Executions; remove topic, or set content to OrdersAndExecutions'.format([self.kafka.topic])"
 // +kubebuilder:validation:XValidation:fieldPath=".kafka.executionsTopic",rule="!has(self.kafka) || !has(oldSelf.kafka) || (has(self.kafka.executionsTopic) ? self.kafka.executionsTopic : '{grid}.executions') == (has(oldSelf.kafka.executionsTopic) ? oldSelf.kafka.executionsTopic : '{grid}.executions')",message="changed, and the executions of before are in the other topic; keep it, or remove the sink and add one of another name"
 // +kubebuilder:validation:XValidation:fieldPath=".resources",rule="self.type in ['Kafka', 'PostgreSQL', 'Archive', 'Bridge'] || !has(self.resources)",messageExpression="'resources are those of a sink with a pod of its own, and one of type %s has none; remove them'.format([self.type])"
 // +kubebuilder:validation:XValidation:fieldPath=".name",rule="self.type == 'File' || self.name != 'file'",message="the name file is for a sink of type File; use another name"
@@ -66,8 +67,8 @@ type SinkSpec struct {
 	// +optional
 	Bridge *BridgeSinkSpec `json:"bridge,omitempty"`
 
-	// content is Orders (the default), or OrdersAndExecutions: what the orders did, too, in a grid with spec.execution.mode
-	// Match. For types Kafka and PostgreSQL.
+	// content is Orders (the default), OrdersAndExecutions: what the orders did, too, in a grid with spec.execution.mode
+	// Match, or Executions: that alone. For types Kafka and PostgreSQL.
 	// +optional
 	Content SinkContent `json:"content,omitempty"`
 
@@ -78,7 +79,7 @@ type SinkSpec struct {
 
 // SinkContent is what a sink writes.
 //
-// +kubebuilder:validation:Enum=Orders;OrdersAndExecutions
+// +kubebuilder:validation:Enum=Orders;OrdersAndExecutions;Executions
 type SinkContent string
 
 const (
@@ -86,7 +87,12 @@ const (
 	SinkOrders SinkContent = "Orders"
 	// SinkOrdersAndExecutions is orders and what they did.
 	SinkOrdersAndExecutions SinkContent = "OrdersAndExecutions"
+	// SinkExecutions is what orders did, without the orders.
+	SinkExecutions SinkContent = "Executions"
 )
+
+// Executions reports whether a sink writes executions.
+func (c SinkContent) Executions() bool { return c == SinkOrdersAndExecutions || c == SinkExecutions }
 
 // SinkType is the kind of a sink.
 //

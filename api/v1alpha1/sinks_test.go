@@ -126,7 +126,7 @@ func TestSinkUpdates(t *testing.T) {
 		spec.Sinks = []api.SinkSpec{s}
 		return spec
 	}
-	const otherContent = ".content: Invalid value: %s is not what it was: executions would be missing; keep it, or remove the sink and add one of another name"
+	const otherContent = ".content: Invalid value: %s is not what it was, %s: there would be a gap; keep it, or remove the sink and add one of another name"
 	hold := api.OrderGridSpec{WriteBehind: api.WriteBehindSpec{Sink: api.WriteBehindHold}}
 	claim := &api.FileSinkSpec{Volume: api.SinkVolumeClaim}
 	large := func(f *api.FileSinkSpec) { f.Size = resource.MustParse("2Gi") }
@@ -174,8 +174,11 @@ func TestSinkUpdates(t *testing.T) {
 		{"a bucket for a claim", sinks(archive("", "", "disk")), sinks(archive("orders", "", "")), elsewhere},
 		{"another schema", sinks(postgres("")), sinks(postgres("desk")), ".postgres.schema: Invalid value: desk differs from ordergrid, where the position of the sink is; keep it, or remove the sink and add one of another name"},
 		{"orders only is said", matching(""), matching(api.SinkOrders), ""},
-		{"executions are added", matching(""), matching(api.SinkOrdersAndExecutions), fmt.Sprintf(otherContent, "OrdersAndExecutions")},
-		{"executions are taken", matching(api.SinkOrdersAndExecutions), matching(""), fmt.Sprintf(otherContent, "Orders")},
+		{"executions are added", matching(""), matching(api.SinkOrdersAndExecutions), fmt.Sprintf(otherContent, "OrdersAndExecutions", "Orders")},
+		{"executions are taken", matching(api.SinkOrdersAndExecutions), matching(""), fmt.Sprintf(otherContent, "Orders", "OrdersAndExecutions")},
+		{"orders are taken", matching(api.SinkOrdersAndExecutions), matching(api.SinkExecutions), fmt.Sprintf(otherContent, "Executions", "OrdersAndExecutions")},
+		{"orders are added", matching(api.SinkExecutions), matching(api.SinkOrdersAndExecutions), fmt.Sprintf(otherContent, "OrdersAndExecutions", "Executions")},
+		{"executions alone stay", matching(api.SinkExecutions), matching(api.SinkExecutions), ""},
 		{"the topic of executions", fills("fills"), fills("trades"), ".kafka.executionsTopic: Invalid value: changed, and the executions of before are in the other topic; keep it, or remove the sink and add one of another name"},
 		{"the default topic is said", fills(""), fills("{grid}.executions"), ""},
 

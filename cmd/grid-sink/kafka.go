@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,11 +18,14 @@ type kafkaFlags struct {
 	topic, executions string
 	key, format       string
 	compression       string
-	create            bool
+	only, create      bool
 	replication       int16
 	sasl              kafka.Credentials
 	tls               kafka.TLSFiles
 }
+
+// ordersTopic is the default of --topic.
+const ordersTopic = "{grid}.orders"
 
 func kafkaCommand() *cobra.Command {
 	var f kafkaFlags
@@ -30,7 +34,8 @@ func kafkaCommand() *cobra.Command {
 log, for consumers with isolation.level=read_committed. The position is written in the same
 transaction, to the topic's name with .positions behind it.
 
-With --executions-topic what the orders did goes to a topic of its own.
+With --executions-topic what the orders did goes to a topic of its own; with --only-executions
+besides, orders are not written.
 
 Partition i of the grid is partition i of the topic. With {partition} in --topic, each
 partition has a topic of its own with one partition.`,
@@ -39,8 +44,9 @@ partition has a topic of its own with one partition.`,
 
 func (f *kafkaFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.brokers, "broker", []string{"127.0.0.1:9092"}, "host:port of any broker; several separated by commas")
-	fl.StringVar(&f.topic, "topic", "{grid}.orders", "topic; {grid} and {partition} are replaced")
+	fl.StringVar(&f.topic, "topic", ordersTopic, "topic; {grid} and {partition} are replaced")
 	fl.StringVar(&f.executions, "executions-topic", "", "topic of executions too, of a grid that matches, such as {grid}.executions, in the same transactions; as JSON with --format fix. Default: they are not written")
+	fl.BoolVar(&f.only, "only-executions", false, "with --executions-topic: write executions and no orders. The position is in the topic of executions' name with .positions behind it")
 	fl.StringVar(&f.key, "key", "ClOrdID", "key of the records: ClOrdID or Symbol")
 	fl.StringVar(&f.format, "format", "fix", "value of the records: fix (the message byte for byte), json, or protobuf (gateway/sink/kafka/order.proto)")
 	fl.StringVar(&f.compression, "compression", "snappy", "none, gzip, snappy, lz4 or zstd")
@@ -57,6 +63,14 @@ func (f *kafkaFlags) add(fl *pflag.FlagSet) {
 }
 
 func (f *kafkaFlags) open(_ context.Context, of source) (sink.Target, error) {
+	switch {
+	case f.only && f.executions == "":
+		return nil, command.BadUsage(errors.New(`--executions-topic: value "", allowed: a topic, with --only-executions`))
+	case f.only && f.topic != ordersTopic:
+		return nil, command.BadUsage(fmt.Errorf("--topic: value %.80q, allowed: none with --only-executions", f.topic))
+	case f.only:
+		f.topic = ""
+	}
 	cfg := kafka.Config{
 		Brokers: f.brokers, Grid: of.Grid, Sink: of.Sink, Partitions: of.Partitions, Topic: f.topic, ExecutionsTopic: f.executions, Compression: f.compression,
 		CreateTopics: f.create, ReplicationFactor: f.replication, Logger: of.Log,

@@ -17,6 +17,7 @@ type postgresFlags struct {
 	schema     string
 	daysAhead  int
 	executions bool
+	only       bool
 }
 
 func postgresCommand() *cobra.Command {
@@ -24,7 +25,8 @@ func postgresCommand() *cobra.Command {
 	cmd := targetCommand("postgres", "Write orders to PostgreSQL, by COPY",
 		`Writes the orders of a grid to the table orders of a schema: each once. The position is in the
 table fence, in the transaction of the orders. The tables have to be there: grid-sink postgres
-migrate makes them. With --executions what the orders did goes to the table executions.
+migrate makes them. With --executions what the orders did goes to the table executions, with
+--only-executions that alone.
 
 The connection is given by --url-file, or by --host, --database and --user. The server has to
 prove its name by TLS (sslmode verify-full) unless written otherwise.`,
@@ -32,7 +34,8 @@ prove its name by TLS (sslmode verify-full) unless written otherwise.`,
 			f.add(fl)
 			fl.IntVar(&f.daysAhead, "days-ahead", 7, "how many tables of days to come are kept ready")
 			fl.BoolVar(&f.executions, "executions", false, "write executions too, of a grid that matches")
-		}, f.open, func() bool { return f.executions })
+			fl.BoolVar(&f.only, "only-executions", false, "write executions and no orders")
+		}, f.open, func() bool { return f.executions || f.only })
 	cmd.AddCommand(migrateCommand())
 	return cmd
 }
@@ -58,7 +61,7 @@ func (f *postgresFlags) options() postgres.Options {
 	if c.URLFile != "" && c.Port == 5432 {
 		c.Port = 0 // the default is not given
 	}
-	return postgres.Options{Connection: c, Schema: f.schema, DaysAhead: f.daysAhead, Executions: f.executions}
+	return postgres.Options{Connection: c, Schema: f.schema, DaysAhead: f.daysAhead, Executions: f.executions, OnlyExecutions: f.only}
 }
 
 func (f *postgresFlags) open(_ context.Context, of source) (sink.Target, error) {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
 type marketFlags struct {
@@ -23,14 +26,15 @@ var marketActs = map[string]client.MarketOp{
 	"close":   {State: client.BookClosed},
 	"call":    {State: client.BookCall},
 	"uncross": {State: client.BookOpen, Uncross: true},
+	"band":    {},
 }
 
 func marketCommand(k *kubeFlags) *cobra.Command {
 	var f marketFlags
 	cmd := &cobra.Command{
-		Use:   "market GRID SYMBOL halt|resume|open|close|call|uncross",
-		Short: "Halt, resume, open, close or uncross the book of a symbol",
-		Long: `Changes the state of a book, in a grid that matches. It takes effect at one place of the log, for all copies,
+		Use:   "market GRID SYMBOL halt|resume|open|close|call|uncross|band LOW HIGH",
+		Short: "Halt, resume, open, close or uncross the book of a symbol, or move its price band",
+		Long: `Changes the state of a book or its price band, in a grid that matches. It takes effect at one place of the log, for all copies,
 and the reason is in the log; who gave it is not.
 
   halt     only cancels are accepted; with --for trading resumes by itself, with the first
@@ -39,6 +43,8 @@ and the reason is in the log; who gave it is not.
   close    only cancels are accepted
   call     orders are collected for an auction
   uncross  the call ends: one price for all that can trade, then the book is open
+  band     new orders have prices from LOW to HIGH, and market orders trade no further; what
+           rests outside stays. Before a negative price write --
 
 ` + reachHelp + `
 Where the grid enforces authorization the permission Admin is needed.
@@ -46,9 +52,13 @@ Where the grid enforces authorization the permission Admin is needed.
 Exit codes: 0 done, 2 wrong usage, 4 failed or refused by the book.`,
 		Example: `  kubectl ordergrid market exchange IBM halt --reason "news pending" -n trading
   kubectl ordergrid market exchange IBM halt --for 5m --reason "volatility"
-  kubectl ordergrid market exchange OIL uncross --reason "opening auction"`,
+  kubectl ordergrid market exchange OIL uncross --reason "opening auction"
+  kubectl ordergrid market exchange IBM band 120 130 --reason "limit up, limit down"`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 3 {
+			switch band := len(args) > 2 && args[2] == "band"; {
+			case band && len(args) != 5:
+				return usageError{fmt.Errorf("%d arguments, allowed: an OrderGrid, a symbol, band, and the lowest and the highest price; see %s --help", len(args), cmd.CommandPath())}
+			case !band && len(args) != 3:
 				return usageError{fmt.Errorf("%d arguments, allowed: an OrderGrid, a symbol and what to do; see %s --help", len(args), cmd.CommandPath())}
 			}
 			return nil
@@ -65,7 +75,7 @@ func (f *marketFlags) run(cmd *cobra.Command, k *kubeFlags, args []string) error
 	op, known := marketActs[args[2]]
 	switch {
 	case !known:
-		return usageError{fmt.Errorf("%q: allowed: halt, resume, open, close, call, uncross", args[2])}
+		return usageError{fmt.Errorf("%q: allowed: halt, resume, open, close, call, uncross, band", args[2])}
 	case f.reason == "" || len(f.reason) > 128:
 		return usageError{fmt.Errorf("--reason: %d bytes, allowed: 1 to 128: it stands in the log", len(f.reason))}
 	case f.duration < 0 || f.duration != 0 && op.State != client.BookHalted:
@@ -80,10 +90,38 @@ func (f *marketFlags) run(cmd *cobra.Command, k *kubeFlags, args []string) error
 		return err
 	}
 	defer done()
+	if args[2] == "band" {
+		if op.Band, err = bandOf(cmd.Context(), c, op.Symbol, args[3:]); err != nil {
+			return err
+		}
+	}
 	seq, state, err := c.Market(cmd.Context(), op)
 	if err != nil {
 		return err
 	}
+	if op.Band != nil {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the band %s, by entry %s/%d\n", op.Symbol, strings.Join(args[3:], " to "), c.RouteSymbol(op.Symbol), seq)
+		return err
+	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is %s, by entry %s/%d\n", op.Symbol, state, c.RouteSymbol(op.Symbol), seq)
 	return err
+}
+
+// bandOf reads the lowest and the highest price of a band with the digits that prices of the symbol have.
+func bandOf(ctx context.Context, c *client.Client, symbol string, prices []string) (*client.PriceBand, error) {
+	b, err := c.ReadBook(ctx, symbol, 1, "")
+	if err != nil {
+		return nil, err
+	}
+	var units [2]int64
+	for i, text := range prices {
+		var ok bool
+		if units[i], ok = order.Units([]byte(text), b.PriceDigits); !ok {
+			return nil, usageError{fmt.Errorf("price %q, allowed: a decimal number with at most %d digits behind the point", text, b.PriceDigits)}
+		}
+	}
+	if units[0] > units[1] {
+		return nil, usageError{fmt.Errorf("a band of %s to %s, allowed: the lowest price first", prices[0], prices[1])}
+	}
+	return &client.PriceBand{Low: units[0], High: units[1]}, nil
 }

@@ -133,13 +133,23 @@ func TestExchangeOfARealGrid(t *testing.T) {
 		t.Errorf("the trades of OIL are\n%s", out)
 	}
 	ask("not allowed in this state of the book", "market", "dev", "OIL", "uncross", "--reason=again")
+	if out := ask("", "market", "dev", "IBM", "band", "120", "125.25", "--reason=volatility"); !strings.HasPrefix(out, "IBM has the band 120 to 125.25, by entry p") {
+		t.Errorf("band: %s", out)
+	}
+	if out := ask("", "book", "dev", "IBM"); !strings.Contains(out, "  band 120.00 to 125.25  ") || !strings.HasSuffix(out, ladder) {
+		t.Errorf("with another band the ladder is\n%s", out)
+	}
+	ask("its lowest and highest are fixed", "market", "dev", "IBM", "band", "120", "1000.05", "--reason=x")
+	ask("no multiple of the instrument's tick", "market", "dev", "IBM", "band", "120.01", "130", "--reason=x")
+	ask("at most 2 digits", "market", "dev", "IBM", "band", "120", "130.005", "--reason=x")
+	ask("the lowest price first", "market", "dev", "IBM", "band", "130", "120", "--reason=x")
 	ask("", "market", "dev", "IBM", "halt", "--for=1h", "--reason=news")
 	if out := ask("", "book", "dev", "IBM"); !strings.HasPrefix(out, "IBM  halted until 2") {
 		t.Errorf("a halted book is\n%s", out)
 	}
 	ask("has no book", "book", "dev", "XYZ")
 	ask("has no book", "book", "dev", "XYZ", "--orders")
-	for _, wrong := range [][]string{{"market", "dev", "IBM", "stop", "--reason=x"}, {"market", "dev", "IBM", "halt"}, {"market", "dev", "IBM", "open", "--for=1m", "--reason=x"}, {"book", "dev"}, {"book", "dev", "IBM", "--depth=65"}, {"trades", "dev", "-o", "csv"}} {
+	for _, wrong := range [][]string{{"market", "dev", "IBM", "stop", "--reason=x"}, {"market", "dev", "IBM", "halt"}, {"market", "dev", "IBM", "band", "1", "--reason=x"}, {"market", "dev", "IBM", "halt", "1", "--reason=x"}, {"market", "dev", "IBM", "band", "1", "2", "--for=1m", "--reason=x"}, {"market", "dev", "IBM", "open", "--for=1m", "--reason=x"}, {"book", "dev"}, {"book", "dev", "IBM", "--depth=65"}, {"trades", "dev", "-o", "csv"}} {
 		if _, err := run(wrong...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)
 		}

@@ -66,14 +66,14 @@ func TestConsoleBook(t *testing.T) {
 	p.key("b")
 	says("IBM open")
 	p.eventually(`document.getElementById("executions").innerText.includes("filled, 12 at 125.05, 3 left") && document.getElementById("executions").innerText.includes("filled, 3 at 125.10")`)
-	p.look("book-order", chromium.Look{Width: 1280, Height: 900})
+	p.look("order", chromium.Look{Width: 1280, Height: 900})
 	p.do(`document.getElementById("detail-close").click()`)
 	p.eventually(`document.getElementById("detail").hidden`)
 	p.typed("")
 	p.eventually(`[...document.querySelectorAll("#book-rows td:nth-child(3)")].every(c => c.scrollWidth <= c.clientWidth)`)
-	p.look("book-light", chromium.Look{Width: 1280, Height: 900})
-	p.look("book-dark", chromium.Look{Width: 1280, Height: 900, Dark: true})
-	p.look("book-phone", chromium.Look{Width: 400, Height: 800})
+	p.look("light", chromium.Look{Width: 1280, Height: 900})
+	p.look("dark", chromium.Look{Width: 1280, Height: 900, Dark: true})
+	p.look("phone-book", chromium.Look{Width: 400, Height: 800})
 	for _, m := range p.Messages() {
 		t.Errorf("message of the browser: %s", m)
 	}

@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +61,8 @@ func (p page) typed(filter string) {
 	p.do(fmt.Sprintf(`const f = document.getElementById("filter"); f.value = %q; f.dispatchEvent(new Event("input"))`, filter))
 }
 
-// look sets size and theme, checks that nothing is wider than the screen, and keeps a picture if that is asked for.
+// look sets size and theme, checks that nothing is wider than the screen, and keeps a picture by that name, if there is one
+// and pictures are asked for: those of docs/streams.md.
 func (p page) look(name string, l chromium.Look) {
 	p.t.Helper()
 	if err := p.Look(l); err != nil {
@@ -63,16 +70,51 @@ func (p page) look(name string, l chromium.Look) {
 	}
 	p.eventually(fmt.Sprintf("document.documentElement.scrollWidth <= %d", l.Width))
 	dir := os.Getenv("ORDERGRID_SCREENSHOTS")
-	if dir == "" {
+	if dir == "" || name == "" {
 		return
 	}
-	png, err := p.Screenshot()
+	shot, err := p.Screenshot()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
+		shot, err = small(shot)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "console-"+name+".png"), shot, 0o644)
 	}
 	if err != nil {
 		p.t.Error(err)
 	}
+}
+
+// small makes a picture of 256 colours, which takes a third of the bytes: the most frequent ones of all parts of the space of
+// colours, then the most frequent ones. The others are edges of letters.
+func small(shot []byte) ([]byte, error) {
+	from, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		return nil, err
+	}
+	counts, b := map[color.Color]int{}, from.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			counts[from.At(x, y)]++
+		}
+	}
+	all, seen := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] }), map[[3]uint32]bool{}
+	var palette, rest color.Palette
+	for _, c := range all {
+		r, g, b, _ := c.RGBA()
+		if part := [3]uint32{r >> 13, g >> 13, b >> 13}; !seen[part] {
+			seen[part] = true
+			palette = append(palette, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	palette = append(palette, rest...)
+	to := image.NewPaletted(b, palette[:min(256, len(palette))])
+	draw.Draw(to, b, from, b.Min, draw.Src)
+	var out bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to)
+	return out.Bytes(), err
 }
 
 func openConsole(t *testing.T, addr string) page {
@@ -132,7 +174,7 @@ func TestConsole(t *testing.T) {
 	login := func(token string) {
 		p.do(fmt.Sprintf(`document.getElementById("token").value = %q; document.getElementById("login").requestSubmit()`, token))
 	}
-	p.look("login", chromium.Look{Width: 1280, Height: 800})
+	p.look("", chromium.Look{Width: 1280, Height: 800})
 	login("a wrong token")
 	p.eventually(`document.getElementById("refusal").textContent.includes("the token is not known")`)
 	login(testToken)
@@ -161,13 +203,13 @@ func TestConsole(t *testing.T) {
 	p.eventually(`!document.getElementById("detail").hidden && document.getElementById("life").innerText.includes("received by the primary")`)
 	p.eventually(`document.querySelectorAll("#shards .part").length === 2 && document.querySelector("#shards .primary")`)
 	p.typed("")
-	p.look("light", chromium.Look{Width: 1280, Height: 800})
-	p.look("dark", chromium.Look{Width: 1280, Height: 800, Dark: true})
+	p.look("", chromium.Look{Width: 1280, Height: 800})
+	p.look("", chromium.Look{Width: 1280, Height: 800, Dark: true})
 	p.look("phone", chromium.Look{Width: 400, Height: 800, Dark: true})
 	p.key("Escape")
 	p.eventually(`document.getElementById("detail").hidden`)
-	p.look("phone-list", chromium.Look{Width: 400, Height: 800})
-	p.look("light-again", chromium.Look{Width: 1280, Height: 800})
+	p.look("", chromium.Look{Width: 400, Height: 800})
+	p.look("", chromium.Look{Width: 1280, Height: 800})
 
 	for _, m := range p.Messages() {
 		t.Errorf("message of the browser: %s", m)
@@ -180,6 +222,7 @@ func TestConsole(t *testing.T) {
 
 	killPrimary(t, c, g)
 	p.eventually(`document.getElementById("events").innerText.includes("epoch")`)
+	p.look("failover", chromium.Look{Width: 1280, Height: 800, Dark: true})
 	gateway.kill()
 	p.eventually(`document.getElementById("state").dataset.state === "lost"`)
 	submit(t, c, "MEANWHILE", 20)

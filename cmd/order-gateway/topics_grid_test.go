@@ -21,28 +21,44 @@ import (
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
+// tokenOf begins the token of each client of clientsOf; its name follows.
 const (
-	deskToken   = "0123456789abcdef-desk"
-	readerToken = "0123456789abcdef-reader"
-	floodToken  = "0123456789abcdef-flood"
+	tokenOf     = "0123456789abcdef-"
+	deskToken   = tokenOf + "desk"
+	readerToken = tokenOf + "reader"
+	floodToken  = tokenOf + "flood"
 )
+
+// clientsOf writes a file of clients: their names, and what their entries have beside name and token.
+func clientsOf(t *testing.T, entries map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var list []string
+	for name, rest := range entries {
+		list = append(list, fmt.Sprintf(`{"name": %q, "tokenFile": %q, %s}`, name, filepath.Join(dir, name), rest))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(tokenOf+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "clients.json")
+	if err := os.WriteFile(file, []byte(`{"clients": [`+strings.Join(list, ", ")+`]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
 
 // topicsFiles writes the clients of the tests of topics, and the token of gateways.
 func topicsFiles(t *testing.T) (clients, peers string) {
 	t.Helper()
-	dir := t.TempDir()
-	put := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+	peers = filepath.Join(t.TempDir(), "peers")
+	if err := os.WriteFile(peers, []byte(tokenOf+"gateways\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	desk, reader, flood := put("desk", deskToken+"\n"), put("reader", readerToken+"\n"), put("flood", floodToken+"\n")
-	return put("clients.json", fmt.Sprintf(`{"clients": [
-		{"name": "desk", "tokenFile": %q, "topics": ["user.>"], "publish": ["user.news.>", "user.ask"]},
-		{"name": "reader", "tokenFile": %q, "topics": ["user.>", "orders.>"]},
-		{"name": "flood", "tokenFile": %q, "publish": ["user.flood"]}]}`, desk, reader, flood)), put("peers", "0123456789abcdef-gateways\n")
+	return clientsOf(t, map[string]string{
+		"desk":   `"topics": ["user.>"], "publish": ["user.news.>", "user.ask"]`,
+		"reader": `"topics": ["user.>", "orders.>"]`,
+		"flood":  `"publish": ["user.flood"]`,
+	}), peers
 }
 
 // freeAddr returns a loopback address that nobody listens on now.

@@ -42,9 +42,14 @@ var sinkPrograms = map[api.SinkType]sinkProgram{
 
 func kafkaArgs(grid *api.OrderGrid, s *api.SinkSpec) []string {
 	k := s.Kafka
-	args := []string{"kafka", "--broker", strings.Join(k.Brokers, ","), "--topic", strings.ReplaceAll(k.Topic, "{grid}", grid.Name),
-		"--key", string(k.Key), "--format", strings.ToLower(string(k.Format))}
-	if s.Content == api.SinkOrdersAndExecutions {
+	args := []string{"kafka", "--broker", strings.Join(k.Brokers, ",")}
+	if s.Content == api.SinkExecutions {
+		args = append(args, "--only-executions")
+	} else {
+		args = append(args, "--topic", strings.ReplaceAll(k.Topic, "{grid}", grid.Name))
+	}
+	args = append(args, "--key", string(k.Key), "--format", strings.ToLower(string(k.Format)))
+	if s.Content.Executions() {
 		args = append(args, "--executions-topic", strings.ReplaceAll(cmp.Or(k.ExecutionsTopic, "{grid}.executions"), "{grid}", grid.Name))
 	}
 	if k.ReplicationFactor > 0 {
@@ -90,8 +95,12 @@ func hostPorts(addrs []string) (list []int32) {
 
 func postgresArgs(_ *api.OrderGrid, s *api.SinkSpec) []string {
 	args := append([]string{"postgres"}, postgresConnection(s)...)
-	if s.Content == api.SinkOrdersAndExecutions {
+	switch s.Content {
+	case api.SinkOrdersAndExecutions:
 		args = append(args, "--executions")
+	case api.SinkExecutions:
+		args = append(args, "--only-executions")
+	case api.SinkOrders:
 	}
 	return args
 }

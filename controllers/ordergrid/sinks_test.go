@@ -44,6 +44,10 @@ func TestSinkContent(t *testing.T) {
 	if got := args(); !strings.Contains(got, "--executions-topic "+grid.Name+".executions ") || !strings.HasSuffix(got, " --executions") {
 		t.Errorf("with executions: %s", got)
 	}
+	kafka.Content, db.Content = api.SinkExecutions, api.SinkExecutions
+	if got := args(); !strings.Contains(got, " --only-executions --key ") || strings.Contains(got, "--topic") || !strings.Contains(got, "--executions-topic "+grid.Name+".executions ") || !strings.HasSuffix(got, " --only-executions") {
+		t.Errorf("executions alone: %s", got)
+	}
 	kafka.Kafka.ExecutionsTopic = "fills.{grid}"
 	if got := args(); !strings.Contains(got, "--executions-topic fills."+grid.Name+" ") {
 		t.Errorf("with a topic: %s", got)

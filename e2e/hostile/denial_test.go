@@ -33,6 +33,8 @@ type neighbour struct {
 	// busy is whether they keep the grid's own threads busy: on a machine with other work a copy may be given up for that, so
 	// that is reported, and not asked for.
 	busy bool
+	// door has the addresses of a grid that they connect to, in place of its nodes'.
+	door func(*testgrid.Grid) []string
 	// tls is what they present; the grids then speak TLS and ask who a client is.
 	tls *tls.Config
 }
@@ -183,8 +185,11 @@ func (n *neighbour) beside(t *testing.T, g, other *testgrid.Grid) {
 	epochs, held, counted := total(t, g, "ordergrid_node_partition_epoch"), total(t, g, "ordergrid_node_orders_held"), total(t, g, n.seen)
 	at := func(g *testgrid.Grid) func() func() {
 		addrs := g.Endpoints
-		if n.http {
+		switch {
+		case n.http:
 			addrs = pages(g)
+		case n.door != nil:
+			addrs = n.door(g)
 		}
 		return func() func() { return n.letIn(t, addrs) }
 	}

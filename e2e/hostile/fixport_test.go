@@ -2,6 +2,8 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -26,12 +28,23 @@ import (
 const slowSessions = 32
 
 // fixPort is an order-gateway before a grid of its own.
-type fixPort struct{ address, http string }
+type fixPort struct {
+	address, http string
+	visitor       string      // what the visitor proves itself by; "": the password
+	tls           *tls.Config // nil: none
+}
 
 // openFIX has sessions of a segment, a symbol, if the grid matches.
 func openFIX(t *testing.T, exe, segment string, args ...string) *fixPort {
 	t.Helper()
 	g := start(t, exe, args...)
+	return openGateway(t, roster.Entry{Segment: segment}, nil, "--fix-insecure-plain", "--endpoint", strings.Join(g.Endpoints, ","))
+}
+
+// openGateway starts an order-gateway with these arguments. Its sessions are as entry is; those that users names have a
+// user and no password.
+func openGateway(t *testing.T, entry roster.Entry, users map[string]string, args ...string) *fixPort {
+	t.Helper()
 	p := &fixPort{address: ports.ForTest(t), http: ports.ForTest(t)}
 	dir := t.TempDir()
 	var file struct {
@@ -42,7 +55,12 @@ func openFIX(t *testing.T, exe, segment string, args ...string) *fixPort {
 		names = append(names, fmt.Sprint("SLOW", i))
 	}
 	for _, name := range names {
-		file.Sessions = append(file.Sessions, roster.Entry{Version: "FIX.4.4", SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "password", Segment: segment})
+		e := entry
+		e.Version, e.SenderCompID, e.TargetCompID = "FIX.4.4", name, "GRID"
+		if e.User = users[name]; e.User == "" {
+			e.Username, e.PasswordFile = "u", "password"
+		}
+		file.Sessions = append(file.Sessions, e)
 	}
 	text, err := json.Marshal(file)
 	if err != nil {
@@ -53,7 +71,7 @@ func openFIX(t *testing.T, exe, segment string, args ...string) *fixPort {
 			t.Fatal(err)
 		}
 	}
-	downstream.Run(t, "order-gateway", "--listen", p.address, "--http", p.http, "--sessions", filepath.Join(dir, "sessions.json"), "--fix-insecure-plain", "--endpoint", strings.Join(g.Endpoints, ","))
+	downstream.Run(t, "order-gateway", append(args, "--listen", p.address, "--http", p.http, "--sessions", filepath.Join(dir, "sessions.json"))...)
 	downstream.WaitFor(t, "order-gateway", func() bool {
 		resp, err := http.Get("http://" + p.http + "/readyz")
 		if err != nil {
@@ -88,6 +106,9 @@ func (p *fixPort) dial(name string, from net.IP) (*fixPeer, error) {
 	c, err := d.Dial("tcp", p.address)
 	if err != nil {
 		return nil, err
+	}
+	if p.tls != nil {
+		c = tls.Client(c, p.tls) // the handshake is made by who writes
 	}
 	return &fixPeer{c: c, in: bufio.NewReader(c), name: name}, nil
 }
@@ -187,7 +208,7 @@ func (p *fixPort) visit() (end func() (took []time.Duration, thrownOut int)) {
 				continue
 			}
 			_ = peer.c.SetDeadline(time.Now().Add(10 * time.Second))
-			_, _ = peer.c.Write(peer.logon("right"))
+			_, _ = peer.c.Write(peer.logon(cmp.Or(p.visitor, "right")))
 			if got, err := peer.receive(); err != nil || !strings.Contains(got, "|35=A|") {
 				out++
 				_ = peer.c.Close()
@@ -227,8 +248,13 @@ func until(c net.Conn, stop <-chan struct{}) (ended func()) {
 
 // says connects again and again, sends, and reads nothing.
 func says(what func(p *fixPeer) []byte) func(*fixPort, int, <-chan struct{}, *atomic.Int64) {
+	return saysAs(1, what)
+}
+
+// saysAs is says as one of so many sessions, which have no connection meanwhile.
+func saysAs(sessions int, what func(p *fixPeer) []byte) func(*fixPort, int, <-chan struct{}, *atomic.Int64) {
 	return func(p *fixPort, i int, stop <-chan struct{}, tried *atomic.Int64) {
-		peer, err := p.dial("SLOW0", net.IPv4(127, 0, 0, 2)) // a session that has no connection meanwhile
+		peer, err := p.dial(fmt.Sprint("SLOW", i%sessions), net.IPv4(127, 0, 0, 2))
 		if err != nil {
 			time.Sleep(10 * time.Millisecond)
 			return

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/internal/scrape"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(envtest.Run(m, envtest.WithoutCRDs))
 }
 
 // of is a number that `make hostile` sets higher than a test does.

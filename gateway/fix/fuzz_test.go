@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,25 +211,40 @@ func (w *world) feed(data []byte, size int) {
 	}
 }
 
-// A sample of what the fuzzer does for longer, new each time it is asked to be: see
-// ORDERGRID_FIX_FUZZ.
+// A sample of what the fuzzer does for longer.
 func TestSessionSample(t *testing.T) {
-	runs, from := 3000, uint64(1000)
+	runs := 3000
 	if race.Enabled { // ten times as slow
 		runs = 500
 	}
-	if n, err := strconv.Atoi(os.Getenv("ORDERGRID_FIX_FUZZ")); err == nil {
+	sample(t, runs, 1000, func(t *testing.T, seed uint64) { play(t, fuzzWorld(t, FIX42+Version(seed%3)), random(seed, 300)) })
+}
+
+// sample plays so many seeds, on all cores. With ORDERGRID_FIX_FUZZ it is as many as that says, new ones each time.
+func sample(t *testing.T, runs int, from uint64, one func(t *testing.T, seed uint64)) {
+	t.Helper()
+	if text := os.Getenv("ORDERGRID_FIX_FUZZ"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("ORDERGRID_FIX_FUZZ is %q, allowed: a number from 1", text)
+		}
 		runs, from = n, uint64(time.Now().UnixNano())
+		t.Logf("seeds from %d", from)
 	}
-	for i := range uint64(runs) {
-		seed := from + i
-		t.Run("", func(t *testing.T) {
+	workers := runtime.GOMAXPROCS(0)
+	for k := range workers {
+		t.Run(fmt.Sprint("worker", k), func(t *testing.T) {
+			t.Parallel()
+			seed := from
 			defer func() {
 				if t.Failed() {
 					t.Logf("seed %d", seed)
 				}
 			}()
-			play(t, fuzzWorld(t, FIX42+Version(seed%3)), random(seed, 300))
+			for n := k; n < runs && !t.Failed(); n += workers {
+				seed = from + uint64(n)
+				one(t, seed)
+			}
 		})
 	}
 }

@@ -155,23 +155,16 @@ func TestProbe(t *testing.T) {
 
 // The fuzzer's sample with answers that come later, or never.
 func TestSessionSampleLater(t *testing.T) {
-	runs := uint64(1000)
+	runs := 1000
 	if race.Enabled {
 		runs = 150
 	}
-	for seed := range runs {
+	sample(t, runs, 0, func(t *testing.T, seed uint64) {
 		w, s := laterWorld(t, FIX42+Version(seed%3))
 		w.send("A", "98=0|108=30|"+map[bool]string{true: "1137=9|"}[seed%3 == 2])
 		s.answer(w.now, 2)
 		w.received()
 		w.after = func(op byte) { s.answer(w.now, int(op%5)) }
-		t.Run("", func(t *testing.T) {
-			defer func() {
-				if t.Failed() {
-					t.Logf("seed %d", seed)
-				}
-			}()
-			play(t, w, random(seed, 300))
-		})
-	}
+		play(t, w, random(seed, 300))
+	})
 }

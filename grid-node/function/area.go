@@ -1,7 +1,6 @@
 package function
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -53,47 +52,6 @@ var ownTags = []uint32{38, 44, 35, 54, 40, 59, 11, 55, 1}
 
 const firstSpan = 6 // in ownTags
 
-// decimal reads a FIX number as an integer of 1e-8. It reports false for what does not fit
-// or has more places.
-func decimal(v []byte) (int64, bool) {
-	const places = 8
-	n, negative, after, digits := int64(0), false, -1, 0
-	for i, c := range v {
-		switch {
-		case c == '-' && i == 0:
-			negative = true
-		case c == '.' && after < 0:
-			after = 0
-		case c >= '0' && c <= '9':
-			digits++
-			if after >= 0 {
-				if after++; after > places {
-					if c != '0' {
-						return 0, false
-					}
-					continue
-				}
-			}
-			if n > (1<<63-1-9)/10 {
-				return 0, false
-			}
-			n = n*10 + int64(c-'0')
-		default:
-			return 0, false
-		}
-	}
-	for after = max(after, 0); after < places; after++ {
-		if n > (1<<63-1)/10 {
-			return 0, false
-		}
-		n *= 10
-	}
-	if negative {
-		n = -n
-	}
-	return n, digits > 0
-}
-
 // Order is what a function is called with.
 type Order struct {
 	Seq    uint64 // of its entry; 0 for Pre
@@ -107,83 +65,83 @@ type Order struct {
 
 // fill writes an order into an area.
 func (i *Instance) fill(area []byte, o *Order) {
-	le.PutUint64(area[areaSeq:], o.Seq)
-	le.PutUint64(area[areaTime:], uint64(o.Time))
-	spans := i.spansOf(o)
-	present := uint32(0)
-	quantity, ok := decimal(spans[0].Of(o.Raw))
-	if ok {
-		present |= hasQuantity
-	}
-	price, ok := decimal(spans[1].Of(o.Raw))
-	if ok {
-		present |= hasPrice
-	}
-	le.PutUint64(area[areaQuantity:], uint64(quantity))
-	le.PutUint64(area[areaPrice:], uint64(price))
-	i.fillLetters(area, o, spans)
-	le.PutUint32(area[areaPresent:], present)
+	h := (*[areaData]byte)(area)
+	le.PutUint64(h[areaSeq:], o.Seq)
+	le.PutUint64(h[areaTime:], uint64(o.Time))
 	at := uint32(areaData)
 	if i.module.payload {
-		putSpan(area[areaPayload:], at, uint32(copy(area[at:], o.Raw)))
+		putSpan(h[areaPayload:], at, uint32(copy(area[at:], o.Raw)))
+	}
+	putSpan(h[areaOut:], 0, 0)
+	le.PutUint32(h[areaReason:], 0)
+	p := o.Parsed
+	if p == nil || len(i.module.tags) > 0 {
+		i.fillLocated(area, o, at)
+		return
+	}
+	fillNumbers(h, o.Raw, p.QtyOff, p.PriceOff)
+	le.PutUint32(h[areaMsgType:], uint32(p.MsgType)|uint32(p.Side)<<8|uint32(p.OrdType)<<16|uint32(p.TimeInForce)<<24)
+	at = i.fillValue(area, areaClOrdID, o.Raw, order.Span{Off: p.ClOrdIDOff, Len: uint16(p.ClOrdIDLen)}, at)
+	at = i.fillValue(area, areaSymbol, o.Raw, order.Span{Off: p.SymbolOff, Len: uint16(p.SymbolLen)}, at)
+	i.fillValue(area, areaAccount, o.Raw, order.Span{Off: p.AccountOff, Len: uint16(p.AccountLen)}, at)
+}
+
+// fillLocated writes what has to be found in the message; at is where values may be copied to.
+func (i *Instance) fillLocated(area []byte, o *Order, at uint32) {
+	h := (*[areaData]byte)(area)
+	spans := i.locator.Locate(o.Raw, o.Places)
+	fillNumbers(h, o.Raw, spans[0].Off, spans[1].Off)
+	for k, s := range spans[2:firstSpan] {
+		h[areaMsgType+k] = 0
+		if s.Len > 0 {
+			h[areaMsgType+k] = o.Raw[s.Off]
+		}
+	}
+	if h[areaMsgType+3] == 0 {
+		h[areaMsgType+3] = '0' // Day, as order.Parse has it
 	}
 	for k, s := range spans[firstSpan:] {
 		place := areaClOrdID + 8*k
 		if k >= len(ownTags)-firstSpan {
 			place = areaTags + 8*(k-(len(ownTags)-firstSpan))
 		}
-		switch {
-		case s.Len == 0:
-			putSpan(area[place:], 0, 0)
-		case i.module.payload:
-			putSpan(area[place:], areaData+uint32(s.Off), uint32(s.Len))
-		default:
-			putSpan(area[place:], at, uint32(copy(area[at:], s.Of(o.Raw))))
-			at += uint32(s.Len)
+		at = i.fillValue(area, place, o.Raw, s, at)
+	}
+}
+
+// fillNumbers writes quantity and price, whose values begin at these places; 0: not there.
+func fillNumbers(h *[areaData]byte, raw []byte, quantityOff, priceOff uint16) {
+	quantity, price, present := int64(0), int64(0), uint32(0)
+	if quantityOff > 0 {
+		var ok bool
+		if quantity, ok = number(raw[quantityOff:]); ok {
+			present |= hasQuantity
 		}
 	}
-	putSpan(area[areaOut:], 0, 0)
-	le.PutUint32(area[areaReason:], 0)
-}
-
-// fillLetters writes the values that are one character.
-func (i *Instance) fillLetters(area []byte, o *Order, spans []order.Span) {
-	if p := o.Parsed; p != nil {
-		area[areaMsgType], area[areaMsgType+1], area[areaMsgType+2], area[areaMsgType+3] = p.MsgType, p.Side, p.OrdType, p.TimeInForce
-		return
-	}
-	for k, s := range spans[2:firstSpan] {
-		area[areaMsgType+k] = 0
-		if s.Len > 0 {
-			area[areaMsgType+k] = o.Raw[s.Off]
+	if priceOff > 0 {
+		var ok bool
+		if price, ok = number(raw[priceOff:]); ok {
+			present |= hasPrice
 		}
 	}
-	if area[areaMsgType+3] == 0 {
-		area[areaMsgType+3] = '0' // Day, as order.Parse has it
-	}
+	le.PutUint64(h[areaQuantity:], uint64(quantity))
+	le.PutUint64(h[areaPrice:], uint64(price))
+	le.PutUint32(h[areaPresent:], present)
 }
 
-// spansOf returns where the values are: of ownTags, then of the module's.
-func (i *Instance) spansOf(o *Order) []order.Span {
-	p := o.Parsed
-	if p == nil || len(i.module.tags) > 0 {
-		return i.locator.Locate(o.Raw, o.Places)
+// fillValue writes where a value of the message is, which it copies to at if the module does
+// not have the message. It returns where the next one may be copied to.
+func (i *Instance) fillValue(area []byte, place int, raw []byte, s order.Span, at uint32) uint32 {
+	switch {
+	case s.Len == 0:
+		putSpan(area[place:], 0, 0)
+	case i.module.payload:
+		putSpan(area[place:], areaData+uint32(s.Off), uint32(s.Len))
+	default:
+		putSpan(area[place:], at, uint32(copy(area[at:], s.Of(raw))))
+		at += uint32(s.Len)
 	}
-	s := i.found[:]
-	s[0], s[1] = number(o.Raw, p.QtyOff), number(o.Raw, p.PriceOff)
-	s[firstSpan] = order.Span{Off: p.ClOrdIDOff, Len: uint16(p.ClOrdIDLen)}
-	s[firstSpan+1] = order.Span{Off: p.SymbolOff, Len: uint16(p.SymbolLen)}
-	s[firstSpan+2] = order.Span{Off: p.AccountOff, Len: uint16(p.AccountLen)}
-	return s
-}
-
-// number is the value that begins at off, 0 for none.
-func number(raw []byte, off uint16) (s order.Span) {
-	if off == 0 {
-		return s
-	}
-	n := bytes.IndexByte(raw[off:], order.SOH)
-	return order.Span{Off: off, Len: uint16(max(n, 0))}
+	return at
 }
 
 func putSpan(b []byte, at, n uint32) {

@@ -65,61 +65,76 @@ const maxText = 64
 // Decide calls a Pre function. After a fault the memory of the instance is as it was when it
 // was made.
 func (i *Instance) Decide(ctx context.Context, o *Order) Decision {
-	d := i.decide(ctx, o)
-	if d.Fault != None {
-		i.reset()
+	if i.accepts(ctx, o) {
+		return Decision{}
 	}
-	return d
+	return i.decided
 }
 
-func (i *Instance) decide(ctx context.Context, o *Order) Decision {
-	area, ok := i.enter(ctx, o)
-	if !ok {
-		return Decision{Fault: BadResult}
+// accepts calls a Pre function and reports whether it takes the order as it is. Otherwise
+// decided has what it wants.
+func (i *Instance) accepts(ctx context.Context, o *Order) bool {
+	out, fault := i.ask(ctx, o)
+	if fault == None && uint32(i.result[0]) == uint32(Accept) {
+		return true
 	}
-	if f := i.run(ctx, i.call, i.result[:]); f != None {
-		return Decision{Fault: f}
+	if i.decided = i.read(out, fault); i.decided.Fault != None {
+		i.reset()
 	}
-	out, ok := output(area)
-	if !ok {
-		return Decision{Fault: BadResult}
+	return false
+}
+
+// read reads what a Pre function left that did not accept.
+func (i *Instance) read(out []byte, fault Fault) Decision {
+	if fault != None {
+		return Decision{Fault: fault}
 	}
 	switch uint32(i.result[0]) {
-	case uint32(Accept):
-		return Decision{}
 	case uint32(Refuse):
-		d := Decision{Verdict: Refuse, Reason: le.Uint32(area[areaReason:]), Text: out}
-		if d.Reason > FaultReason || len(out) > maxText || !printable(out) {
-			return Decision{Fault: BadResult}
+		reason := le.Uint32(i.area[areaReason:])
+		if reason > FaultReason || len(out) > maxText || !printable(out) {
+			break
 		}
-		return d
+		return Decision{Verdict: Refuse, Reason: reason, Text: out}
 	case uint32(Change):
 		if !i.readSets(out) {
-			return Decision{Fault: BadResult}
+			break
 		}
 		return Decision{Verdict: Change, Sets: i.sets}
 	}
 	return Decision{Fault: BadResult}
 }
 
-// enter fills the area.
-func (i *Instance) enter(_ context.Context, o *Order) ([]byte, bool) {
+// ask calls the function with an order and returns its output.
+func (i *Instance) ask(ctx context.Context, o *Order) ([]byte, Fault) {
 	i.used = 0
 	area, ok := i.view()
 	if !ok || len(o.Raw) > order.MaxPayload {
-		return nil, false
+		return nil, BadResult
 	}
 	i.fill(area, o)
-	return area, true
+	if f := i.run(ctx, i.call, i.result[:]); f != None {
+		return nil, f
+	}
+	out, ok := output(area)
+	if !ok {
+		return nil, BadResult
+	}
+	return out, None
 }
 
-// view returns the area, which a module may have made smaller since it was loaded.
+// view returns the area, which a module may have made smaller since it was loaded, and so
+// keeps in area while it is as large as it was: memory neither moves nor shrinks.
 func (i *Instance) view() ([]byte, bool) {
+	if a := i.area; a != nil && le.Uint32(a[areaSize:]) == uint32(len(a)) {
+		return a, true
+	}
 	size, ok := i.memory.ReadUint32Le(i.at + areaSize)
 	if !ok || size > maxArea || size < needed(i.module.payload, len(i.module.tags)) {
 		return nil, false
 	}
-	return i.memory.Read(i.at, size)
+	i.area, ok = i.memory.Read(i.at, size)
+	return i.area, ok
 }
 
 func printable(v []byte) bool {
@@ -171,16 +186,11 @@ func (i *Instance) granted(tag uint32) bool {
 // the next call. After a fault there is none; what the function had written into its memory
 // until then stays, the same on all copies.
 func (i *Instance) Record(ctx context.Context, o *Order) ([]byte, Fault) {
-	area, ok := i.enter(ctx, o)
-	if !ok {
-		return nil, BadResult
-	}
-	if f := i.run(ctx, i.call, i.result[:]); f != None {
-		return nil, f
-	}
-	out, ok := output(area)
+	out, fault := i.ask(ctx, o)
 	switch code := uint32(i.result[0]); {
-	case !ok || code > 1:
+	case fault != None:
+		return nil, fault
+	case code > 1:
 		return nil, BadResult
 	case code == 0:
 		return nil, None

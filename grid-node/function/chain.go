@@ -20,7 +20,7 @@ type Callback struct {
 	OnError OnError
 }
 
-// Outcome is what a chain decides. Slices are valid until its next call.
+// Outcome is what a chain decides.
 type Outcome struct {
 	Message []byte       // nil: refused
 	Parsed  *order.Order // of Message
@@ -47,6 +47,7 @@ type Chain struct {
 	bufs    [2][]byte
 	turn    int
 	text    []byte
+	out     Outcome
 	// OnFault is called after a call of function k that failed; nil: not. Explain has the
 	// details. It may keep nothing.
 	OnFault func(k int, fault Fault, clOrdID []byte)
@@ -105,36 +106,48 @@ func (c *Chain) Digest() string {
 }
 
 // Decide calls the functions with a message that order.Parse accepted, and with what it
-// found.
-func (c *Chain) Decide(timeNs int64, msg []byte, parsed *order.Order) Outcome {
-	out := Outcome{Message: msg, Parsed: parsed}
+// found. The outcome is valid until the next call.
+func (c *Chain) Decide(timeNs int64, msg []byte, parsed *order.Order) *Outcome {
+	out := &c.out
+	*out = Outcome{Message: msg, Parsed: parsed}
 	for k := range c.links {
 		l := &c.links[k]
 		o := Order{Time: timeNs, Raw: out.Message, Places: out.Parsed.Places(), Parsed: out.Parsed}
-		d := l.inst.Decide(context.Background(), &o)
+		accepted := l.inst.accepts(context.Background(), &o)
 		l.counts.Fuel += uint64(l.inst.Used())
-		if d.Verdict == Change && !c.change(l, &d, &out) {
-			d = Decision{Fault: BadResult}
-		}
-		l.counts.add(&d)
-		if d.Fault != None {
-			if c.OnFault != nil {
-				c.OnFault(k, d.Fault, out.Message[out.Parsed.ClOrdIDOff:][:out.Parsed.ClOrdIDLen])
-			}
-			l.err = nil
-			if d = l.OnError.Apply(d); d.Verdict == Refuse {
-				c.text = append(append(append(c.text[:0], l.Name...), ": "...), d.Text...)
-				d.Text = c.text
-			}
-		}
-		if d.Verdict == Refuse {
-			return Outcome{Reason: d.Reason, Text: d.Text}
+		if accepted {
+			l.counts.Accepted++
+		} else if d := c.decided(k, out); d.Verdict == Refuse {
+			*out = Outcome{Reason: d.Reason, Text: d.Text}
+			return out
 		}
 	}
-	if c.stamp != nil && !c.set(c.stamper, c.stamp, &out) {
-		return Outcome{Reason: FaultReason, Text: textStamp}
+	if c.stamp != nil && !c.set(c.stamper, c.stamp, out) {
+		*out = Outcome{Reason: FaultReason, Text: textStamp}
 	}
 	return out
+}
+
+// decided makes the change that function k wants, or returns why the order is refused.
+func (c *Chain) decided(k int, out *Outcome) Decision {
+	l := &c.links[k]
+	d := l.inst.decided
+	if d.Verdict == Change && !c.change(l, &d, out) {
+		d = Decision{Fault: BadResult}
+	}
+	l.counts.add(&d)
+	if d.Fault == None {
+		return d
+	}
+	if c.OnFault != nil {
+		c.OnFault(k, d.Fault, out.Message[out.Parsed.ClOrdIDOff:][:out.Parsed.ClOrdIDLen])
+	}
+	l.err = nil
+	if d = l.OnError.Apply(d); d.Verdict == Refuse {
+		c.text = append(append(append(c.text[:0], l.Name...), ": "...), d.Text...)
+		d.Text = c.text
+	}
+	return d
 }
 
 var textStamp = []byte("function: no room for the stamp")
@@ -165,16 +178,15 @@ func (c *Chain) set(a *Amender, sets []Set, out *Outcome) bool {
 	return true
 }
 
+// add counts a call that did not accept.
 func (n *Counts) add(d *Decision) {
 	switch {
 	case d.Fault != None:
 		n.Failed[d.Fault]++
 	case d.Verdict == Refuse:
 		n.Refused++
-	case d.Verdict == Change:
-		n.Changed++
 	default:
-		n.Accepted++
+		n.Changed++
 	}
 }
 

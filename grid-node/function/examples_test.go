@@ -59,6 +59,12 @@ func fatFinger(t *testing.T, module []byte) {
 		{"1001", "1", "3 fat-finger: quantity above the limit"},
 		{"1", "50000.01", "3 fat-finger: value above the limit"},
 		{"0.5", "50000", "accepted"},
+		{"0.5", "50000.00000001", "3 fat-finger: value above the limit"},
+		{"1000.00000001", "1", "3 fat-finger: quantity above the limit"},
+		{"1000", "-50.5", "accepted"},
+		{"92233720368.9", "1", "3 fat-finger: no quantity that can be checked"}, // does not fit
+		{"10.000000001", "1", "3 fat-finger: no quantity that can be checked"},  // more than 8 places
+		{"10", "99999999999", "3 fat-finger: no price that can be checked"},
 	} {
 		d := i.Decide(t.Context(), with(t, set(38, c.quantity), set(44, c.price)))
 		got := "accepted"
@@ -67,6 +73,12 @@ func fatFinger(t *testing.T, module []byte) {
 		}
 		if got != c.want || d.Fault != None {
 			t.Errorf("%s at %s: %s, %v, want %s", c.quantity, c.price, got, i.Err(d.Fault), c.want)
+		}
+	}
+	value := load(t, module, Pre, Options{Config: []byte("value=50000")}) // and any quantity
+	for _, quantity := range []string{"92233720368", "92233720367.99999999", "50000.00000001"} {
+		if d := value.Decide(t.Context(), with(t, set(38, quantity), set(44, "1"))); d.Verdict != Refuse {
+			t.Errorf("%s at 1 with value=50000: %+v, %v, want it refused", quantity, d, value.Err(d.Fault))
 		}
 	}
 	large := cat("8=FIX.4.4\x019=100\x01", strings.Replace(cancel, "38=100", "38=5000", 1), "10=000\x01")
@@ -223,20 +235,6 @@ func TestFunctionOfThePage(t *testing.T) {
 		d := i.Decide(t.Context(), with(t, set(38, quantity)))
 		if d.Fault != None || (d.Verdict == Refuse) != refused || refused && (d.Reason != 3 || string(d.Text) != "more than a million") {
 			t.Errorf("an order of %s: %+v, want it refused: %v", quantity, d, refused)
-		}
-	}
-}
-
-func TestDecimal(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1e8, "0.00000001": 1, "-2.5": -25e7, "12.340000000000": 1234e6, "007": 7e8, ".5": 5e7,
-		"92233720368": 92233720368e8} {
-		if got, ok := decimal([]byte(text)); !ok || got != want {
-			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", "-", ".", "1.000000001", "92233720369", "1e3", "1.2.3", "99999999999999999999", "--1"} {
-		if got, ok := decimal([]byte(text)); ok {
-			t.Errorf("%q is %d", text, got)
 		}
 	}
 }

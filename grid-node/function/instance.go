@@ -30,23 +30,26 @@ func (f Fault) String() string {
 
 // Instance is a module with its memory. It is for one goroutine at a time.
 type Instance struct {
-	module  *Module
+	// What every call needs.
+	area   []byte // nil until the first call, see view
+	module *Module
+	call   api.Function
+	fuel   api.MutableGlobal
+	stack  api.MutableGlobal
+	result [1]uint64
+	used   int64
+	trap   error
+	image  []byte // memory after loading, of kinds that are set back after a fault
+
 	inst    api.Module
-	call    api.Function
 	memory  api.Memory
-	fuel    api.MutableGlobal
-	stack   api.MutableGlobal
-	globals []api.MutableGlobal
-	kept    []uint64 // their values before a call
-	at      uint32   // of the area
+	at      uint32 // of the area
 	locator *order.Locator
-	found   [9]order.Span // of ownTags
-	result  [1]uint64
-	used    int64
-	trap    error
+	decided Decision
 	sets    []Set
-	image   []byte // memory after loading
-	first   []uint64
+	globals []api.MutableGlobal
+	kept    []uint64 // their values before a call, without an image
+	first   []uint64 // their values after loading, with an image
 }
 
 // Instance makes an instance: memory as the module has it at its start, area found,
@@ -138,14 +141,17 @@ func (i *Instance) configure(ctx context.Context) error {
 }
 
 // run calls a function with fuel and the budget of stack. A call that fails leaves globals,
-// the pointer of the stack in memory among them, as they were.
+// the pointer of the stack in memory among them, as they were; with an image reset sets them
+// back, and all else.
 func (i *Instance) run(ctx context.Context, f api.Function, stack []uint64) Fault {
 	i.fuel.Set(uint64(i.module.options.Fuel))
 	if i.module.code.recursive {
 		i.stack.Set(stackSlots)
 	}
-	for k, g := range i.globals {
-		i.kept[k] = g.Get()
+	if i.image == nil {
+		for k, g := range i.globals {
+			i.kept[k] = g.Get()
+		}
 	}
 	err := f.CallWithStack(ctx, stack)
 	left := int64(i.fuel.Get())
@@ -154,8 +160,10 @@ func (i *Instance) run(ctx context.Context, f api.Function, stack []uint64) Faul
 	if err == nil && left >= 0 {
 		return None
 	}
-	for k, g := range i.globals {
-		g.Set(i.kept[k])
+	if i.image == nil {
+		for k, g := range i.globals {
+			g.Set(i.kept[k])
+		}
 	}
 	switch {
 	case left < 0:

@@ -19,6 +19,7 @@ func (b *Books) apply(e *order.Entry, payload []byte, lineage uint64) {
 		b.owners.open(e.Session)
 	case order.KindExecute:
 		b.execute(e, payload)
+		b.hintID(e.Seq + 1)
 	case order.KindFix:
 		if order.IsLapse(payload) {
 			b.lapse(e, payload)
@@ -57,6 +58,21 @@ func (b *Books) do(op *match.Op, clOrdID []byte) {
 		case match.StateChanged, match.AuctionPrice:
 			b.follow(r.Book)
 		}
+	}
+}
+
+// hintID starts to load where the next entry's order will be, by its id. The tables are larger than caches, and each order
+// has a place of its own there.
+func (b *Books) hintID(id uint64) {
+	b.engine.HintFar(&match.Op{Kind: match.Cancel, Orig: id})
+	b.resting.hintID(id)
+}
+
+// Hint starts to load where an order will be by its ClOrdID, of a session that is none of FIX. It is called an order or more
+// ahead, and changes nothing; a partition that stores orders has no books.
+func (b *Books) Hint(clOrdID []byte) {
+	if b != nil && b.resting.rows != nil {
+		b.resting.hintName(clOrdID)
 	}
 }
 

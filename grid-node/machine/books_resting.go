@@ -5,6 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/ordergrid/ordergrid/grid-node/match"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -92,6 +93,12 @@ func (t *resting) hashID(id uint64) uint32 { return uint32(mix(id, t.seed, 7)) }
 // hashName hashes a ClOrdID: those of a FIX session are its own, all others share one space.
 func (t *resting) hashName(name []byte, owner uint32) uint32 {
 	return uint32(mix(xxhash.Sum64(name), t.seed, 8+uint64(spaceOf(owner))))
+}
+
+func (t *resting) hintID(id uint64) { match.HintPlace(t.byID.table, t.hashID(id)&t.byID.mask) }
+
+func (t *resting) hintName(name []byte) {
+	match.HintPlace(t.byName.table, t.hashName(name, 0)&t.byName.mask)
 }
 
 func spaceOf(owner uint32) uint32 {

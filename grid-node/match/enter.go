@@ -238,9 +238,17 @@ func (b *book) lots(qty int64) (uint32, Reason) {
 	return uint32(n), None
 }
 
+// band returns the lowest and the highest price that an order may have.
+func (b *book) band() (lo, hi int64) {
+	if mutant(mutBandStands) {
+		return b.Low, b.High
+	}
+	return b.bandLo, b.bandHi
+}
+
 // offset converts a price to ticks above the lowest.
 func (b *book) offset(price int64) (uint32, Reason) {
-	if price < b.bandLo || price > b.bandHi {
+	if lo, hi := b.band(); price < lo || price > hi {
 		return 0, OutsideBand
 	}
 	d := price - b.Low

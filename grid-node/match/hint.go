@@ -22,6 +22,9 @@ func (e *Engine) HintFar(op *Op) {
 	prefetch(unsafe.Pointer(&e.ids.table[e.ids.hash(id)&e.ids.mask]))
 }
 
+// HintPlace starts to load a place of a table of the caller's.
+func HintPlace(table []uint64, at uint32) { prefetch(unsafe.Pointer(&table[at])) }
+
 // HintNear starts to load the order that is meant, or the queue of a new one.
 func (e *Engine) HintNear(op *Op) {
 	if op.Kind != Enter {

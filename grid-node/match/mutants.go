@@ -18,5 +18,7 @@ const (
 	mutSweepLate
 	mutRestoreParty
 	mutKilledTrades
+	mutBandStands
+	mutRestoreBand
 	mutants
 )

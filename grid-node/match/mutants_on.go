@@ -30,6 +30,8 @@ var mutantList = [mutants]Mutant{
 	mutSweepLate:      {"sweep-late", "an order that a pending mass cancel includes trades until it is visited", "TestOracleEveryByte"},
 	mutRestoreSweep:   {"restore-sweep", "a restored engine forgets mass cancels that are pending", "TestSnapshot"},
 	mutRestoreParty:   {"restore-party", "a restored engine forgets who answers for an order", "TestSnapshot"},
+	mutBandStands:     {"band-stands", "new orders have the prices of the band that the book began with", "TestOracleEveryByte"},
+	mutRestoreBand:    {"restore-band", "a restored engine has the price bands that books began with", "TestSnapshot"},
 	mutKilledTrades:   {"killed-trades", "an order that the kill switch includes trades until its turn to be cancelled", "TestOracleEveryByte"},
 }
 

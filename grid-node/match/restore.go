@@ -82,6 +82,9 @@ func (r *restorer) bookItem(w *[16]uint64) error {
 	b.state, b.resume, b.auction.next = State(w[0]>>16), State(w[0]>>24), State(w[0]>>32)
 	b.crossed, b.triggers, b.traded = w[0]>>40&1 != 0, w[0]>>41&1 != 0, w[0]>>42&1 != 0
 	b.bandLo, b.bandHi, b.until = int64(w[6]), int64(w[7]), int64(w[8])
+	if mutant(mutRestoreBand) {
+		b.bandLo, b.bandHi = b.Low, b.High
+	}
 	b.last, b.auction.price = uint32(w[9]>>32), uint32(w[9])
 	b.lo, b.hi, b.auction.left = uint32(w[10]>>32), uint32(w[10]), w[11]
 	b.best = [2]best{{uint32(w[12] >> 32), uint32(w[13] >> 32), w[14]}, {uint32(w[12]), uint32(w[13]), w[15]}}

@@ -61,12 +61,12 @@ func (f *functions) close() {
 }
 
 // Decide implements replica.Decider.
-func (f *functions) Decide(nowNs int64, msg []byte, o *order.Order) replica.Decision {
+func (f *functions) Decide(nowNs int64, msg []byte, o *order.Order, d *replica.Decision) {
 	out := f.chain.Decide(nowNs, msg, o)
-	if out.Message == nil {
-		return replica.Decision{Reason: out.Reason, Text: out.Text}
+	*d = replica.Decision{Message: out.Message, Reason: out.Reason, Text: out.Text}
+	if out.Parsed != nil {
+		d.Fields = out.Parsed.Fields
 	}
-	return replica.Decision{Message: out.Message, Fields: out.Parsed.Fields}
 }
 
 // failed logs a failed call with the order's id.

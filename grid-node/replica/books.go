@@ -140,7 +140,7 @@ func (r *Replica) market(conn uint64, frame []byte) error {
 		refuse(wire.CodeUnknownInstrument, fmt.Sprintf("symbol %q has no book in %s", m.Symbol, r.part))
 		return nil
 	}
-	e := order.Market{Op: order.MarketApply, Kind: m.Op, State: m.State, Book: book, Values: [5]uint64{uint64(m.Price), 0, uint64(m.Until)}, Symbol: m.Reason}
+	e := order.Market{Op: order.MarketApply, Kind: m.Op, State: m.State, Book: book, Values: [5]uint64{uint64(m.Price), uint64(m.Top), uint64(m.Until)}, Symbol: m.Reason}
 	if err := r.logMarket(&e, pending{conn: conn, requestID: m.ReqID, kind: pendingMarket}); err != nil {
 		refuse(wire.CodeOverloaded, err.Error())
 	}

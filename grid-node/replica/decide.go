@@ -15,9 +15,9 @@ import (
 // decided anew when it is sent again, here or by the next primary. None is decided again
 // once it is an entry.
 type Decider interface {
-	// Decide returns the decision on a message and what order.Parse found in it. It may keep
-	// neither.
-	Decide(nowNs int64, msg []byte, o *order.Order) Decision
+	// Decide sets d to the decision on a message, of which o is what order.Parse found in it.
+	// It may keep nothing.
+	Decide(nowNs int64, msg []byte, o *order.Order, d *Decision)
 }
 
 // Decision of a Decider. Slices are valid until its next call.
@@ -31,17 +31,17 @@ type Decision struct {
 // decides reports whether functions of kind Pre decide on orders here.
 func (r *Replica) decides() bool { return order.FunctionsBuilt && r.opt.Pre != nil }
 
-// decide asks the Decider. An order stays what its client knows it by.
-func (r *Replica) decide(msg []byte, o *order.Order) Decision {
-	d := r.opt.Pre.Decide(r.now.Wall, msg, o)
-	if d.Message == nil {
-		return d
-	}
+// decide asks the Decider. An order stays what its client knows it by. The decision is valid
+// until the next one.
+func (r *Replica) decide(msg []byte, o *order.Order) *Decision {
+	d := &r.decided
+	r.opt.Pre.Decide(r.now.Wall, msg, o, d)
 	switch {
+	case d.Message == nil, len(d.Message) == len(msg) && &d.Message[0] == &msg[0]: // refused, or as it came
 	case len(d.Message) > r.opt.Limits.MaxPayload:
-		return Decision{Reason: reasonOther, Text: textTooLong}
+		*d = Decision{Reason: reasonOther, Text: textTooLong}
 	case !bytes.Equal(clOrdID(d.Message, &d.Fields), clOrdID(msg, &o.Fields)):
-		return Decision{Reason: reasonOther, Text: textIdentity}
+		*d = Decision{Reason: reasonOther, Text: textIdentity}
 	}
 	return d
 }
@@ -68,7 +68,7 @@ func (r *Replica) mutateRetry(conn uint64, m *wire.Submit) bool {
 	}
 	d := r.decide(m.Payload, &r.order)
 	if d.Message == nil {
-		r.rejectDecided(conn, m, &d)
+		r.rejectDecided(conn, m, d)
 	}
 	return d.Message == nil
 }
@@ -79,7 +79,8 @@ func (r *Replica) mutateEntry(entry []byte, e *order.Entry) []byte {
 		return entry
 	}
 	o := order.Order{Fields: e.Fields}
-	d := r.opt.Pre.Decide(r.now.Wall, order.Payload(entry), &o)
+	var d Decision
+	r.opt.Pre.Decide(r.now.Wall, order.Payload(entry), &o, &d)
 	if d.Message == nil {
 		return entry
 	}

@@ -14,12 +14,12 @@ import (
 // chainDecider is a chain as the node has it.
 type chainDecider struct{ *function.Chain }
 
-func (c chainDecider) Decide(nowNs int64, msg []byte, o *order.Order) replica.Decision {
+func (c chainDecider) Decide(nowNs int64, msg []byte, o *order.Order, d *replica.Decision) {
 	out := c.Chain.Decide(nowNs, msg, o)
-	if out.Message == nil {
-		return replica.Decision{Reason: out.Reason, Text: out.Text}
+	*d = replica.Decision{Message: out.Message, Reason: out.Reason, Text: out.Text}
+	if out.Parsed != nil {
+		d.Fields = out.Parsed.Fields
 	}
-	return replica.Decision{Message: out.Message, Fields: out.Parsed.Fields}
 }
 
 func decider(tb testing.TB, stamp uint32, name string, bin []byte, opts function.Options) replica.Decider {

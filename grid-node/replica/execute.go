@@ -139,7 +139,7 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 	if r.decides() && !mutant(mutExecuteUndecided) {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
-			r.rejectDecided(conn, m, &d)
+			r.rejectDecided(conn, m, d)
 			return
 		}
 		switch msg = d.Message; {

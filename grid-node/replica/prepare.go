@@ -76,6 +76,7 @@ func (r *Replica) hintOf(b []byte) uint32 {
 		if order.IsFix(b) {
 			return r.store.HintFix(id, order.SlotOf(b), b[55])
 		}
+		r.live.Books.Hint(id)
 		return r.store.Hint(id)
 	}
 	return 0

@@ -54,6 +54,7 @@ type Replica struct {
 	layouts order.Layouts
 	order   order.Order // scratch, so that parsing allocates nothing
 	text    []byte      // scratch
+	decided Decision    // of opt.Pre
 
 	journal  *journaling // nil: there is none
 	heir     heir        // of a member that the journal is of

@@ -19,7 +19,11 @@ type scriptDecider struct {
 	order order.Order
 }
 
-func (s *scriptDecider) Decide(_ int64, msg []byte, f *order.Order) replica.Decision {
+func (s *scriptDecider) Decide(_ int64, msg []byte, f *order.Order, d *replica.Decision) {
+	*d = s.decide(msg, f)
+}
+
+func (s *scriptDecider) decide(msg []byte, f *order.Order) replica.Decision {
 	s.calls++
 	id := string(msg[f.ClOrdIDOff:][:f.ClOrdIDLen])
 	s.n.w.logf("%s decides on %s, call %d", s.n.name(), id, s.calls)

@@ -65,6 +65,7 @@ func (r *Replica) Prefetch(frame []byte) (h Hint) {
 	if from < 4 || to >= len(payload) || payload[to] != order.SOH || string(payload[from-4:from]) != "\x0111=" {
 		return h
 	}
+	r.live.Books.Hint(payload[from:to])
 	return Hint{of: r, hash: r.store.Hint(payload[from:to]), off: f.ClOrdIDOff, len: f.ClOrdIDLen}
 }
 
@@ -189,7 +190,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 	if r.decides() {
 		d := r.decide(msg, &r.order)
 		if d.Message == nil {
-			r.rejectDecided(conn, m, &d)
+			r.rejectDecided(conn, m, d)
 			return
 		}
 		msg, e.Fields = d.Message, d.Fields

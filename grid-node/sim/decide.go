@@ -57,7 +57,11 @@ func neverAccepted(key string) bool { return mix(key, 1)%25 == 0 }
 // unstamped reports whether an order with this ClOrdID stays as it is.
 func unstamped(key string) bool { return mix(key, 2)%4 == 0 }
 
-func (d *decider) Decide(_ int64, msg []byte, f *order.Order) replica.Decision {
+func (d *decider) Decide(_ int64, msg []byte, f *order.Order, to *replica.Decision) {
+	*to = d.decide(msg, f)
+}
+
+func (d *decider) decide(msg []byte, f *order.Order) replica.Decision {
 	d.calls++
 	key := string(msg[f.ClOrdIDOff:][:f.ClOrdIDLen])
 	switch {

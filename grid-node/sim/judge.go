@@ -20,6 +20,9 @@ type judge struct {
 	changed []int64       // by book: time of the entry that its state began with
 	newest  int64         // time of an entry so far
 	traded  [][3]int64    // by book and side
+	bands   [][2]int64    // by book: prices that new orders may have
+	moved   int           // bands
+	banned  int           // orders for a price outside
 	lineage uint64
 	clock   int
 	fills   int
@@ -82,6 +85,7 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 	case order.KindMarket:
 		if j.m = order.MarketOf(payload); j.m.Op == order.MarketDefine {
 			j.states, j.traded, j.changed = append(j.states, match.Closed), append(j.traded, [3]int64{}), append(j.changed, e.TimeNs)
+			j.bands = append(j.bands, [2]int64{int64(j.m.Values[2]), int64(j.m.Values[3])})
 		}
 	}
 	for n := range records {
@@ -117,8 +121,32 @@ func (j *judge) record(records []match.Record, n int) string {
 		return j.replaced(r)
 	case match.StateChanged:
 		j.become(r.Book, match.State(r.Flags))
+	case match.BandChanged:
+		return j.band(r)
+	case match.Rejected, match.CancelRejected:
+		if r.Reason == match.OutsideBand && j.i.Op != 0 {
+			j.banned++
+			if j.within(r.Book, j.i.Price) { // of a replace the book of its order
+				return "an order is refused whose price is within the band"
+			}
+		}
 	}
 	return ""
+}
+
+// band follows a price band that is moved.
+func (j *judge) band(r *match.Record) string {
+	to := [2]int64{int64(j.m.Values[0]), int64(j.m.Values[1])}
+	if j.m.Op != order.MarketApply || match.OpKind(j.m.Kind) != match.SetBand || r.Book != j.m.Book || [2]int64{r.Price, int64(r.Other)} != to {
+		return "a price band that nothing has asked for"
+	}
+	j.bands[r.Book] = to
+	j.moved++
+	return ""
+}
+
+func (j *judge) within(book uint16, price int64) bool {
+	return price >= j.bands[book][0] && price <= j.bands[book][1]
 }
 
 func (j *judge) become(book uint16, s match.State) {
@@ -136,6 +164,8 @@ func (j *judge) accepted(r *match.Record) string {
 		return "an order that is not that of the entry, or twice"
 	case j.states[o.book] != match.Open:
 		return "an order in a book that is not open"
+	case !o.market && !j.within(o.book, o.price):
+		return fmt.Sprintf("an order at %d, outside of the band %v", o.price, j.bands[o.book])
 	case j.i.Flags&order.InstructPost != 0 && j.crosses(o) != nil:
 		return "a post-only order that can trade"
 	}
@@ -152,6 +182,9 @@ func (j *judge) crosses(o *judged) (best *judged) {
 		if best == nil || better(m, best) {
 			best = m
 		}
+	}
+	if best != nil && o.market && (o.side == match.Buy && best.price > j.bands[o.book][1] || o.side == match.Sell && best.price < j.bands[o.book][0]) {
+		return nil // a market order trades no further than to the end of the band
 	}
 	if best == nil || !o.market && (o.side == match.Buy && best.price > o.price || o.side == match.Sell && best.price < o.price) {
 		return nil
@@ -235,6 +268,9 @@ func (j *judge) replaced(r *match.Record) string {
 	o := j.orders[r.Order]
 	if o == nil || o.owner != j.i.Owner || r.Other != j.e.Seq || o.doomed || o.gone || r.Leaves != r.Qty-o.cum || r.Cum != o.cum {
 		return "a replacement of another's order, of one that is gone, or with wrong sums"
+	}
+	if !j.within(o.book, r.Price) {
+		return fmt.Sprintf("a replacement at %d, outside of the band %v", r.Price, j.bands[o.book])
 	}
 	delete(j.orders, o.id)
 	keeps := o.price == r.Price && r.Leaves <= o.leaves

@@ -15,8 +15,8 @@ import (
 )
 
 // The world match: the partition matches. Its clients trade in three books, and an exchange
-// cancels many orders at once, halts books and opens them, under all faults of the other
-// worlds. Copies agree on executions (I26), nothing is released below agreement (I27), and
+// cancels many orders at once, halts books and opens them, and in half of the worlds
+// moves their price bands, under all faults of the other worlds. Copies agree on executions (I26), nothing is released below agreement (I27), and
 // in the end a judge that knows price and time alone looks at every execution (I28), and the log
 // is executed again from the text of its messages by a naive matcher (I54). What is shown of a
 // book is committed, and what the judge has there (I35); each copy knows the states of the books
@@ -46,6 +46,9 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
 	if rng := rand.New(rand.NewPCG(seed, 0x6f7264657273)); rng.IntN(2) == 0 {
 		p.orders = rng
+	}
+	if rng := rand.New(rand.NewPCG(seed, 0x62616e64730a)); rng.IntN(2) == 0 {
+		p.bands = rng
 	}
 	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
@@ -220,6 +223,11 @@ func (w *world) exchange() {
 	case n < 6 && !w.healing:
 		op.State = match.Halted
 	}
+	w.atExchange(op)
+}
+
+// atExchange has the primary of the exchange do something.
+func (w *world) atExchange(op match.Op) {
 	for p := range w.up {
 		if p.status.Role != replica.RolePrimary {
 			continue
@@ -331,6 +339,7 @@ func (w *world) checkExchange() {
 	w.stats.Fills += uint64(j.fills)
 	w.stats.FixMasses, w.stats.FixSwept = w.stats.FixMasses+uint64(j.masses), w.stats.FixSwept+uint64(j.swept)
 	w.stats.Killed += uint64(j.killed)
+	w.stats.Bands, w.stats.Banned = w.stats.Bands+uint64(j.moved), w.stats.Banned+uint64(j.banned)
 	for id, o := range j.orders {
 		if o.gone {
 			w.violation("I50", "order %d rests, and its session has lapsed; nothing is pending", id)

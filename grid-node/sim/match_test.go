@@ -20,7 +20,7 @@ func TestMatchSeeds(t *testing.T) {
 	for _, r := range sum.Failed {
 		t.Errorf("seed %d (%s): %v\nreplay: %s", r.Seed, r.Profile, r.Violation, ReplayMatch(r.Seed))
 	}
-	if s := &sum.Stats; s.Fills == 0 || s.FixMasses == 0 || s.FixCopies == 0 || s.FixSwept == 0 || s.Lapses == 0 || s.LapsesAwaited == 0 || s.Executions == 0 || s.Taped == 0 || s.Books == 0 || s.BookOrders == 0 || s.BookStates == 0 || s.Snapshots == 0 || s.Freed == 0 || s.Failovers == 0 || s.Killed == 0 || s.KillCounts == 0 {
+	if s := &sum.Stats; s.Fills == 0 || s.FixMasses == 0 || s.FixCopies == 0 || s.FixSwept == 0 || s.Lapses == 0 || s.LapsesAwaited == 0 || s.Executions == 0 || s.Taped == 0 || s.Books == 0 || s.BookOrders == 0 || s.BookStates == 0 || s.Snapshots == 0 || s.Freed == 0 || s.Failovers == 0 || s.Killed == 0 || s.KillCounts == 0 || s.Bands == 0 || s.Banned == 0 {
 		t.Errorf("no work was done in %d seeds: %+v", sum.Seeds, *s)
 	}
 }
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		}
 		return j.entry(&order.Entry{Kind: order.KindExecute, Seq: seq}, i.Append(nil), records)
 	}
-	define := order.Market{Op: order.MarketDefine, Symbol: []byte("A")}
+	define := order.Market{Op: order.MarketDefine, Symbol: []byte("A"), Values: [5]uint64{1, 1, 0, 100}}
 	seq++
 	if text := j.entry(&order.Entry{Kind: order.KindMarket, Seq: seq}, define.Append(nil), []match.Record{{Kind: match.StateChanged, Flags: uint8(match.Open)}}); text != "" {
 		t.Fatal(text)

@@ -44,7 +44,7 @@ func Mutants() []replica.Mutant {
 // ofMatch are those that only the world match can show. The engine has more, of what that
 // world does not trade; its own tests catch them.
 var ofMatch = []string{"execute-undecided", "release-at-execution", "tape-behind", "book-uncommitted", "orders-uncommitted", "orders-skip", "ack-position-ignored", "position-of-last", "position-echoed", "continue-forgotten",
-	"post-only-ignored", "states-unrestored", "sweep-map", "local-clock", "keep-priority", "fok-partial", "restore-sweep", "restore-party",
+	"post-only-ignored", "states-unrestored", "sweep-map", "local-clock", "keep-priority", "fok-partial", "band-stands", "restore-band", "restore-sweep", "restore-party",
 	"fix-names-shared", "fix-value-unsnapshotted", "fix-numbers-shared", "fix-mass-of-all", "fix-mass-unreported", "sweep-late", "fix-opened-ahead", "fix-report-early", "fix-first-of-entry",
 	"fix-state-of-entry", "fix-state-of-any",
 	"fix-lapse-forgotten", "fix-lapse-of-loss", "fix-lapse-seated", "fix-lapse-on-primary", "fix-lapse-of-first", "fix-lapse-unfenced", "fix-lapse-unsnapshotted", "fix-lapse-late", "copy-numbers-shared"}

@@ -55,6 +55,8 @@ type Stats struct {
 	Books           uint64 // that were shown
 	BookOrders      uint64 // books that clients had order by order
 	BookStates      uint64 // of copies in the end
+	Bands           uint64 // price bands that were moved, and orders for a price outside of one
+	Banned          uint64
 	FixMasses       uint64 // mass cancels of FIX sessions in the committed log
 	Lapses          uint64 // FIX sessions whose orders were cancelled because they were gone
 	LapsesAwaited   uint64 // of those, of a party that was gone in the end
@@ -112,6 +114,7 @@ func (s *Stats) add(o *Stats) {
 	s.Books += o.Books
 	s.BookOrders += o.BookOrders
 	s.BookStates += o.BookStates
+	s.Bands, s.Banned = s.Bands+o.Bands, s.Banned+o.Banned
 	s.Fills += o.Fills
 	s.FixMasses += o.FixMasses
 	s.FixSwept += o.FixSwept
@@ -206,6 +209,7 @@ func (w *world) run() {
 	w.scheduleForbidding()
 	w.scheduleForgery()
 	w.scheduleExchange()
+	w.scheduleBands()
 	w.schedulePowerCut()
 	w.runUntil(w.profile.chaos, nil)
 	if w.stopped {

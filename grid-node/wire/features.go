@@ -17,10 +17,20 @@ const (
 	FeatureDropCopy                             // FIX sessions that get copies of reports of others
 	FeatureLapse                                // FIX sessions whose orders are cancelled when they are gone
 	FeatureReadOrders                           // the frame ReadOrders
+	FeatureMarketBand                           // price bands in the frame Market
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand
+
+// NeededFeatures are those that a node has to know to be sent a frame of a client.
+func NeededFeatures(frame []byte) FeatureSet {
+	t := FrameType(frame)
+	if t == TypeMarket && frame[32] == MarketBand {
+		return FeatureMarketBand
+	}
+	return Row(t).Feature
+}
 
 // MaxComputes is how many functions of kind Compute a node may have.
 const MaxComputes = 8

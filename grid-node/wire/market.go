@@ -136,6 +136,7 @@ func DecodeBookLevels(f []byte, m *BookLevels) error {
 const (
 	MarketState   uint8 = 5 // the book goes to State
 	MarketUncross uint8 = 6 // the call ends with an auction, then State
+	MarketBand    uint8 = 7 // new prices are within Price and Top from here on
 )
 
 // MaxReason bounds the reason of a Market, in bytes.
@@ -145,9 +146,10 @@ const MaxReason = 128
 type Market struct {
 	ReqID  uint64
 	Until  int64 // a halt ends by itself at this time, unix ns; 0: never
-	Price  int64 // the reference price of an auction, 0 for that of the last trade
+	Price  int64 // the reference price of an auction, 0 for that of the last trade; the lowest of a band
+	Top    int64 // the highest price of a band; it has the place of Until
 	Op     uint8
-	State  uint8 // as in BookLevels, never 2
+	State  uint8 // as in BookLevels, never 2; of a band 0
 	Symbol []byte
 	Reason []byte // 1..MaxReason bytes of printable text
 }
@@ -161,6 +163,9 @@ func AppendMarket(dst []byte, p PartitionID, m *Market) []byte {
 	dst, f := begin(dst, TypeMarket, 0, p, marketFixed+size8(m.Symbol)+size8(m.Reason))
 	le.PutUint64(f[8:], m.ReqID)
 	le.PutUint64(f[16:], uint64(m.Until))
+	if m.Op == MarketBand {
+		le.PutUint64(f[16:], uint64(m.Top))
+	}
 	le.PutUint64(f[24:], uint64(m.Price))
 	f[32], f[33], f[34], f[35] = m.Op, m.State, 0, 0
 	putString8(putString8(f[36:], m.Symbol), m.Reason)
@@ -172,10 +177,15 @@ func DecodeMarket(f []byte, m *Market) (err error) {
 	if err = open(f, TypeMarket, marketFixed, false); err != nil {
 		return err
 	}
-	m.ReqID, m.Until, m.Price, m.Op, m.State = le.Uint64(f[8:]), int64(le.Uint64(f[16:])), int64(le.Uint64(f[24:])), f[32], f[33]
+	m.ReqID, m.Until, m.Top, m.Price, m.Op, m.State = le.Uint64(f[8:]), int64(le.Uint64(f[16:])), 0, int64(le.Uint64(f[24:])), f[32], f[33]
+	if m.Op == MarketBand {
+		m.Until, m.Top = 0, m.Until
+	}
 	switch {
-	case m.Op != MarketState && m.Op != MarketUncross:
-		return &FrameError{Type: TypeMarket, Field: "op", Value: uint64(m.Op), Allowed: "5 state, 6 uncross"}
+	case m.Op < MarketState || m.Op > MarketBand:
+		return &FrameError{Type: TypeMarket, Field: "op", Value: uint64(m.Op), Allowed: "5 state, 6 uncross, 7 band"}
+	case m.Op == MarketBand && m.State != 0:
+		return &FrameError{Type: TypeMarket, Field: "state", Value: uint64(m.State), Allowed: "0, of a band"}
 	case m.State > 4 || m.State == 2:
 		return &FrameError{Type: TypeMarket, Field: "state", Value: uint64(m.State), Allowed: "0 closed, 1 call, 3 open, 4 halted"}
 	}

@@ -33,6 +33,7 @@ const runHelp = `bench measures OrderGrid beside floors and peers, in one interl
   go run ./hack/bench garbage [flags]          heap and pauses with 10 million orders held; make garbage
   go run ./hack/bench move [flags]             10 million orders move to other nodes under load; make bench-move
   go run ./hack/bench idle [flags]             CPU of nodes with 2 and 64 partitions at rest; make bench-idle
+  go run ./hack/bench outage [flags]           how long no order is answered when a primary is killed; make bench-outage
 
 A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is a
 network namespace per process behind one bridge (root); repl is acknowledged when a
@@ -40,13 +41,14 @@ second process has the order, single is without replication. growth/... are the 
 that vary one thing, tls/... those that show what TLS costs, views/... what views of the
 orders cost, journal/... and sinks/... what a journal and sinks cost, functions/... what
 functions that each order passes cost, and what those that are not there do (systems
-grid-bare, grid-pre, grid-post and grid-audit); they
-run only when CASES names them.
+grid-bare, grid-pre, grid-post and grid-audit), match/... what matching costs beside
+storing the same orders; they run only when CASES names them.
 
 Systems: floor-go, floor-c, floor-c-threads (relays that do nothing else; the better
 counts), redis (SET and WAIT 1, if installed), grid; in tls/... also grid-tls, in views/...
-grid-views and grid-views-backup, in journal/... grid-journal, in sinks/... grid-sinks; with --peers
-also hazelcast, coherence, geode, ignite (writes on loopback only). Every round starts every system
+grid-views and grid-views-backup, in journal/... grid-journal, in sinks/... grid-sinks, in match/...
+grid-match and grid-match-told (whose clients are told of executions); with --peers also
+hazelcast, coherence, geode, ignite (writes on loopback only). Every round starts every system
 afresh; a round on a busy machine does not count and is repeated.
 
 Examples:

@@ -10,6 +10,7 @@
 //	go run ./hack/bench garbage      what holding millions of orders does to the collector
 //	go run ./hack/bench move         a partition that moves to other nodes under load
 //	go run ./hack/bench idle         what partitions cost that nothing is asked of
+//	go run ./hack/bench outage       how long no order is answered when a primary is killed
 //
 // --help of each teaches. Exit status: 0 measured; 1 something failed; 2 usage;
 // 3 the environment was too busy for a figure to count.
@@ -23,6 +24,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/ordergrid/ordergrid/hack/bench/acceptors"
 )
 
 // Exit codes.
@@ -80,8 +83,8 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 
 // commands for people.
 var commands = map[string]func(context.Context, []string, io.Writer) error{
-	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "move": moveCommand, "idle": idleCommand, "help": helpCommand,
+	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "move": moveCommand, "idle": idleCommand, "outage": outageCommand, "help": helpCommand,
 }
 
 // internal commands are the processes that the others start.
-var internal = map[string]func([]string, io.Reader, io.Writer) error{"relay": relayProcess, "generate": generateProcess}
+var internal = map[string]func([]string, io.Reader, io.Writer) error{"relay": relayProcess, "generate": generateProcess, "acceptor": acceptors.Main}

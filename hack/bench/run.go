@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/hack/bench/acceptors"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
 	"github.com/ordergrid/ordergrid/hack/bench/grid"
@@ -90,6 +91,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
 	all = append(all, redis.New(b.redis, b.dir))
+	all = append(all, acceptors.All(self, b.dir)...)
 	all = append(all, calling(b.dir, strings.Fields(b.nodeFlags))...)
 	asked, err := peers.Choose(b.peers, b.dir)
 	if err != nil {
@@ -104,7 +106,8 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
 		&grid.Grid{Label: cases.GridViews, Args: append(viewFlags, flags...), Dir: b.dir}, &grid.Grid{Label: cases.GridViewsBackup, Args: append([]string{"--view-copies", "backup"}, append(viewFlags, flags...)...), Dir: b.dir},
 		&grid.Grid{Label: cases.GridInsecure, Args: flags, Insecure: true, Dir: b.dir}, &grid.Grid{Label: cases.GridJournal, Args: flags, Journal: true, Dir: b.dir},
-		&grid.Grid{Label: cases.GridSinks, Args: flags, Sinks: b.sinks, Dir: b.dir})
+		&grid.Grid{Label: cases.GridSinks, Args: flags, Sinks: b.sinks, Dir: b.dir}, &grid.Grid{Label: cases.GridFIX, Args: flags, FIX: true, Dir: b.dir})
+	all = append(all, matching(b.dir, flags)...)
 	var use []system.System
 	for _, s := range all {
 		switch {
@@ -177,8 +180,21 @@ func (b *bench) farSide(ctx context.Context, chosen []cases.Case) (err error) {
 	return b.sinks.Start(ctx)
 }
 
+// gateway builds order-gateway, if a case has a grid behind one.
+func (b *bench) gateway(ctx context.Context, chosen []cases.Case) (err error) {
+	for _, s := range b.runner.Systems {
+		if g, ok := s.(*grid.Grid); ok && g.FIX && slices.ContainsFunc(chosen, func(c cases.Case) bool { return c.Uses(s.Name()) }) {
+			b.say("building order-gateway")
+			if g.Gateway, err = grid.Build(ctx, b.dir, "order-gateway"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (b *bench) measure(ctx context.Context, chosen []cases.Case) error {
-	if err := errors.Join(b.tagged(ctx, chosen), b.farSide(ctx, chosen)); err != nil {
+	if err := errors.Join(b.tagged(ctx, chosen), b.farSide(ctx, chosen), b.gateway(ctx, chosen)); err != nil {
 		return err
 	}
 	usual := b.estimate(chosen)

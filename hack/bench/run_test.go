@@ -100,7 +100,7 @@ func TestGrid(t *testing.T) {
 	} else {
 		t.Log(m)
 	}
-	rows, text := tiny(t, "--cases", "^("+networks+"/repl/(pingpong|pipe-64x4|get-leased)|(tls|journal)/pingpong)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
+	rows, text := tiny(t, "--cases", "^("+networks+"/repl/(pingpong|pipe-64x4|get-leased)|(tls|journal|match)/pingpong)$", "--systems", "^grid|floor-c$", "--duration", "300ms",
 		"--node-flags", "--lease 20s --grace 30s") // a machine on which nothing moves for a while is no failure either
 	grid := 0
 	for _, r := range rows {
@@ -108,7 +108,7 @@ func TestGrid(t *testing.T) {
 			grid++
 		}
 	}
-	if want := 2 + 3*(1+strings.Count(networks, "|")); grid != want {
+	if want := 3 + 3*(1+strings.Count(networks, "|")); grid != want {
 		t.Fatalf("%d rows of the grid, want %d\n%s", grid, want, text)
 	}
 	if !slices.ContainsFunc(rows, func(r results.Row) bool { // of the case that shows what TLS costs
@@ -118,6 +118,11 @@ func TestGrid(t *testing.T) {
 	}
 	if !slices.ContainsFunc(rows, func(r results.Row) bool { return r.System == "grid-journal" && r.Samples > 0 && r.PrimaryCPU > 0 }) {
 		t.Errorf("no figure of a journal\n%s", text)
+	}
+	for _, system := range []string{"grid-match", "grid-match-told"} {
+		if !slices.ContainsFunc(rows, func(r results.Row) bool { return r.System == system && r.Samples > 0 && r.PrimaryCPU > 0 }) {
+			t.Errorf("no figure of %s\n%s", system, text)
+		}
 	}
 	for _, of := range []string{"floor", "grid"} {
 		if !strings.Contains(text, "p99 : "+of) {
@@ -305,7 +310,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}, {"growth", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}, {"growth", "--help"}, {"outage", "--help"}} {
 		var out bytes.Buffer
 		if err := command(t.Context(), args, &out); err != nil {
 			t.Errorf("%v: %v", args, err)
@@ -337,6 +342,27 @@ func TestMove(t *testing.T) {
 	}
 	if err := command(t.Context(), []string{"move", "--cases", "^lo/repl/pingpong$"}, &out); !errors.Is(err, errUsage) {
 		t.Errorf("a case that holds nothing: %v", err)
+	}
+}
+
+// The primary of each grid is killed under load, and no order fails.
+func TestOutage(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	// A busy machine is no failure here either.
+	if err := command(t.Context(), []string{"outage", "--rounds", "1", "--warmup", "100ms", "--gate", "off"}, &out); err != nil && !errors.Is(err, errEnvironment) {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"round 1/1 grid: no answer for ", "round 1/1 grid-match: no answer for ", "rounds that count"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the output\n%s", want, &out)
+		}
+	}
+	if left := descendants(os.Getpid()); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+	if err := command(t.Context(), []string{"outage", "--cases", "^lo/repl/pingpong$"}, &out); !errors.Is(err, errUsage) {
+		t.Errorf("a case without a rate: %v", err)
 	}
 }
 

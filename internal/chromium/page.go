@@ -130,7 +130,7 @@ func (p *Page) Look(l Look) error {
 	)
 }
 
-// Eval is the value of an expression.
+// Eval is the value of an expression, or of the promise that it is.
 func (p *Page) Eval(expression string, into any) error {
 	var r struct {
 		Result struct {
@@ -141,7 +141,7 @@ func (p *Page) Eval(expression string, into any) error {
 			Exception struct{ Description string }
 		}
 	}
-	if err := p.ask("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &r); err != nil {
+	if err := p.ask("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r); err != nil {
 		return err
 	}
 	if e := r.ExceptionDetails; e != nil {

@@ -180,6 +180,9 @@ func (f *runFlags) check(d *published.Data) (plans []scenario.Plan, err error) {
 	}
 	for _, name := range f.scenarios {
 		plan, err := f.plan.plan(d, name)
+		if f.dev && name == published.WriteScenario {
+			plan.Indexed = scenario.WriteIndexed
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +281,7 @@ func (f *runFlags) onGrid(cmd *cobra.Command, part, plan scenario.Plan, run uint
 			return nil, err
 		}
 		show.Say(fmt.Sprintf("start %d grid-node processes on this machine", part.Shards*part.Replicas))
-		g, err := devgrid.Start(ctx, devgrid.Options{Program: f.gridNode, Shards: part.Shards, Replicas: part.Replicas, MemoryMiB: f.nodeMemory(part)})
+		g, err := devgrid.Start(ctx, devgrid.Options{Program: f.gridNode, Shards: part.Shards, Replicas: part.Replicas, MemoryMiB: f.nodeMemory(part), Args: indexArgs(part)})
 		if err != nil {
 			return nil, err
 		}
@@ -311,12 +314,26 @@ func execute(ctx context.Context, cfg runner.Config, startAt time.Time) (_ *repo
 // the indexes, with room for growth.
 const bytesPerOrder = (fixorder.Size + store.PerOrder) * 3 / 2
 
+// viewsMiB is the memory of a node's views, which may have half of what orders have.
+const viewsMiB = 256
+
+// indexArgs are the flags of nodes whose views index fields of orders.
+func indexArgs(p scenario.Plan) []string {
+	if p.Indexed == nil {
+		return nil
+	}
+	return []string{"--views", fmt.Sprintf("%dMi", viewsMiB), "--order-index", strings.Join(p.Indexed, ",")}
+}
+
 func (f *runFlags) nodeMemory(p scenario.Plan) int64 {
 	if f.memory > 0 {
 		return f.memory
 	}
 	// Every node holds every partition of its shard.
 	need := p.OrdersPerPartition() * int64(p.Replicas) * bytesPerOrder >> 20
+	if p.Indexed != nil {
+		need += 2 * viewsMiB
+	}
 	return max(512, need+256)
 }
 

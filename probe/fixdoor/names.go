@@ -13,8 +13,10 @@ import (
 const (
 	senderPattern = "PROBE%07d"
 	ownTarget     = "ORDERGRID"
-	ownUser       = "order-probe"
 )
+
+// User is tag 553 of these sessions.
+const User = "order-probe"
 
 // maxTried bounds how many names are tried.
 const maxTried = 1_000_000
@@ -53,7 +55,7 @@ func WriteSessions(dir string, names []Name, password string) (path string, err 
 		Sessions []entry `json:"sessions"`
 	}
 	for _, n := range names {
-		file.Sessions = append(file.Sessions, entry{Version: n.Version, SenderCompID: n.Sender, TargetCompID: n.Target, Username: ownUser, PasswordFile: "password"})
+		file.Sessions = append(file.Sessions, entry{Version: n.Version, SenderCompID: n.Sender, TargetCompID: n.Target, Username: User, PasswordFile: "password"})
 	}
 	text, err := json.Marshal(file)
 	if err != nil {

@@ -162,7 +162,7 @@ func (w *Swarm) dial(n int) error {
 	}
 	w.at[fd] = int32(n)
 	w.members[n] = member{fd: int32(fd), partition: w.members[n].partition, in: 1, out: 1}
-	return w.say(n, "A", "98=0\x01108="+strconv.Itoa(int(heartBt/time.Second))+"\x01141=Y\x01553="+ownUser+"\x01554="+w.cfg.Password+"\x01")
+	return w.say(n, "A", "98=0\x01108="+strconv.Itoa(int(heartBt/time.Second))+"\x01141=Y\x01553="+User+"\x01554="+w.cfg.Password+"\x01")
 }
 
 // maxAgain bounds how many Logons in a row may be refused.

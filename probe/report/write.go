@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -148,6 +149,10 @@ func (b *builder) noteRecord(fields bool) string {
 		return fmt.Sprintf("published: an object without fields. Here: an order with the fields that FIX %s cannot do without, %d bytes; every order must be found again in the log, so its ClOrdID has %d bytes and its times milliseconds",
 			v, fixorder.RecordSize(v, fixorder.Empty), fixorder.IDSize)
 	}
-	return fmt.Sprintf("published: 4 strings, 2 longs, 2 integers, 3 of them indexed. Here: the same order with 8 such fields more, %d bytes. A grid node indexes ClOrdID and sequence number of every order and no other field, so no index of three is in this figure",
-		fixorder.RecordSize(v, fixorder.EightFields))
+	indexed := "which of them the grid indexes (spec.orderIndex) is not known to this program"
+	if names := b.res.Plan.Indexed; names != nil {
+		indexed = fmt.Sprintf("views of every copy index %d of them (--order-index %s)", len(names), strings.Join(names, ","))
+	}
+	return fmt.Sprintf("published: 4 strings, 2 longs, 2 integers, 3 of them indexed. Here: the same order with 8 such fields more, %d bytes; %s",
+		fixorder.RecordSize(v, fixorder.EightFields), indexed)
 }

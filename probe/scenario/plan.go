@@ -83,6 +83,9 @@ type Plan struct {
 	Varied  bool          `json:"varied,omitempty"`
 	// Differences are the parameters that differ from the published run, in words.
 	Differences []string `json:"differences,omitempty"`
+	// Indexed are the fields of an order that views of the grid index, as --order-index of grid-node names them; nil where
+	// the scenario has none, or the grid is another program's.
+	Indexed []string `json:"indexed,omitempty"`
 	// Search, if not nil, adds steps while the plan is carried out.
 	Search *Search `json:"search,omitempty"`
 

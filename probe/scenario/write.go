@@ -13,6 +13,10 @@ import (
 // that an order waits for.
 var WriteCopies = []int{1, 2}
 
+// WriteIndexed are three of the eight fields, as the published object has three that are indexed: two strings and a number.
+// Each copy indexes them in its view.
+var WriteIndexed = []string{"15:text:Currency", "100:text:ExDestination", "110:decimal:MinQty"}
+
 // PingTime is how long the round trip is measured before the steps of a grid, at each of their
 // rates.
 const PingTime = time.Second

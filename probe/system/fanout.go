@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -18,7 +17,7 @@ import (
 )
 
 const (
-	// maxLate is how late orders may be sent, and maxReader what share of a core the thread of the clients may use: beyond
+	// maxLate is how late messages may be sent, and maxReader what share of a core the thread of the clients may use: beyond
 	// that the probe is what was measured.
 	maxLate   = 20 * time.Millisecond
 	maxReader = 0.8
@@ -28,13 +27,13 @@ const (
 	maxSpread, minRanked = 0.10, 500
 	// streamWarm is how long the messages of a step are counted and not timed.
 	streamWarm = 500 * time.Millisecond
-	// fanoutTail is how long after the last order messages may still come.
+	// stepLead is how long before the first message of a step all is ready.
+	stepLead = 100 * time.Millisecond
+	// fanoutTail is how long after the last one was sent messages may still come.
 	fanoutTail = 5 * time.Second
 	// gigabit is the published line, in Mbit/s.
 	gigabit = 1000
-	// longest is of ClOrdID, account and symbol, in bytes.
-	longest = 64
-	// stepIDs are the numbers of orders of a step.
+	// stepIDs are the numbers of messages of a step.
 	stepIDs = 10_000_000
 )
 
@@ -52,7 +51,7 @@ func fanoutOf(d *published.Data, s published.Scenario, mode scenario.Mode) (publ
 		}
 		scaled.ManyClients = scaled.Clients
 		if len(scaled.Discard) > 0 {
-			scaled.Discard = []int{0, 2000}
+			scaled.Discard = []int{0, 20_000}
 		}
 	}
 	return scaled, nil
@@ -63,9 +62,18 @@ type flood struct {
 	name    string
 	preset  published.Preset
 	clients int
-	discard int // messages/s besides, that no client wants
-	long    bool
-	step    int // of its grid
+	discard int  // messages/s besides, that no client wants
+	orders  bool // of the grid, in place of messages of a client
+	step    int  // of its grid
+}
+
+// sent is what was published in a step.
+type sent struct {
+	timetable
+	topics    []account       // what there is of each
+	late      []time.Duration // of each message
+	took      time.Duration   // until the last one was sent
+	discarded float64         // messages/s besides
 }
 
 // flooded is what came of it.
@@ -110,31 +118,18 @@ func (s *streams) end() error {
 	return s.grid.Stop()
 }
 
-// account of topic n; long ones are as long as a grid takes them.
-func (f *flood) account(n int) string {
-	if f.long {
-		return fmt.Sprintf("T%0*d", longest-1, n)
+// topic by number, as clients subscribe to it.
+func (f *flood) topic(n int) string {
+	if f.orders {
+		return fmt.Sprintf("orders.%s.SYM.buy", f.account(n))
 	}
-	return fmt.Sprintf("T%05d", n)
+	return fmt.Sprintf("user.%05d", n)
 }
 
-func (f *flood) symbol() string {
-	if f.long {
-		return strings.Repeat("S", longest)
-	}
-	return "SYM"
-}
+// account of the orders of a topic.
+func (f *flood) account(n int) string { return fmt.Sprintf("T%05d", n) }
 
-// id of an order: FAN-, its number, and more where it is a long one.
-func (f *flood) id(prefix string, index int) string {
-	id := fmt.Sprintf("%s%0*d", prefix, idDigits, index)
-	if f.long {
-		id += strings.Repeat("-", longest-len(id))
-	}
-	return id
-}
-
-// topicOf is the topic of an order by number: all in turn. Both published numbers of topics have no factor of 7,919.
+// topicOf is the topic of a message by number: all in turn. Both published numbers of topics have no factor of 7,919.
 func (f *flood) topicOf(index int) int { return index * 7919 % f.preset.Topics }
 
 // wanted are the topics of a client: those of clients i and i + topics/subs are the same.
@@ -160,11 +155,17 @@ func (f *flood) measured(most int) (list []int) {
 // flood runs a step. lose makes two clients faulty: one passes a message over, another takes one twice.
 func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, err error) {
 	f.step, s.step = s.step, s.step+1
+	send := s.quotes
+	if f.orders {
+		send = s.orders
+	} else if f.preset.Payload < minPayload {
+		return nil, fmt.Errorf("payload of messages is %d bytes, allowed: %d or more", f.preset.Payload, minPayload)
+	}
 	s.Say("%s: %d clients, %d messages/s in, %d/s out, %d/s that no client wants", f.name, f.clients, f.preset.Pub, f.clients*f.preset.RateEach, f.discard)
 	w, err := newSwarm([]*gateway{s.gate}, f.clients, s.p.FlushMs, func(client int) []string {
 		list := make([]string, 0, f.preset.Subs)
 		for _, n := range f.wanted(client) {
-			list = append(list, fmt.Sprintf("orders.%s.%s.buy", f.account(n), f.symbol()))
+			list = append(list, f.topic(n))
 		}
 		return list
 	})
@@ -176,6 +177,11 @@ func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, er
 	for _, i := range measured {
 		w.clients[i].measured = true
 	}
+	for _, l := range w.clients {
+		if !f.orders {
+			l.payload = f.preset.Payload
+		}
+	}
 	if lose {
 		w.clients[0].loses, w.clients[len(w.clients)-1].repeats = 5, 7
 	}
@@ -186,11 +192,9 @@ func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, er
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- w.run() }()
-	at := time.Now().Add(100 * time.Millisecond)
-	sent, discarded, err := s.send(ctx, f, at)
-	took := time.Since(at)
+	x, err := send(ctx, f)
 	if err == nil {
-		err = settle(ctx, w, f, sent)
+		err = settle(ctx, w, f, x)
 	}
 	w.stop.Store(true)
 	if err := errors.Join(err, <-ended); err != nil {
@@ -200,75 +204,75 @@ func (s *streams) flood(ctx context.Context, f flood, lose bool) (_ *flooded, er
 	if err != nil {
 		return nil, err
 	}
-	out := &flooded{late: sent.lateness(), reader: w.busy.Seconds() / after.At.Sub(before.At).Seconds(), discarded: float64(discarded) / took.Seconds()}
+	out := &flooded{late: lateness(x.late), reader: w.busy.Seconds() / after.At.Sub(before.At).Seconds(), discarded: x.discarded}
 	if total := after.Total - before.Total; total > 0 {
 		out.busy = float64(after.Busy-before.Busy) / float64(total)
 	}
-	out.tally = w.tally(f.expected(sent))
-	out.egress = float64(out.received) / took.Seconds()
-	out.mbits = float64(w.bytes.Load()) * 8 / 1e6 / took.Seconds()
-	out.user = float64(w.data) * 8 / 1e6 / took.Seconds()
+	out.count(w, f, x)
+	out.time(w, f, x, measured)
+	return out, nil
+}
+
+// count takes over what all clients have got.
+func (out *flooded) count(w *swarm, f flood, x *sent) {
+	out.tally = w.tally(f.expected(x))
+	out.egress = float64(out.received) / x.took.Seconds()
+	out.mbits = float64(w.bytes.Load()) * 8 / 1e6 / x.took.Seconds()
+	out.user = float64(w.data) * 8 / 1e6 / x.took.Seconds()
 	out.payload = float64(w.data) / float64(max(1, out.received+out.repeated))
+}
+
+// time takes over when those that are measured got theirs.
+func (out *flooded) time(w *swarm, f flood, x *sent, measured []int) {
 	for _, i := range measured {
 		out.lists = append(out.lists, w.clients[i].arrivals)
 		for _, a := range w.clients[i].arrivals {
-			if due := sent.due(a.index - f.step*stepIDs); due.Sub(at) >= streamWarm {
-				out.latencies = append(out.latencies, float64(a.at.Sub(due))/float64(time.Microsecond))
+			due := a.due
+			if f.orders {
+				due = x.due(a.index - f.step*stepIDs).Sub(x.begun)
+			}
+			if due >= streamWarm {
+				out.latencies = append(out.latencies, float64(a.at.Sub(x.begun)-due)/float64(time.Microsecond))
 			}
 		}
 	}
 	slices.Sort(out.latencies)
-	return out, nil
 }
 
-// send submits the orders of a step, and beside them those that no client wants; it returns how many of these were taken.
-func (s *streams) send(ctx context.Context, f flood, at time.Time) (_ *publisher, discarded int, err error) {
-	var clients [2]*client.Client
-	for i := range clients {
-		if clients[i], err = client.Dial(ctx, client.Config{Endpoints: s.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {
-			return nil, 0, err
-		}
-		defer clients[i].Close() //nolint:errcheck // it never fails
+// orders submits those of a step.
+func (s *streams) orders(ctx context.Context, f flood) (*sent, error) {
+	c, err := client.Dial(ctx, client.Config{Endpoints: s.grid.Endpoints, RequestTimeout: time.Minute})
+	if err != nil {
+		return nil, err
 	}
-	over := at.Add(time.Duration(s.p.MeasureS) * time.Second)
-	none := make(chan error, 1)
-	go func() {
-		if f.discard == 0 {
-			none <- nil
-			return
-		}
-		p, err := publish(ctx, clients[1], timetable{at, f.discard}, f.discard*s.p.MeasureS, func() bool { return time.Now().After(over) }, func(dst []byte, i int) []byte {
-			return newOrder(dst, f.id(fmt.Sprintf("NONE-%d-", at.UnixNano()), i), "NONE", "SYM", 100, "")
-		})
-		if err == nil {
-			discarded = p.sent()
-		}
-		none <- err
-	}()
-	p, err := publish(ctx, clients[0], timetable{at, f.preset.Pub}, f.preset.Pub*s.p.MeasureS, func() bool { return false }, func(dst []byte, i int) []byte {
-		return newOrder(dst, f.id(idPrefix, f.step*stepIDs+i), f.account(f.topicOf(i)), f.symbol(), 100, "")
+	defer c.Close() //nolint:errcheck // it never fails
+	x := &sent{timetable: timetable{time.Now().Add(stepLead), f.preset.Pub}, topics: make([]account, f.preset.Topics)}
+	p, err := publish(ctx, c, x.timetable, f.preset.Pub*s.p.MeasureS, func() bool { return false }, func(dst []byte, i int) []byte {
+		return newOrder(dst, fmt.Sprintf("%s%0*d", idPrefix, idDigits, f.step*stepIDs+i), f.account(f.topicOf(i)), "SYM", 100, "")
 	})
-	return p, discarded, errors.Join(err, <-none)
+	if err != nil {
+		return nil, err
+	}
+	x.took, x.late = time.Since(x.begun), p.late
+	for i := range p.sent() {
+		x.topics[f.topicOf(i)].add(uint32(p.receipts[i].Partition), p.receipts[i].Seq)
+	}
+	return x, nil
 }
 
 // expected are the accounts of the clients.
-func (f *flood) expected(sent *publisher) func(client int) account {
-	topics := make([]account, f.preset.Topics)
-	for i := range sent.sent() {
-		r := &sent.receipts[i]
-		topics[f.topicOf(i)].add(uint32(r.Partition), r.Seq)
-	}
+func (f *flood) expected(x *sent) func(client int) account {
 	return func(client int) (all account) {
 		for _, n := range f.wanted(client) {
-			all.join(topics[n])
+			all.join(x.topics[n])
 		}
 		return all
 	}
 }
 
 // settle waits until all messages have come, or none comes any more.
-func settle(ctx context.Context, w *swarm, f flood, sent *publisher) error {
-	want, expected := int64(0), f.expected(sent)
+func settle(ctx context.Context, w *swarm, f flood, x *sent) error {
+	want, expected := int64(0), f.expected(x)
 	for i := range w.clients {
 		want += int64(expected(i).count)
 	}
@@ -289,16 +293,16 @@ func arrived(ctx context.Context, w *swarm, want int64) error {
 }
 
 // stats of latencies: mean, median, p99, p99.9, deviation, maximum.
-func (f *flooded) stats() (mean, p50, p99, p999, deviation, most float64) {
-	n := len(f.latencies)
+func (out *flooded) stats() (mean, p50, p99, p999, deviation, most float64) {
+	n := len(out.latencies)
 	if n == 0 {
 		return
 	}
 	square := 0.0
-	for _, v := range f.latencies {
+	for _, v := range out.latencies {
 		mean += v / float64(n)
 		square += v * v / float64(n)
 	}
-	at := func(q float64) float64 { return f.latencies[min(n-1, int(q*float64(n)))] }
-	return mean, at(0.5), at(0.99), at(0.999), math.Sqrt(max(0, square-mean*mean)), f.latencies[n-1]
+	at := func(q float64) float64 { return out.latencies[min(n-1, int(q*float64(n)))] }
+	return mean, at(0.5), at(0.99), at(0.999), math.Sqrt(max(0, square-mean*mean)), out.latencies[n-1]
 }

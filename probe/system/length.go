@@ -98,7 +98,7 @@ func streamLength(name string, p published.Fanout) time.Duration {
 	grids := 1
 	switch name {
 	case published.FanoutScenario:
-		counts, grids = append(counts, counts...), 2
+		counts, grids = append(append(counts, counts...), p.Clients[0]), 3
 	case published.FilterScenario:
 		counts = slices.Repeat(counts, len(p.Discard))
 	}

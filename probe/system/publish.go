@@ -108,11 +108,11 @@ func (p *publisher) answered(i int, r client.Receipt, err error) {
 // sent is how many orders were.
 func (p *publisher) sent() int { return len(p.late) }
 
-// lateness is the p99 of how late orders were sent.
-func (p *publisher) lateness() time.Duration {
-	if len(p.late) == 0 {
+// lateness is the p99 of how late messages were sent.
+func lateness(late []time.Duration) time.Duration {
+	if len(late) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(p.late))
+	sorted := slices.Sorted(slices.Values(late))
 	return sorted[len(sorted)*99/100]
 }

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
 
-// fullCores is how busy the cores may be where latencies of two steps are compared.
-const fullCores = 0.8
+const (
+	// fullCores is how busy the cores may be where latencies of two steps are compared.
+	fullCores = 0.8
+	// maxDiscardRatio is how often the mean without discarded messages that with them may be; published 1.19.
+	maxDiscardRatio = 1.2
+)
 
 var streamColumns = []string{"step", "clients", "in/s", "discarded/s", "out/s", "Mbit/s", "of 1GE", "mean us", "p50 us", "p99 us", "p99.9 us", "stddev us", "max us",
 	"spread", "expected", "received", "left out", "cores busy", "published mean us"}
@@ -21,9 +24,9 @@ var streamColumns = []string{"step", "clients", "in/s", "discarded/s", "out/s", 
 // streamDifferences are those of all scenarios that stream.
 func streamDifferences(r *Report, p published.Fanout) {
 	r.Differences = append(r.Differences,
-		"messages are orders of the grid: a client of the probe submits them, two nodes commit them, and a gateway streams them to WebSocket clients; a latency is from when an order was due to when a client reads it, of one clock",
-		"payloads are those of orders, of 180 bytes and more: payloads of any length need topics that clients publish to, which a gateway does not have",
-		"clients, gateway and grid share this machine, in place of 12 hosts of subscribers and a line; Mbit/s are of the bytes that clients read, with frames")
+		"a client of the probe publishes messages over WebSocket to topics of clients, and a gateway streams them to WebSocket clients; no log has them. A latency is from when a message was due, which its payload says, to when a client reads it, of one clock",
+		"topics are of 10 bytes, user. and five digits, in place of 5",
+		"clients, publisher, gateway and an idle grid share this machine, in place of 12 hosts of subscribers and a line; Mbit/s are of the bytes that clients read, with frames")
 	if p.FlushMs > 0 {
 		r.Differences = append(r.Differences, fmt.Sprintf("a subscription has an interval of %d ms, which is part of the latency", p.FlushMs))
 	}
@@ -50,7 +53,7 @@ func streamRow(r *Report, f flood, x *flooded, was float64) {
 		r.judge(Invalid, "%s: nothing was to be delivered", where)
 	}
 	if x.late > maxLate {
-		r.judge(Invalid, "%s: the p99 of how late orders were sent is %v, allowed: %v", where, x.late, maxLate)
+		r.judge(Invalid, "%s: the p99 of how late messages were sent is %v, allowed: %v", where, x.late, maxLate)
 	}
 	if x.reader > maxReader {
 		r.judge(Invalid, "%s: the thread of the clients used %.0f %% of its core, allowed: %.0f", where, 100*x.reader, 100*maxReader)
@@ -94,13 +97,30 @@ func fanouts(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 			return err
 		}
 	}
+	return o.committed(ctx, r, p)
+}
+
+// committed streams orders at the rates of the first preset, which two nodes commit before any client has them.
+func (o *Options) committed(ctx context.Context, r *Report, p published.Fanout) (err error) {
+	st, err := o.newStreams(ctx, p, p.High.Pub*p.MeasureS, p.Clients[0])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.end()) }()
+	f := flood{name: "high, orders", preset: p.High, clients: p.Clients[0], orders: true}
+	x, err := st.flood(ctx, f, false)
+	if err != nil {
+		return err
+	}
+	streamRow(r, f, x, 0)
+	r.Differences = append(r.Differences, fmt.Sprintf("%q are orders of the grid, in place of messages of a client: two nodes commit each before it is streamed, with a mean of %.0f bytes of data; there is no published figure of that", f.name, x.payload))
 	return nil
 }
 
 // curve runs one preset over the numbers of clients, on a grid of its own, and judges how the median grows.
 func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p published.Fanout, clients []int, name string, preset published.Preset, tables []string) (err error) {
 	most := slices.Max(p.Clients)
-	st, err := o.newStreams(ctx, p, preset.Pub*p.MeasureS*(len(p.Clients)+1), most)
+	st, err := o.newStreams(ctx, p, 0, most)
 	if err != nil {
 		return err
 	}
@@ -118,7 +138,7 @@ func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p pub
 		mean, p50, _, _, _, _ := x.stats()
 		medians[n] = p50
 		for _, table := range tables {
-			r.streamFigure(d, table, clients, i, f, "", mean)
+			r.streamFigure(d, table, clients, i, f, "avg_us", mean)
 		}
 		if len(x.lists) == p.Measured { // of fewer clients than that a rank says little
 			lists = joined(lists, x.lists)
@@ -143,27 +163,29 @@ func (o *Options) curve(ctx context.Context, d *published.Data, r *Report, p pub
 	return st.streamControl(ctx, r, preset)
 }
 
-// streamFigure puts the i-th step beside the i-th published one. Other numbers of clients have no ratio, nor what differs
-// by at.
-func (r *Report) streamFigure(d *published.Data, table string, clients []int, i int, f flood, at string, mean float64) {
+// streamFigure puts a figure of the i-th step beside that column of the i-th published one. Other numbers of clients have no
+// ratio.
+func (r *Report) streamFigure(d *published.Data, table string, clients []int, i int, f flood, column string, here float64) {
 	if i >= len(clients) {
 		return
 	}
-	was, ok := d.Cell("solace", table, float64(clients[i]), "avg_us")
-	c := report.Comparison{Table: table, Row: fmt.Sprint(clients[i]), Metric: "latency, mean", Unit: "us", TotalRate: f.clients * f.preset.RateEach, Published: was.Value, At: at}
+	was, ok := d.Cell("solace", table, float64(clients[i]), column)
+	if !ok {
+		return
+	}
+	c := report.Comparison{Table: table, Row: fmt.Sprint(clients[i]), Metric: "latency, mean", Unit: "us", TotalRate: f.clients * f.preset.RateEach, Published: was.Value}
+	if column == "egress_user_mbps" {
+		c.Metric, c.Unit = "payloads", "Mbit/s"
+	}
 	if clients[i] != f.clients {
-		c.At = strings.TrimPrefix(fmt.Sprintf("%s, %d clients", at, f.clients), ", ")
+		c.At = fmt.Sprintf("%d clients", f.clients)
+		r.beside(c, here)
+		return
 	}
-	switch {
-	case !ok: // there is none
-	case c.At != "":
-		r.beside(c, mean)
-	default:
-		r.figure(c, mean)
-	}
+	r.figure(c, here)
 }
 
-// joined puts the arrivals of two steps together, client by client; orders have numbers of their own in each.
+// joined puts the arrivals of two steps together, client by client; messages have numbers of their own in each.
 func joined(a, b [][]arrival) [][]arrival {
 	if len(a) == 0 {
 		return slices.Clone(b)
@@ -182,13 +204,13 @@ func filters(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 	}
 	r.Columns = streamColumns
 	streamDifferences(r, p)
-	r.Differences = append(r.Differences, "what is discarded are committed orders, which the gateway gets and no client wants; their number is what this grid takes beside the others, not what was offered")
-	st, err := o.newStreams(ctx, p, (len(p.Discard)+1)*p.MeasureS*(p.VeryHigh.Pub+slices.Max(p.Discard)), p.Clients[0])
+	r.Differences = append(r.Differences, "what is discarded is published by one more client, to a topic that no client wants; discarded/s is what the gateway took of it beside the others, not what was offered")
+	st, err := o.newStreams(ctx, p, 0, p.Clients[0])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.end()) }()
-	idle, ratio, full := 0.0, 0.0, 0.0
+	var steps []discardStep
 	for _, discard := range p.Discard {
 		f := flood{name: fmt.Sprintf("discard %d/s", discard), preset: p.VeryHigh, clients: p.Clients[0], discard: discard}
 		x, err := st.flood(ctx, f, false)
@@ -198,10 +220,7 @@ func filters(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 		was, ok := d.Cell("solace", "3-7", float64(discard), "avg_us")
 		streamRow(r, f, x, was.Value)
 		mean, _, _, _, _, _ := x.stats()
-		if idle == 0 {
-			idle = mean
-		}
-		ratio, full = mean/max(1, idle), max(full, x.busy)
+		steps = append(steps, discardStep{x.discarded, mean, x.busy})
 		c := report.Comparison{Table: "3-7", Row: fmt.Sprint(discard), Metric: "latency, mean", Unit: "us", At: fmt.Sprintf("%d clients", f.clients), TotalRate: f.clients * f.preset.RateEach, Published: was.Value}
 		if ok && o.Mode == scenario.Exact {
 			r.figure(c, mean)
@@ -211,18 +230,29 @@ func filters(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 	}
 	first, _ := d.Cell("solace", "3-7", 0, "avg_us")
 	last, _ := d.Cell("solace", "3-7", 3e6, "avg_us")
-	most := slices.Max(p.Discard)
-	r.figure(report.Comparison{Table: "3-7", Row: "3000000 and 0", Metric: "mean with discarded messages, by that without", Published: last.Value / first.Value, Derived: true, At: fmt.Sprintf("%d/s offered and 0", most)}, ratio)
-	switch allowed := 1.2; {
-	case full > fullCores:
-		r.Differences = append(r.Differences, fmt.Sprintf("the cores were up to %.0f %% busy: the ratio %.2f (allowed %.2f) is printed and not judged", 100*full, ratio, allowed))
-	case ratio > allowed:
-		r.judge(Fail, "the mean with %d/s discarded is %.2f of that without, allowed: %.2f", most, ratio, allowed)
-	}
+	most, end := slices.Max(p.Discard), steps[len(steps)-1]
+	r.figure(report.Comparison{Table: "3-7", Row: "3000000 and 0", Metric: "mean with discarded messages, by that without", Published: last.Value / first.Value, Derived: true, At: fmt.Sprintf("%d/s offered, %.0f/s taken, and 0", most, end.taken)}, end.mean/max(1, steps[0].mean))
+	r.judgeDiscards(steps)
 	return st.streamControl(ctx, r, p.VeryHigh)
 }
 
-// large streams the smallest and the largest messages that orders make.
+// discardStep is what came of a step: messages/s that no client wanted, the mean latency in us, how busy the cores were.
+type discardStep struct{ taken, mean, busy float64 }
+
+// judgeDiscards holds each step against the first, which discards nothing, where the cores were not full.
+func (r *Report) judgeDiscards(steps []discardStep) {
+	for _, s := range steps[1:] {
+		ratio, busy := s.mean/max(1, steps[0].mean), max(s.busy, steps[0].busy)
+		switch {
+		case busy > fullCores:
+			r.Differences = append(r.Differences, fmt.Sprintf("the cores were up to %.0f %% busy: the ratio with %.0f/s discarded, %.2f (allowed %.2f), is printed and not judged", 100*busy, s.taken, ratio, maxDiscardRatio))
+		case ratio > maxDiscardRatio:
+			r.judge(Fail, "the mean with %.0f/s discarded is %.2f of that without, allowed: %.2f", s.taken, ratio, maxDiscardRatio)
+		}
+	}
+}
+
+// large streams messages of both published sizes.
 func large(ctx context.Context, d *published.Data, s published.Scenario, o Options, r *Report) (err error) {
 	p, err := fanoutOf(d, s, o.Mode)
 	if err != nil {
@@ -230,9 +260,7 @@ func large(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	}
 	r.Columns = streamColumns
 	streamDifferences(r, p)
-	r.Differences = append(r.Differences, fmt.Sprintf("in place of %d and %d bytes: orders with ids of usual length, and with ClOrdID, account and symbol of %d bytes", p.Payload[0], p.Payload[1], longest))
-	steps := len(p.Clients) + len(p.ManyClients)
-	st, err := o.newStreams(ctx, p, (steps+1)*p.MeasureS*p.VeryHigh.Pub, max(slices.Max(p.Clients), slices.Max(p.ManyClients)))
+	st, err := o.newStreams(ctx, p, 0, max(slices.Max(p.Clients), slices.Max(p.ManyClients)))
 	if err != nil {
 		return err
 	}
@@ -241,13 +269,15 @@ func large(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 	if err != nil {
 		return err
 	}
+	preset := p.VeryHigh
 	for _, size := range []struct {
-		name, table        string
-		long               bool
+		payload            int
+		table              string
 		clients, published []int
-	}{{"short", "3-9", false, p.Clients, exact.Clients}, {"long", "3-11", true, p.ManyClients, exact.ManyClients}} {
+	}{{p.Payload[0], "3-9", p.Clients, exact.Clients}, {p.Payload[1], "3-11", p.ManyClients, exact.ManyClients}} {
+		preset.Payload = size.payload
 		for i, n := range size.clients {
-			f := flood{name: size.name, preset: p.VeryHigh, clients: n, long: size.long}
+			f := flood{name: fmt.Sprintf("%d bytes", size.payload), preset: preset, clients: n}
 			x, err := st.flood(ctx, f, false)
 			if err != nil {
 				return err
@@ -255,18 +285,17 @@ func large(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 			was, _ := d.Cell("solace", size.table, float64(n), "avg_us")
 			streamRow(r, f, x, was.Value)
 			mean, _, _, _, _, _ := x.stats()
-			r.streamFigure(d, size.table, size.published, i, f, fmt.Sprintf("payloads of %.0f bytes", x.payload), mean)
-			r.line(d, size.table, f, x)
+			r.streamFigure(d, size.table, size.published, i, f, "avg_us", mean)
+			r.line(d, size.table, size.published, i, f, x)
 		}
 	}
-	return st.streamControl(ctx, r, p.VeryHigh)
+	return st.streamControl(ctx, r, preset)
 }
 
 // line holds the bandwidth against what clients, rate and payload come to.
-func (r *Report) line(d *published.Data, table string, f flood, x *flooded) {
-	want := float64(f.clients*f.preset.RateEach) * x.payload * 8 / 1e6
-	first, _ := d.Cell("solace", table, 1000, "egress_user_mbps")
-	r.beside(report.Comparison{Table: table, Row: "1000", Metric: "Mbit/s of payloads", At: fmt.Sprintf("%d clients, payloads of %.0f bytes", f.clients, x.payload), Published: first.Value}, x.user)
+func (r *Report) line(d *published.Data, table string, clients []int, i int, f flood, x *flooded) {
+	want := float64(f.clients*f.preset.RateEach*f.preset.Payload) * 8 / 1e6
+	r.streamFigure(d, table, clients, i, f, "egress_user_mbps", x.user)
 	if share := x.user / max(1, want); share < 0.99 || share > 1.01 {
 		r.judge(Fail, "%s, %d clients: %.1f Mbit/s of payloads, and clients x rate x payload is %.1f (allowed: 1 %% off)", f.name, f.clients, x.user, want)
 	}

@@ -122,7 +122,9 @@ func (d *Desk) line(text string) {
 	case "report":
 		d.report(f[1], f[2], f[3])
 	case "other":
-		d.others = append(d.others, text)
+		if f[1] != "5" { // a Logout says why
+			d.others = append(d.others, text)
+		}
 	} // else a line of its log
 }
 

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
@@ -15,29 +18,39 @@ import (
 )
 
 // Primaries of a grid that matches are killed while orders trade, and grid-sink in the midst of transactions. Each
-// execution that the grid has is in Kafka once, behind the one before, as the grid has it.
+// execution that the grid has is in Kafka once, behind the one before, as the grid has it. A sink of executions alone, killed
+// as well, has the same ones and no order.
 func TestGridExecutionsKilled(t *testing.T) {
 	kills := downstream.Kills(t, 3)
 	k := broker(t)
-	g := testgrid.Matching(t, "--partitions", "1", "--external-sink", "kafka")
+	g := testgrid.Matching(t, "--partitions", "1", "--external-sink", "kafka,alone")
 	c := downstream.DialMatching(t, g)
 	topic := fmt.Sprintf("matching%d", os.Getpid())
 	begin := func() *downstream.Sink {
 		return downstream.StartSink(t, g, "kafka", "kafka", "--broker", k.Address, "--topic", topic+".orders", "--executions-topic", topic+".executions", "--format", "json", "--replication-factor", "1")
 	}
-	s := begin()
+	beginAlone := func() *downstream.Sink {
+		return downstream.StartSink(t, g, "kafka", "alone", "--broker", k.Address, "--only-executions", "--executions-topic", topic+".alone", "--format", "json", "--replication-factor", "1")
+	}
+	s, alone := begin(), beginAlone()
 	acked, last := downstream.KillUnderTrading(t, c, g, kills, 100, func(i int) {
-		if i%3 == 1 {
+		switch i % 3 {
+		case 1:
 			s.Kill()
 			s = begin()
+		case 2:
+			alone.Kill()
+			alone = beginAlone()
 		}
 	})
-	downstream.WaitFor(t, "the sink to hold all orders", func() bool {
-		var status sink.Status
-		s.Status(&status)
-		return len(status.Partitions) == 1 && status.Partitions[0].Position.Seq >= last[0]
-	})
-	s.Stop()
+	for _, s := range []*downstream.Sink{s, alone} {
+		downstream.WaitFor(t, "the sink to hold all orders", func() bool {
+			var status sink.Status
+			s.Status(&status)
+			return len(status.Partitions) == 1 && status.Partitions[0].Position.Seq >= last[0]
+		})
+		s.Stop()
+	}
 	orders := committed(t, k, topic+".orders", 0)
 	checkChain(t, orders)
 	for _, r := range orders {
@@ -91,6 +104,17 @@ func TestGridExecutionsKilled(t *testing.T) {
 		if e.Entry <= last[0] {
 			t.Errorf("execution %s is not in Kafka: %+v", id, e)
 		}
+	}
+	others := committed(t, k, topic+".alone", 0)
+	for i, r := range others {
+		if i < len(all) && (string(r.Value) != string(all[i].Value) || string(r.Key) != string(all[i].Key) || !slices.EqualFunc(r.Headers, all[i].Headers, func(a, b kgo.RecordHeader) bool {
+			return a.Key == b.Key && string(a.Value) == string(b.Value)
+		})) {
+			t.Fatalf("record %d of the sink of executions alone is %s, want %s", i, r.Value, all[i].Value)
+		}
+	}
+	if len(others) != len(all) {
+		t.Errorf("%d executions of the sink of executions alone, want %d", len(others), len(all))
 	}
 	if fills == 0 {
 		t.Error("nothing was traded: the test shows nothing")

@@ -32,8 +32,9 @@ type Config struct {
 	Brokers []string // host:port
 	// Grid and Sink are names: of the transactional ids, and of whom the topics belong to.
 	Grid, Sink string
-	Partitions int    // of the grid
-	Topic      string // template; {grid} and {partition} are replaced
+	Partitions int // of the grid
+	// Topic is the template of the topic of orders; {grid} and {partition} are replaced. Empty: executions are written alone.
+	Topic string
 	// ExecutionsTopic is the template of the topic of executions, of a grid that matches; empty: they are not written.
 	ExecutionsTopic string
 	Key             Key
@@ -72,18 +73,8 @@ func New(cfg Config) (*Target, error) {
 	if cfg.Partitions < 1 {
 		return nil, fmt.Errorf("partitions of the grid: %d, allowed: 1 or more", cfg.Partitions)
 	}
-	if err := checkTemplate(cfg.Topic, cfg.Grid); err != nil {
+	if err := cfg.checkTopics(); err != nil {
 		return nil, err
-	}
-	if cfg.ExecutionsTopic != "" {
-		if err := checkTemplate(cfg.ExecutionsTopic, cfg.Grid); err != nil {
-			return nil, fmt.Errorf("of executions: %w", err)
-		}
-		for _, name := range []string{cfg.Topic, cfg.Topic + positionsSuffix} {
-			if expand(cfg.ExecutionsTopic, cfg.Grid, 0) == expand(name, cfg.Grid, 0) {
-				return nil, fmt.Errorf("the topic of executions is %.80q, allowed: one of its own, not that of orders or of positions", cfg.ExecutionsTopic)
-			}
-		}
 	}
 	codec, err := compression(cfg.Compression)
 	if err != nil {

@@ -82,6 +82,65 @@ func TestZombie(t *testing.T) {
 	checkLog(t, committed(t, k, "zombie.orders", 0), 160)
 }
 
+// A sink of executions alone goes on where it was, fences the writer before, and has no topic of orders.
+func TestAlone(t *testing.T) {
+	k := broker(t)
+	cfg := config(k, "lone")
+	cfg.Topic, cfg.ExecutionsTopic = "", "{grid}.fills"
+	x := target(t, cfg)
+	var l makeLog
+	batch := func(n int) *sink.Batch {
+		b := l.batch(n)
+		for i := range b.Entries {
+			for n := range i % 3 {
+				b.Executions = append(b.Executions, client.Executed{Execution: client.Execution{Entry: b.Entries[i].Seq, N: uint32(n + 1), Kind: client.ExecAccepted}})
+			}
+		}
+		return b
+	}
+	want, last := 0, client.Position{}
+	var old sink.Writer
+	for range 3 {
+		w := open(t, x)
+		if w.Position() != last {
+			t.Fatalf("position %+v, want %+v", w.Position(), last)
+		}
+		for _, n := range []int{1, 100, 3} {
+			b := batch(n)
+			if err := w.Write(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			want, last = want+len(b.Executions), b.Through
+		}
+		if old != nil {
+			theirs := l
+			if err := old.Write(t.Context(), theirs.batch(7)); !errors.Is(err, sink.ErrFenced) {
+				t.Errorf("the old writer: %v, want ErrFenced", err)
+			}
+		}
+		old = w
+	}
+	all, prev := committed(t, k, "lone.fills", 0), ""
+	for _, r := range all {
+		if header(r, kafka.HeaderPrev) != prev {
+			t.Fatalf("offset %d has prev %q, want %q", r.Offset, header(r, kafka.HeaderPrev), prev)
+		}
+		prev = header(r, kafka.HeaderSeq) + "." + header(r, kafka.HeaderN)
+	}
+	if len(all) != want {
+		t.Errorf("%d executions, want %d", len(all), want)
+	}
+	topics, err := admin(t, k).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range topics.Names() {
+		if strings.HasPrefix(name, "lone.") && name != "lone.fills" && name != "lone.fills.positions" {
+			t.Errorf("topic %s is there", name)
+		}
+	}
+}
+
 // What stands against going on is named, with what to do, and is not taken for something to retry.
 func TestWrongTopics(t *testing.T) {
 	k := broker(t)
@@ -106,6 +165,7 @@ func TestWrongTopics(t *testing.T) {
 		executions(&cfg)
 		wrote(cfg)
 	}
+	alone := func(cfg *kafka.Config) { cfg.Topic, cfg.ExecutionsTopic = "", cfg.Topic }
 	remove := func(topics ...string) {
 		if _, err := adm.DeleteTopics(t.Context(), topics...); err != nil {
 			t.Fatal(err)
@@ -136,6 +196,11 @@ func TestWrongTopics(t *testing.T) {
 			wrote(cfg)
 			remove("positions.orders.positions")
 		}, want: "topic positions.orders.positions has no position"},
+		"ordered": {prepare: wrote, change: alone, want: "the sink of topic ordered.orders wrote orders, and is to write executions alone now: there would be a gap; write what it wrote before"},
+		"alone": {prepare: func(cfg kafka.Config) {
+			alone(&cfg)
+			wrote(cfg)
+		}, want: "the sink of topic alone.orders wrote executions alone, and is to write orders now: there would be a gap"},
 		"foreign": {prepare: func(kafka.Config) {
 			create("foreign.orders.positions", 1)
 			produce(t, k.Address, "foreign.orders.positions", "what")

@@ -25,7 +25,8 @@ type position struct {
 	Hash    string `json:"hash"` // of entry Seq, 16 hex digits
 	// LastOrder is the last entry that is an order, 0 if there is none: header prev of the next one.
 	LastOrder uint64 `json:"lastOrder"`
-	// Topic is the id of the topic of orders, and Offset an offset that its end is not before.
+	// Topic is the id of the topic of orders, and Offset an offset that its end is not before; empty where executions are
+	// written alone.
 	Topic  string `json:"topic"`
 	Offset int64  `json:"offset"`
 	// Executions is nil while they are not written.
@@ -50,10 +51,6 @@ func hexID(id [16]byte) string { return hex.EncodeToString(id[:]) }
 
 // resume finds the position that the writer goes on behind. The writers before are fenced already.
 func (w *writer) resume(ctx context.Context) error {
-	first, end, err := w.settled(ctx, w.orders)
-	if err != nil {
-		return err
-	}
 	start, positionsEnd, err := w.settled(ctx, w.positions)
 	if err != nil {
 		return err
@@ -62,9 +59,8 @@ func (w *writer) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.held.Topic, w.held.Offset = hexID(w.orders.id), end
 	if r == nil {
-		if err := w.checkEmpty(ctx, w.orders, first, end); err != nil {
+		if err := w.resumeOrders(ctx, nil); err != nil {
 			return err
 		}
 		return w.resumeExecutions(ctx, &position{})
@@ -79,14 +75,17 @@ func (w *writer) resume(ctx context.Context) error {
 	}
 	if p.Grid != w.t.cfg.Grid || p.Sink != w.t.cfg.Sink {
 		return &sink.PermanentError{
-			What:   fmt.Sprintf("topic %s is that of sink %q of grid %q, and this is sink %q of grid %q", w.orders.topic, p.Sink, p.Grid, w.t.cfg.Sink, w.t.cfg.Grid),
+			What:   fmt.Sprintf("topic %s is that of sink %q of grid %q, and this is sink %q of grid %q", w.first().topic, p.Sink, p.Grid, w.t.cfg.Sink, w.t.cfg.Grid),
 			Remedy: "name another topic",
 		}
 	}
-	if err := w.checkTopic(w.orders, "orders", &p, p.Topic, p.Offset, end); err != nil {
-		return err
+	if before, now := p.Topic != "", w.orders != nil; before != now {
+		return &sink.PermanentError{
+			What:   fmt.Sprintf("the sink of topic %s wrote %s, and is to write %s now: there would be a gap", w.first().topic, contentOf(before), contentOf(now)),
+			Remedy: "write what it wrote before, or name another topic",
+		}
 	}
-	if err := w.checkLast(ctx, w.orders, "order", first, end, strconv.FormatUint(p.LastOrder, 10)); err != nil {
+	if err := w.resumeOrders(ctx, &p); err != nil {
 		return err
 	}
 	if err := w.resumeExecutions(ctx, &p); err != nil {
@@ -94,6 +93,27 @@ func (w *writer) resume(ctx context.Context) error {
 	}
 	w.at, w.held.Epoch, w.held.LastOrder = at, p.Epoch, p.LastOrder
 	return nil
+}
+
+// resumeOrders compares a position with the topic of orders; nil: there is none.
+func (w *writer) resumeOrders(ctx context.Context, p *position) error {
+	w.held.Topic, w.held.Offset = "", 0
+	if w.orders == nil {
+		return nil
+	}
+	x := *w.orders
+	first, end, err := w.settled(ctx, x)
+	if err != nil {
+		return err
+	}
+	w.held.Topic, w.held.Offset = hexID(x.id), end
+	if p == nil {
+		return w.checkEmpty(ctx, x, first, end)
+	}
+	if err := w.checkTopic(x, "orders", p, p.Topic, p.Offset, end); err != nil {
+		return err
+	}
+	return w.checkLast(ctx, x, "order", first, end, strconv.FormatUint(p.LastOrder, 10))
 }
 
 // resumeExecutions compares a position with the topic of executions. They may be written from a position on that has

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,27 @@ func checkTemplate(template, grid string) error {
 	return nil
 }
 
+// checkTopics reports what is wrong with the templates of a configuration.
+func (c *Config) checkTopics() error {
+	if c.Topic != "" || c.ExecutionsTopic == "" {
+		if err := checkTemplate(c.Topic, c.Grid); err != nil {
+			return err
+		}
+	}
+	if c.ExecutionsTopic == "" {
+		return nil
+	}
+	if err := checkTemplate(c.ExecutionsTopic, c.Grid); err != nil {
+		return fmt.Errorf("of executions: %w", err)
+	}
+	for _, name := range []string{c.Topic, c.Topic + positionsSuffix} {
+		if c.Topic != "" && expand(c.ExecutionsTopic, c.Grid, 0) == expand(name, c.Grid, 0) {
+			return fmt.Errorf("the topic of executions is %.80q, allowed: one of its own, not that of orders or of positions", c.ExecutionsTopic)
+		}
+	}
+	return nil
+}
+
 func expand(template, grid string, p wire.PartitionID) string {
 	return strings.NewReplacer(markGrid, grid, markPartition, p.String()).Replace(template)
 }
@@ -62,27 +84,42 @@ func (t *Target) place(template string, p wire.PartitionID) (x place, count int)
 
 // places are the topics of a partition of the grid.
 type places struct {
-	orders, positions place
-	executions        *place // nil: they are not written
+	positions          place
+	orders, executions *place // nil: they are not written
+}
+
+// first is the topic that the sink is named by, in errors, and its positions too.
+func (at *places) first() *place { return cmp.Or(at.orders, at.executions) }
+
+// contentOf is what a sink writes, with orders or without.
+func contentOf(orders bool) string {
+	if orders {
+		return "orders"
+	}
+	return "executions alone"
 }
 
 // topics finds the topics of a partition, or creates them.
 func (t *Target) topics(ctx context.Context, cl *kgo.Client, p wire.PartitionID) (at places, err error) {
-	var count, executionsCount int
-	at.orders, count = t.place(t.cfg.Topic, p)
-	at.positions = at.orders
-	at.positions.topic += positionsSuffix
 	type wanted struct {
 		*place
 		count  int
 		config map[string]*string
 	}
-	all := []wanted{{&at.orders, count, nil}, {&at.positions, count, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")}}}
-	if t.cfg.ExecutionsTopic != "" {
-		at.executions = &place{}
-		*at.executions, executionsCount = t.place(t.cfg.ExecutionsTopic, p)
-		all = append(all, wanted{at.executions, executionsCount, nil})
+	var all []wanted
+	for _, x := range []struct {
+		template string
+		at       **place
+	}{{t.cfg.Topic, &at.orders}, {t.cfg.ExecutionsTopic, &at.executions}} {
+		if x.template != "" {
+			where, count := t.place(x.template, p)
+			*x.at = &where
+			all = append(all, wanted{*x.at, count, nil})
+		}
 	}
+	at.positions = *at.first()
+	at.positions.topic += positionsSuffix
+	all = append(all, wanted{&at.positions, all[0].count, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")}})
 	names := make([]string, len(all))
 	for i, x := range all {
 		names[i] = x.topic

@@ -60,7 +60,7 @@ func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 	rs.begin(w, b.Orders, len(b.Executions))
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		if next.Epoch = e.Epoch; !e.Kind.IsOrder() {
+		if next.Epoch = e.Epoch; !e.Kind.IsOrder() || w.orders == nil {
 			continue
 		}
 		w.cl.Produce(ctx, rs.order(e, b.Through.Lineage, next.LastOrder), w.produced)
@@ -68,7 +68,9 @@ func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 	}
 	w.executed(ctx, b, &next)
 	next.Lineage, next.Seq, next.Hash = b.Through.Lineage, b.Through.Seq, fmt.Sprintf("%016x", b.Through.Hash)
-	next.Offset += int64(b.Orders) // at least: markers come in between
+	if w.orders != nil {
+		next.Offset += int64(b.Orders) // at least: markers come in between
+	}
 	value, err := json.Marshal(&next)
 	if err != nil {
 		return err
@@ -117,7 +119,7 @@ func (w *writer) produced(r *kgo.Record, err error) {
 	switch {
 	case err != nil && w.failed == nil:
 		w.failed = err
-	case err == nil && r.Topic == w.orders.topic:
+	case err == nil && w.orders != nil && r.Topic == w.orders.topic:
 		w.next = max(w.next, r.Offset+1)
 	case err == nil && w.executions != nil && r.Topic == w.executions.topic:
 		w.nextX = max(w.nextX, r.Offset+1)

@@ -15,24 +15,31 @@ import (
 )
 
 // TestGridExecutionsKilled: primaries of a grid that matches are killed while orders trade, grid-sink and the server of the
-// database in turn with them. The table has every execution that the grid has, once, and as the grid has it.
+// database in turn with them. The table has every execution that the grid has, once, and as the grid has it. A sink of
+// executions alone, killed as well, has the same rows and no order, and its entries are dense.
 func TestGridExecutionsKilled(t *testing.T) {
 	kills := downstream.Kills(t, 3)
 	p := server(t, downstream.PostgresOptions{})
 	url := file(t, p.Admin())
 	downstream.RunSink(t, "postgres", "migrate", "--url-file", url).End(0)
-	g := testgrid.Matching(t, "--partitions", "1", "--external-sink", "orders")
+	downstream.RunSink(t, "postgres", "migrate", "--url-file", url, "--schema", "alone").End(0)
+	g := testgrid.Matching(t, "--partitions", "1", "--external-sink", "orders,alone")
 	c := downstream.DialMatching(t, g)
 	begin := func() *downstream.Sink {
 		return downstream.StartSink(t, g, "postgres", "orders", "--url-file", url, "--executions")
 	}
-	s := begin()
+	beginAlone := func() *downstream.Sink {
+		return downstream.StartSink(t, g, "postgres", "alone", "--url-file", url, "--schema", "alone", "--only-executions")
+	}
+	s, alone := begin(), beginAlone()
 	acked, last := downstream.KillUnderTrading(t, c, g, kills, 100, func(i int) {
 		switch i % 3 {
 		case 1:
 			s.Kill()
 			s = begin()
 		case 2:
+			alone.Kill()
+			alone = beginAlone()
 			if err := p.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -42,10 +49,11 @@ func TestGridExecutionsKilled(t *testing.T) {
 		}
 	})
 	downstream.WaitFor(t, fmt.Sprintf("entry %d", last[0]), func() bool {
-		at, err := p.PSQL(t.Context(), fmt.Sprintf("SELECT seq >= %d FROM ordergrid.fence", last[0]))
+		at, err := p.PSQL(t.Context(), fmt.Sprintf("SELECT o.seq >= %d AND a.seq >= %[1]d FROM ordergrid.fence o, alone.fence a", last[0]))
 		return err == nil && at == "t"
 	})
 	s.Stop()
+	alone.Stop()
 	want := map[string]string{}
 	filled := 0
 	_, err := c.ReadExecutions(t.Context(), 0, "", 1, func(e client.Execution) error {
@@ -81,6 +89,11 @@ func TestGridExecutionsKilled(t *testing.T) {
 		fmt.Sprintf("SELECT count(*) - %d FROM ordergrid.orders WHERE convert_from(payload, 'LATIN1') LIKE '8=FIX.4.2%%' AND price = 125.25 AND quantity = 100 AND symbol = 'IBM'", len(acked)),
 		"SELECT coalesce(sum(CASE side WHEN '1' THEN quantity ELSE -quantity END), 0) FROM ordergrid.executions WHERE kind = 'filled'",
 		"SELECT count(*) FROM ordergrid.executions_default",
+		"SELECT count(*) FROM (TABLE ordergrid.executions EXCEPT TABLE alone.executions) AS x",
+		"SELECT count(*) FROM (TABLE alone.executions EXCEPT TABLE ordergrid.executions) AS x",
+		"SELECT (SELECT count(*) FROM alone.executions) - (SELECT count(*) FROM ordergrid.executions)",
+		"SELECT count(*) + (SELECT orders FROM alone.fence) FROM alone.orders",
+		"SELECT (SELECT seq FROM alone.fence) - sum(n) FROM (SELECT count(DISTINCT entry) AS n FROM alone.executions UNION ALL SELECT sum(through - seq + 1) FROM alone.others) AS x",
 	} {
 		if got, err := p.PSQL(t.Context(), sql); got != "0" || err != nil {
 			t.Errorf("%s: %s (%v), want 0", sql, got, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/postgres"
@@ -90,6 +91,48 @@ func TestRefusals(t *testing.T) {
 	}
 	if err := tryOpen(t, o); err != nil {
 		t.Errorf("with a further column that needs no value: %v", err)
+	}
+}
+
+// TestContentStays: a sink of executions alone does not go on behind one of orders, nor the other way round. That of before
+// is not ended by it.
+func TestContentStays(t *testing.T) {
+	p, both := migrated(t)
+	both.Executions = true
+	alone := both
+	alone.OnlyExecutions = true
+	batch := func(s *source) *sink.Batch {
+		b := s.next(10)
+		b.Executions = []client.Executed{{Execution: client.Execution{Entry: b.Through.Seq, N: 1, Kind: client.ExecAccepted}, Received: begin}}
+		return b
+	}
+	for _, c := range []struct {
+		name          string
+		before, after postgres.Options
+		want          string
+	}{
+		{"orders before", both, alone, "the sink wrote 8 orders of p0, and is to write executions alone now: there would be a gap"},
+		{"executions alone before", alone, both, "the sink wrote executions of p0 alone, and is to write orders now: there would be a gap"},
+	} {
+		w, s := open(t, c.before), newSource()
+		if err := w.Write(t.Context(), batch(s)); err != nil {
+			t.Fatal(err)
+		}
+		permanent(t, c.name, tryOpen(t, c.after), c.want, "a schema of its own")
+		if err := w.Write(t.Context(), batch(s)); err != nil {
+			t.Errorf("%s: the writer in force: %v", c.name, err)
+		}
+		if err := tryOpen(t, c.before); err != nil {
+			t.Errorf("%s: as before: %v", c.name, err)
+		}
+		wrong := s.next(10)
+		wrong.Executions = []client.Executed{{Execution: client.Execution{Entry: wrong.Through.Seq + 1, N: 1}}}
+		if err := open(t, c.before).Write(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "has an execution of entry 31") {
+			t.Errorf("%s: an execution behind the batch: %v", c.name, err)
+		}
+		if _, err := p.PSQL(t.Context(), "TRUNCATE ordergrid.orders, ordergrid.executions, ordergrid.others, ordergrid.fence"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ type table struct {
 // executionsTable is what a sink needs that writes executions.
 var executionsTable = table{"executions", executionColumns, []string{"INSERT"}}
 
-// tables are what a sink needs, and the rights on it.
+// tables are what a sink of orders needs, orders first, and the rights on it.
 var tables = []table{
 	{"orders", orderColumns, []string{"INSERT"}},
 	{"others", []column{{"grid", "text"}, {"partition", "integer"}, {"seq", "bigint"}, {"through", "bigint"}}, []string{"INSERT"}},
@@ -68,6 +68,18 @@ var tables = []table{
 		{"seq", "bigint"}, {"hash", "bigint"}, {"orders", "bigint"}, {"received", "timestamp with time zone"}, {"written", "timestamp with time zone"},
 		{"opened", "timestamp with time zone"}, {"backend", "integer"}, {"backend_start", "timestamp with time zone"}}, []string{"SELECT", "INSERT", "UPDATE"}},
 	{"schema_version", []column{{"version", "integer"}}, []string{"SELECT"}},
+}
+
+// needed are the tables that a sink writes to.
+func needed(o *Options) []table {
+	list := slices.Clone(tables)
+	if o.OnlyExecutions {
+		list = list[1:] // orders
+	}
+	if o.Executions {
+		list = append(list, executionsTable)
+	}
+	return list
 }
 
 // copyStatement is the COPY of a table.
@@ -99,7 +111,7 @@ JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
 WHERE n.nspname = $1 AND c.relname IN ('orders', 'executions', 'others', 'fence', 'schema_version') AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped`
 
 // checkSchema reports tables that are not those of this version, or that the user may not write.
-func checkSchema(ctx context.Context, conn *pgx.Conn, schema string, executions bool) error {
+func checkSchema(ctx context.Context, conn *pgx.Conn, schema string, needed []table) error {
 	usage, exists := false, false
 	err := conn.QueryRow(ctx, "SELECT count(*) > 0, coalesce(bool_or(has_schema_privilege(oid, 'USAGE')), false) FROM pg_catalog.pg_namespace WHERE nspname = $1", schema).Scan(&exists, &usage)
 	if err != nil {
@@ -124,10 +136,6 @@ func checkSchema(ctx context.Context, conn *pgx.Conn, schema string, executions 
 	}
 	if err := checkVersion(ctx, conn, schema, user, all); err != nil {
 		return err
-	}
-	needed := tables
-	if executions {
-		needed = append(slices.Clone(tables), executionsTable)
 	}
 	return compare(schema, user, needed, all)
 }

@@ -22,6 +22,8 @@ type Options struct {
 	Schema     string // DefaultSchema when empty
 	// Executions are written too, of a grid that matches.
 	Executions bool
+	// OnlyExecutions are written, without the orders. Then others has the entries that did nothing.
+	OnlyExecutions bool
 	// DaysAhead is how many tables of days to come are kept ready: 1 to 366, 7 when 0.
 	DaysAhead int
 	// WriteTimeout bounds a batch: a minute when 0.
@@ -52,6 +54,7 @@ func (o *Options) complete() error {
 	if o.Logger == nil {
 		o.Logger = discard()
 	}
+	o.Executions = o.Executions || o.OnlyExecutions
 	switch {
 	case !schemaName.MatchString(o.Schema) || len(o.Schema) > 3 && o.Schema[:3] == "pg_":
 		return fmt.Errorf("postgres: schema is %.80q, allowed: 1 to 63 lowercase letters, digits and underscores, not beginning with a digit or pg_", o.Schema)
@@ -127,10 +130,13 @@ func (t *Target) open(ctx context.Context, conn *pgx.Conn, p wire.PartitionID) (
 	if _, err := conn.Exec(ctx, session); err != nil {
 		return nil, explain("settings of the connection", err)
 	}
-	if err := checkSchema(ctx, conn, t.o.Schema, t.o.Executions); err != nil {
+	if err := checkSchema(ctx, conn, t.o.Schema, needed(&t.o)); err != nil {
 		return nil, err
 	}
 	fence := qualified(t.o.Schema, "fence")
+	if err := t.checkContent(ctx, conn, fence, p); err != nil {
+		return nil, err
+	}
 	if _, err := conn.Exec(ctx, fmt.Sprintf(terminate, fence), t.o.Grid, int32(p)); err != nil {
 		t.o.Logger.Info("the connection of the writer before cannot be ended", "partition", p.String(), "reason", err)
 	}
@@ -142,4 +148,24 @@ func (t *Target) open(ctx context.Context, conn *pgx.Conn, p wire.PartitionID) (
 	w.at = client.Position{Seq: uint64(seq), Hash: uint64(hash), Lineage: uint32(lineage)}
 	t.days.ahead(ctx, conn)
 	return w, nil
+}
+
+// checkContent refuses to write orders behind a sink of executions alone, or executions alone behind one of orders: there
+// would be a gap. The fence of the first has received and no orders. It comes before the writer in force is ended.
+func (t *Target) checkContent(ctx context.Context, conn *pgx.Conn, fence string, p wire.PartitionID) error {
+	var orders int64
+	var received bool
+	err := conn.QueryRow(ctx, "SELECT orders, received IS NOT NULL FROM "+fence+` WHERE grid = $1 AND "partition" = $2`, t.o.Grid, int32(p)).Scan(&orders, &received)
+	const remedy = "let it write what it wrote before, or give it a schema of its own"
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return explain(fmt.Sprintf("fence of %s", p), err)
+	case t.o.OnlyExecutions && orders > 0:
+		return &sink.PermanentError{What: fmt.Sprintf("the sink wrote %d orders of %s, and is to write executions alone now: there would be a gap", orders, p), Remedy: remedy}
+	case !t.o.OnlyExecutions && orders == 0 && received:
+		return &sink.PermanentError{What: fmt.Sprintf("the sink wrote executions of %s alone, and is to write orders now: there would be a gap", p), Remedy: remedy}
+	}
+	return nil
 }

@@ -34,7 +34,7 @@ func (w *writer) Position() client.Position { return w.at }
 // Close implements sink.Writer.
 func (w *writer) Close() error { return disconnect(w.conn) }
 
-// Write implements sink.Writer: fence, entries that are no orders, orders, in one transaction. The row of the fence comes
+// Write implements sink.Writer: fence, entries without a row, orders, executions, in one transaction. The row of the fence comes
 // first and stays locked until the end, so a writer that was replaced fails before it sends an order.
 func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	if err := w.check(b); err != nil {
@@ -55,13 +55,14 @@ func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	return err
 }
 
-// check reports a batch that is not the next part of the log, and collects the runs of entries that are no orders.
+// check reports a batch that is not the next part of the log, and collects the runs of entries without a row: those that
+// are no orders, or where executions are written alone those without any.
 func (w *writer) check(b *sink.Batch) error {
 	if b.Partition != w.partition || b.From != w.at.Seq+1 && w.at.Seq != 0 || uint64(len(b.Entries)) != b.Through.Seq-b.From+1 {
 		return fmt.Errorf("batch of %s with %d entries from %d through %d, allowed: the next of %s behind entry %d", b.Partition, len(b.Entries), b.From, b.Through.Seq, w.partition, w.at.Seq)
 	}
 	w.from, w.through = w.from[:0], w.through[:0]
-	orders, last := 0, -1
+	orders, last, executions := 0, -1, b.Executions
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		switch {
@@ -69,6 +70,12 @@ func (w *writer) check(b *sink.Batch) error {
 			return fmt.Errorf("batch of %s: entry %d at the place of %d", b.Partition, e.Seq, b.From+uint64(i))
 		case e.Kind.IsOrder():
 			orders++
+		}
+		before := len(executions)
+		for len(executions) > 0 && executions[0].Entry <= e.Seq {
+			executions = executions[1:]
+		}
+		if w.t.o.OnlyExecutions && len(executions) < before || !w.t.o.OnlyExecutions && e.Kind.IsOrder() {
 			continue
 		}
 		if last < 0 || last != i-1 {
@@ -77,6 +84,9 @@ func (w *writer) check(b *sink.Batch) error {
 			w.through[len(w.through)-1] = int64(e.Seq)
 		}
 		last = i
+	}
+	if len(executions) > 0 {
+		return fmt.Errorf("batch of %s from %d through %d has an execution of entry %d", b.Partition, b.From, b.Through.Seq, executions[0].Entry)
 	}
 	if orders != b.Orders {
 		return fmt.Errorf("batch of %s from %d through %d has %d orders, its field Orders is %d", b.Partition, b.From, b.Through.Seq, orders, b.Orders)
@@ -91,10 +101,13 @@ WHERE grid = $8 AND "partition" = $9 AND writer = $10 AND seq = $11 AND hash = $
 
 func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 	what := fmt.Sprintf("entries %d to %d of %s", b.From, b.Through.Seq, b.Partition)
-	last := &b.Entries[len(b.Entries)-1]
+	last, orders := &b.Entries[len(b.Entries)-1], b.Orders
+	if w.t.o.OnlyExecutions {
+		orders = 0
+	}
 	var batch pgx.Batch
 	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(fmt.Sprintf(advance, w.fence), int64(b.Through.Lineage), int64(last.Epoch), int64(b.Through.Seq), int64(b.Through.Hash), int64(b.From), int64(b.Orders),
+	batch.Queue(fmt.Sprintf(advance, w.fence), int64(b.Through.Lineage), int64(last.Epoch), int64(b.Through.Seq), int64(b.Through.Hash), int64(b.From), int64(orders),
 		received(b.Entries), w.t.o.Grid, int32(w.partition), w.number, int64(w.at.Seq), int64(w.at.Hash))
 	if len(w.from) > 0 {
 		batch.Queue(`INSERT INTO `+w.others+` SELECT $1, $2, f, t FROM unnest($3::bigint[], $4::bigint[]) AS x (f, t)`, w.t.o.Grid, int32(w.partition), w.from, w.through)
@@ -115,7 +128,7 @@ func (w *writer) write(ctx context.Context, b *sink.Batch) error {
 	if err != nil {
 		return explain(what, err)
 	}
-	if b.Orders > 0 {
+	if orders > 0 {
 		if err := w.copyOrders(ctx, b); err != nil {
 			return explain(what, err)
 		}

@@ -152,7 +152,7 @@ func Standard() []Case {
 
 // All are the standard cases and those measured on request only.
 func All() []Case {
-	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks(), Functions())
+	return slices.Concat(Standard(), Growth(), TLS(), Scrape(), Views(), Peers(), Journal(), Sinks(), Functions(), FIX(), Match())
 }
 
 // Names of systems that are measured where a case asks for them only.
@@ -173,7 +173,7 @@ const (
 )
 
 // variants are measured where a case names them.
-var variants = []string{GridTLS, GridScraped, GridViews, GridViewsBackup, GridInsecure, GridJournal, GridSinks}
+var variants = []string{GridTLS, GridScraped, GridViews, GridViewsBackup, GridInsecure, GridJournal, GridSinks, GridMatch, GridMatchTold}
 
 // Names of peers that speak Java. They are measured with submits on loopback.
 const (
@@ -193,7 +193,7 @@ func (c *Case) Uses(system string) bool {
 		return false
 	case c.Systems != nil:
 		return slices.Contains(c.Systems, system)
-	case slices.Contains(calling, system):
+	case slices.Contains(calling, system) || slices.Contains(speaking, system):
 		return false
 	case c.GridOnly: // the floors hold nothing
 		return system == Grid

@@ -23,7 +23,7 @@ func TestNamesStayTheSame(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	for expr, want := range map[string]int{"": 36, ".": 36, "^lo/repl/pingpong$": 1, "rate-6000": 4, "growth": 45, "growth/held": 15, "growth/connections": 7, "growth/partitions": 5, "growth/copies": 6, "growth/payload": 12, "tls": 4, "journal": 4, "sinks": 1} {
+	for expr, want := range map[string]int{"": 36, ".": 36, "^lo/repl/pingpong$": 1, "rate-6000": 4, "growth": 45, "growth/held": 15, "growth/connections": 7, "growth/partitions": 5, "growth/copies": 6, "growth/payload": 12, "tls": 4, "journal": 4, "sinks": 1, "match": 4} {
 		got, err := Select(expr)
 		if err != nil || len(got) != want {
 			t.Errorf("%q: %d cases, %v, want %d", expr, len(got), err, want)
@@ -34,6 +34,14 @@ func TestSelect(t *testing.T) {
 	}
 	if standard, _ := Select("^lo/repl/pingpong$"); standard[0].Uses(GridPost) || standard[0].Uses(GridBare) || standard[0].Uses(GridPre) || standard[0].Uses(GridAudit) {
 		t.Error("a standard case measures grids with functions")
+	}
+	for _, c := range Match() {
+		if !c.Shape.TwoSided || !c.Uses(Grid) || !c.Uses(GridMatch) || !c.Uses(GridMatchTold) || c.Uses(GridBare) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if standard, _ := Select("^lo/repl/pingpong$"); standard[0].Uses(GridMatch) || standard[0].Uses(GridMatchTold) || standard[0].Shape.TwoSided {
+		t.Error("a standard case measures grids that match")
 	}
 	for _, bad := range []string{"(", "nosuch"} {
 		if _, err := Select(bad); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("value %q", bad)) {

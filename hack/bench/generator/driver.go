@@ -31,10 +31,12 @@ func newDriver(s *Spec) (Driver, error) {
 		return &redisDriver{spec: s}, nil
 	case Grid:
 		return newGridDriver(s)
+	case FIX:
+		return &fixDriver{spec: s}, nil
 	case Null:
 		return nullDriver{}, nil
 	}
-	return nil, fmt.Errorf("driver: value %q, allowed: raw, redis, grid, null", s.Driver)
+	return nil, fmt.Errorf("driver: value %q, allowed: raw, redis, grid, fix, null", s.Driver)
 }
 
 // nullDriver answers at once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ordergrid/ordergrid/client"
 )
@@ -15,6 +16,8 @@ type gridDriver struct {
 	spec   *Spec
 	client *client.Client
 	mode   client.ReadMode
+	// executions that the clients were told of.
+	executions atomic.Int64
 }
 
 var readModes = map[ReadMode]client.ReadMode{"": client.Confirmed, Confirmed: client.Confirmed, Leased: client.Leased}
@@ -35,11 +38,15 @@ func newGridDriver(s *Spec) (Driver, error) {
 		}
 		cfg.IO = io
 	}
-	c, err := client.Dial(context.Background(), cfg)
-	if err != nil {
+	d := &gridDriver{spec: s, mode: mode}
+	if s.Told {
+		cfg.OnExecutions = func(list []client.Execution) { d.executions.Add(int64(len(list))) }
+	}
+	var err error
+	if d.client, err = client.Dial(context.Background(), cfg); err != nil {
 		return nil, err
 	}
-	return &gridDriver{spec: s, client: c, mode: mode}, nil
+	return d, nil
 }
 
 func (d *gridDriver) Close() error { return d.client.Close() }

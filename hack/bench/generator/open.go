@@ -19,9 +19,9 @@ func (r *run) open() error {
 	p := &load.Probe{Name: "A", ID: fixorder.ID{Run: r.id, Probe: 1}, Version: fixorder.FIX42}
 	for n, c := range r.conns {
 		s := &submitter{conn: c}
-		if r.Size != fixorder.Size {
+		if r.Size != fixorder.Size || r.Shape.TwoSided {
 			var err error
-			if s.orders, err = newOrders(r.Size, fixorder.ID{Run: r.id, Probe: 2 + n}, 0); err != nil {
+			if s.orders, err = r.newOrders(2 + n); err != nil {
 				return err
 			}
 		}
@@ -124,7 +124,7 @@ func series(orders []load.Order, schedule pacer.Schedule, start int64) (out []Se
 // submitter is a connection as probe/load wants it.
 type submitter struct {
 	conn   Conn
-	orders *orders // of another size than the published one
+	orders *orders // those that are not the published one
 }
 
 func (s *submitter) Submit(_ context.Context, fix []byte) (load.Receipt, error) {

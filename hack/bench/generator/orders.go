@@ -19,6 +19,7 @@ type orders struct {
 	sumDigits []byte // of the checksum, part of msg
 	sum       uint32 // of all bytes that the checksum covers
 	started   bool   // the first order is the template as it stands
+	sides     *sides // nil: all buy at one price
 }
 
 const indexDigits = 9
@@ -37,6 +38,15 @@ func newOrders(size int, id fixorder.ID, first int64) (*orders, error) {
 	return o, nil
 }
 
+// newOrders makes the orders of a probe of the run.
+func (r *run) newOrders(probe int) (*orders, error) {
+	o, err := newOrders(r.Size, fixorder.ID{Run: r.id, Probe: probe}, 0)
+	if err == nil && r.Shape.TwoSided {
+		o.sides, err = newSides(o.msg)
+	}
+	return o, err
+}
+
 // keyOffset is where the value of ClOrdID (11) begins; 0 if there is none.
 func keyOffset(msg []byte) int { return bytes.Index(msg, []byte("\x0111=")) + len("\x0111=") }
 
@@ -53,6 +63,9 @@ func (o *orders) next() []byte {
 		o.sum++
 	}
 	o.started = true
+	if o.sides != nil {
+		o.sum += o.sides.next()
+	}
 	s := o.sum % 256
 	o.sumDigits[0], o.sumDigits[1], o.sumDigits[2] = byte('0'+s/100), byte('0'+s/10%10), byte('0'+s%10)
 	return o.msg

@@ -2,6 +2,8 @@ package generator
 
 import (
 	"bytes"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/grid-node/order"
@@ -34,6 +36,49 @@ func TestOrdersAreAccepted(t *testing.T) {
 	}
 	if _, err := newOrders(64, id, 0); err == nil {
 		t.Error("64 bytes accepted: no FIX order is that short")
+	}
+}
+
+// Orders of both sides are accepted, and those that trade find an order of the other side, whatever the order in which
+// those of several clients come.
+func TestTwoSides(t *testing.T) {
+	const clients = 5
+	var all [clients]*orders
+	for n := range all {
+		r := run{Spec: &Spec{Size: fixorder.Size, Shape: Shape{TwoSided: true}}, id: 7}
+		var err error
+		if all[n], err = r.newOrders(1 + n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var bids, asks []byte // last digits of prices
+	rnd, trades := rand.New(rand.NewPCG(1, 2)), 0
+	const most = 20_000
+	for i := range most {
+		o := all[rnd.IntN(clients)]
+		m := o.next()
+		var f order.Order
+		if err := order.Parse(m, &f); err != nil || len(m) != fixorder.Size {
+			t.Fatalf("order %d: %v\n%q", i, err, m)
+		}
+		side, price := o.sides.side[0], o.sides.price[0]
+		mine, other, best := &bids, &asks, slices.Min[[]byte]
+		if side == '2' {
+			mine, other, best = &asks, &bids, slices.Max[[]byte]
+		}
+		if len(*other) > 0 {
+			if b := best(*other); side == '1' && price >= b || side == '2' && price <= b {
+				trades++
+				*other = slices.Delete(*other, bytes.IndexByte(*other, b), bytes.IndexByte(*other, b)+1)
+				continue
+			}
+		}
+		if *mine = append(*mine, price); len(bids)+len(asks) > 8*clients {
+			t.Fatalf("order %d: %d orders rest, wanted: at most %d", i, len(bids)+len(asks), 8*clients)
+		}
+	}
+	if 2*trades+len(bids)+len(asks) != most {
+		t.Errorf("%d trades, %d orders rest of %d", trades, len(bids)+len(asks), most)
 	}
 }
 

@@ -67,6 +67,11 @@ func Run(s *Spec) (Result, error) {
 	} else {
 		err = r.closed()
 	}
+	if told, ok := d.(*gridDriver); ok && s.Told && err == nil {
+		if r.r.Executions = told.executions.Load(); r.r.Executions < r.r.Orders {
+			err = fmt.Errorf("clients were told of %d executions of %d orders: this was no measurement of it", r.r.Executions, r.r.Orders)
+		}
+	}
 	return r.r, errors.Join(err, profile.stop())
 }
 
@@ -146,7 +151,7 @@ func (r *run) source(n int) (func() []byte, error) {
 	if r.Shape.Op == Get {
 		return keys(fixorder.ID{Run: r.id, Probe: heldProbe}, r.Held, n), nil
 	}
-	o, err := newOrders(r.Size, fixorder.ID{Run: r.id, Probe: 1 + n}, 0)
+	o, err := r.newOrders(1 + n)
 	if err != nil {
 		return nil, err
 	}

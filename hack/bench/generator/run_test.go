@@ -20,7 +20,7 @@ func spec(s Shape) Spec {
 func TestShapesAgainstNothing(t *testing.T) {
 	for _, shape := range []Shape{
 		{Op: Submit, Rate: 2000, Threads: 4, Depth: 1}, {Op: Submit, Threads: 1, Depth: 1}, {Op: Submit, Threads: 20, Depth: 1},
-		{Op: Submit, Threads: 4, Depth: 64}, {Op: Get, Threads: 1, Depth: 1}, {Op: Get, Threads: 2, Depth: 8},
+		{Op: Submit, Threads: 4, Depth: 64}, {Op: Submit, Threads: 4, Depth: 64, TwoSided: true}, {Op: Get, Threads: 1, Depth: 1}, {Op: Get, Threads: 2, Depth: 8},
 	} {
 		in, err := json.Marshal(spec(shape))
 		if err != nil {
@@ -53,6 +53,8 @@ func TestSpecRefuses(t *testing.T) {
 		{func(s *Spec) { s.Shape.Depth = 5000 }, "shape.depth: value 5000"},
 		{func(s *Spec) { s.Shape.Rate, s.Shape.Depth = 10, 2 }, "shape.rate: value 10"},
 		{func(s *Spec) { s.Shape.Op, s.Held = Get, 0 }, "held: value 0"},
+		{func(s *Spec) { s.Shape.TwoSided, s.Size = true, 200 }, "shape.two_sided: value true"},
+		{func(s *Spec) { s.Told = true }, "told: value true"},
 		{func(s *Spec) { s.Duration = 0 }, "duration: value 0s"},
 		{func(s *Spec) { s.Driver = Raw }, "request 0 and reply 0"},
 		{func(s *Spec) { s.Driver = Grid }, "addresses: none given"},

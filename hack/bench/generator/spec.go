@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -31,6 +32,7 @@ const (
 	Raw   Kind = "raw"   // fixed-size messages: package floor
 	Redis Kind = "redis" // SET and WAIT
 	Grid  Kind = "grid"  // package client
+	FIX   Kind = "fix"   // FIX sessions
 	Null  Kind = "null"  // answers at once: what the generator itself costs
 )
 
@@ -61,6 +63,8 @@ type Shape struct {
 	Threads int `json:"threads"`
 	// Depth is how many orders a client leaves unanswered; 1 is synchronous.
 	Depth int `json:"depth"`
+	// TwoSided orders buy and sell around one price; otherwise all buy.
+	TwoSided bool `json:"two_sided,omitempty"`
 }
 
 // Spec is one run of the generator.
@@ -78,10 +82,12 @@ type Spec struct {
 	PIDs       []int         `json:"pids"` // whose CPU time counts beside this process's
 	ClientIO   string        `json:"client_io"`
 	TLS        *secure.Files `json:"tls"`         // grid: nil is plain TCP
+	FIX        *FIXLogin     `json:"fix"`         // of FIX sessions
 	ReadMode   ReadMode      `json:"read_mode"`   // of the grid; "" is confirmed
 	Procs      int           `json:"procs"`       // GOMAXPROCS; 0: as the shape needs
 	ProfileDir string        `json:"profile_dir"` // "" writes no profile
 	Series     bool          `json:"series"`      // an open loop also reports each second
+	Told       bool          `json:"told"`        // grid: clients are told what happened to their orders
 	// Program is the command line of a generator in another language, which then
 	// speaks to the system in place of a driver of this one; nil: this one. Driver is
 	// then the name of a class in it, or Null.
@@ -119,6 +125,8 @@ type Result struct {
 	Warming float64 `json:"warming,omitempty"`
 	// GoHeap of the first process in bytes after the load, added by the runner.
 	GoHeap int64 `json:"-"`
+	// Executions that clients were told of, with Spec.Told.
+	Executions int64 `json:"executions,omitempty"`
 }
 
 // Second is the outcome of the orders due in one second.
@@ -140,6 +148,10 @@ func (s *Spec) check() error {
 		return fmt.Errorf("shape.depth: value %d, allowed: 1..%d", sh.Depth, maxDepth)
 	case sh.Rate < 0 || sh.Rate > 0 && (sh.Depth != 1 || sh.Op != Submit):
 		return fmt.Errorf("shape.rate: value %d, allowed: 0, or the rate of submits with depth 1", sh.Rate)
+	case sh.TwoSided && (sh.Op != Submit || s.Size != fixorder.Size || len(s.Program) > 0):
+		return fmt.Errorf("shape.two_sided: value true, allowed: with submits of %d bytes by this generator", fixorder.Size)
+	case s.Told && !sh.TwoSided:
+		return fmt.Errorf("told: value true, allowed: with orders of both sides, of which some trade")
 	case sh.Op == Get && s.Held < 1:
 		return fmt.Errorf("held: value %d, allowed: 1 or more, for something to read", s.Held)
 	case s.Duration <= 0 || s.Warmup < 0:

@@ -53,6 +53,8 @@ type Grid struct {
 	Dir string
 	// Function is called for each order; nil: none.
 	Function *Function
+	// Match has the nodes match the orders of the generator. Told has them tell its clients what happened to theirs.
+	Match, Told bool
 	// Tags are build tags of Program.
 	Tags []string
 	// Scrape reads the metrics of all nodes every second.
@@ -61,6 +63,9 @@ type Grid struct {
 	Journal bool
 	// Sinks follow the grid; nil: none.
 	Sinks *sinks.Sinks
+	// FIX has clients come by FIX sessions of an order-gateway. Gateway is that program.
+	FIX     bool
+	Gateway string
 }
 
 // Build compiles a program of this checkout into dir with the flags of `make build`, and these build tags.
@@ -97,17 +102,21 @@ var servers = []place.Role{place.Primary, place.Backup, place.Third}
 
 // Start implements system.System.
 func (g *Grid) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
-	called, err := g.functionArgs()
-	if err != nil {
+	called, err1 := g.functionArgs()
+	matched, err2 := g.matchArgs()
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	with := *g
-	with.Args = slices.Concat(g.Args, called)
+	with.Args = slices.Concat(g.Args, called, matched)
 	for attempt := 1; ; attempt++ {
 		var group proc.Group
 		r, err := with.start(ctx, at, t, &group)
 		if err == nil && g.Function != nil {
 			err = g.watchFunction(ctx, at, r.HTTP, t.Partitions, &group)
+		}
+		if err == nil && g.Match {
+			g.watchTrades(at, r, &group)
 		}
 		if err == nil {
 			r.Stop = group.Stop
@@ -166,9 +175,18 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		if nodes[i], err = proc.Start(podName(t, i), at.Command(servers[i%t.Copies], g.Program, args...)); err != nil {
 			return nil, err
 		}
-		group.Add(func() error { return end(nodes[i]) })
+		group.Add(func() error {
+			if run.HTTP[i] == "" { // killed by Kill
+				return nil
+			}
+			return end(nodes[i])
+		})
 		run.PIDs = append(run.PIDs, nodes[i].PID())
 		run.HTTP = append(run.HTTP, "http://"+web[i])
+	}
+	run.Kill = func(i int) {
+		run.HTTP[i] = ""
+		nodes[i].Kill()
 	}
 	for i, n := range nodes {
 		if err := awaitReady(ctx, at, n, run.HTTP[i]+"/readyz"); err != nil {
@@ -182,6 +200,9 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 		pids, err := g.Sinks.Follow(ctx, gridName, addresses, group)
 		run.PIDs = append(run.PIDs, pids...)
 		return run, err
+	}
+	if g.FIX {
+		return run, g.before(ctx, at, run, group)
 	}
 	return run, nil
 }
@@ -280,7 +301,7 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url string, records *memory.Store, err error) {
 	specs := map[string]arbiter.Spec{}
 	for i := range t.Partitions {
-		specs[node.PartitionName(gridName, i)] = arbiter.Spec{Grid: gridName, Partition: i, Replicas: t.Copies, MinInSync: t.Copies,
+		specs[node.PartitionName(gridName, i)] = arbiter.Spec{Grid: gridName, Partition: i, Replicas: t.Copies, MinInSync: cmp.Or(t.MinInSync, t.Copies),
 			PreferredPod: podName(t, i%t.Copies), Pods: podsOf(t, 0)}
 	}
 	ln, err := at.Listen()

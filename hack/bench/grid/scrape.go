@@ -35,7 +35,7 @@ func scrapeAll(at place.Place, urls []string) (stop func() error) {
 					return
 				case <-every.C:
 				}
-				if err := scrape(ctx, client, url+"/metrics"); err == nil {
+				if err := scrapeOnce(ctx, client, url+"/metrics"); err == nil {
 					done.Add(1)
 				} else if ctx.Err() == nil {
 					failed.Add(1)
@@ -54,7 +54,7 @@ func scrapeAll(at place.Place, urls []string) (stop func() error) {
 	}
 }
 
-func scrape(ctx context.Context, client *http.Client, url string) error {
+func scrapeOnce(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

@@ -185,8 +185,8 @@ func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s s
 	}()
 	var recording *recording
 	spec := r.spec(c)
-	spec.Driver, spec.Addresses, spec.PIDs, spec.ProfileDir, spec.TLS = run.Driver, run.Addresses, run.PIDs, profileDir, run.TLS
-	spec.Program = ownGenerator(s)
+	spec.Driver, spec.Addresses, spec.PIDs, spec.ProfileDir, spec.TLS, spec.FIX = run.Driver, run.Addresses, run.PIDs, profileDir, run.TLS, run.FIX
+	spec.Program, spec.Told = ownGenerator(s), run.Told
 	if profileDir != "" {
 		recording = record(ctx, at, run.HTTP, profileDir, spec.Warmup, spec.Duration)
 	}

@@ -16,6 +16,7 @@ type Topology struct {
 	Reads      bool // requests are reads: a relay need not ask another
 	Leased     bool // the grid answers reads by its lease
 	Partitions int  // of the grid
+	MinInSync  int  // copies with which the grid still takes orders; 0: all
 	Shards     int  // of the grid, each with as many nodes as there are copies; all partitions begin on the first. 0: 1
 	Request    int  // bytes of an order or of a read request
 	Reply      int  // bytes of the relay's answer
@@ -26,15 +27,19 @@ type Topology struct {
 
 // Running is a system that serves.
 type Running struct {
-	Driver    generator.Kind // how it is driven
-	Addresses []string       // what its clients connect to
-	PIDs      []int          // all its processes, the primary's first
-	HTTP      []string       // base URLs with /debug/pprof, in the order of PIDs; nil without
-	TLS       *secure.Files  // what its clients present; nil: plain TCP
+	Driver    generator.Kind      // how it is driven
+	Addresses []string            // what its clients connect to
+	PIDs      []int               // all its processes, the primary's first
+	HTTP      []string            // base URLs with /debug/pprof, in the order of PIDs; nil without
+	TLS       *secure.Files       // what its clients present; nil: plain TCP
+	FIX       *generator.FIXLogin // how they log on; nil: they do not speak FIX
+	Told      bool                // its clients are told what happened to their orders
 	// Move has the pods of another shard hold a partition, of a grid with several.
 	Move func(partition, shard int) error
 	// On reports whether exactly the pods of a shard hold a partition.
-	On   func(partition, shard int) bool
+	On func(partition, shard int) bool
+	// Kill ends a node of a grid at once, as if its machine were gone; its URL in HTTP is "" from then on.
+	Kill func(node int)
 	Stop func() error // ends all of them
 }
 

@@ -4,6 +4,13 @@
 /**
  * @typedef {{partition: number, at: string, topic: string, data: any}} Message
  * @typedef {{partition: number, after: string, through: string, count?: number}} Range
+ * @typedef {Message & {op: "message", id: number}
+ *   | {op: "gap", id: number, ranges?: Range[]}
+ *   | {op: "subscribed", id: number, position: string}
+ *   | {op: "unsubscribed"|"live", id: number}
+ *   | {op: "welcome", id?: number, client: string, topics: string[]}
+ *   | {op: "status", id?: number, status: import("./grid.js").Status}
+ *   | {op: "error", id?: number, code: string, error: string}} Answer what the gateway sends to this page
  * @typedef {{
  *   onState: (state: "open"|"lost"|"closed", text: string) => void,
  *   onWelcome: (client: string, topics: string[]) => void,
@@ -11,7 +18,7 @@
  *   onMessage: (m: Message) => void,
  *   onGap: (ranges: Range[]) => void,
  *   onAnew: () => void,
- *   onStatus: (status: any) => void,
+ *   onStatus: (status: import("./grid.js").Status) => void,
  * }} Handler
  * @typedef {{onStart: () => void, onMessage: (m: Message) => void, onError: (text: string) => void}} Watcher
  */
@@ -21,6 +28,13 @@ const firstPause = 250
 const lastPause = 5000
 const statusEvery = 1000
 const firstWatch = 1000 // numbers of subscriptions of watch
+
+/** The part of a pattern that is of orders; "" for none. @param {string} pattern */
+function ofOrders(pattern) {
+  const [stream, ...rest] = pattern.split(".")
+  if (stream === ">") return "orders.>"
+  return stream === "orders" || stream === "*" ? ["orders", ...rest].join(".") : ""
+}
 
 export class Stream {
   /** @param {Handler} handler */
@@ -95,7 +109,7 @@ export class Stream {
 
   /** @param {string[]} topics */
   subscribe(topics) {
-    this.topics = topics.filter(t => t === ">" || t.split(".")[0] === "orders" || t.startsWith("*"))
+    this.topics = [...new Set(topics.map(ofOrders).filter(Boolean))]
     this.status = topics.some(t => t === "grid.status" || t === ">" || t === "grid.>")
     this.topics.forEach((topic, i) => {
       /** @type {any} */
@@ -119,10 +133,10 @@ export class Stream {
     return this.lineage + (list.length ? "." + list.join(",") : "")
   }
 
-  /** @param {any} m */
+  /** @param {Answer} m */
   take(m) {
     const h = this.handler
-    if (m.id >= firstWatch) {
+    if (m.id !== undefined && m.id >= firstWatch) {
       const w = this.watched.get(m.id)?.watcher
       if (m.op === "message") w?.onMessage(m)
       else if (m.op === "subscribed") w?.onStart()
@@ -135,8 +149,8 @@ export class Stream {
         h.onMessage(m)
         return
       case "gap":
-        for (const r of m.ranges) this.at.get(m.id)?.set(r.partition, r.through)
-        h.onGap(m.ranges)
+        for (const r of m.ranges || []) this.at.get(m.id)?.set(r.partition, r.through)
+        h.onGap(m.ranges || [])
         return
       case "welcome":
         h.onWelcome(m.client, m.topics)
@@ -146,7 +160,7 @@ export class Stream {
         if (!this.at.has(m.id)) {
           const [lineage, list] = m.position.split(/\.(.*)/s)
           this.lineage = lineage
-          this.at.set(m.id, new Map((list || "").split(",").filter(Boolean).map((/** @type {string} */ part) => {
+          this.at.set(m.id, new Map((list || "").split(",").filter(Boolean).map(part => {
             const [p, at] = part.slice(1).split(":")
             return [Number(p), at]
           })))

@@ -1,5 +1,6 @@
 // fat-finger refuses orders that are too large: a Pre function, as ../c/fat-finger.c.
-// Configuration: lines quantity=NUMBER and value=NUMBER; value is quantity times price.
+// Configuration: lines quantity=NUMBER and value=NUMBER; value is quantity times price. An
+// order whose quantity or limit price it cannot see is refused, too: it may be any.
 import * as og1 from "./og1";
 
 let maxQuantity: i64 = i64.MAX_VALUE;
@@ -38,15 +39,28 @@ export function og1_configure(n: i32): i32 {
   return 0;
 }
 
+// An order of this type has a limit price.
+function limited(t: u8): bool {
+  return t == 50 || t == 52 || t == 55 || t == 56 || t == 66 || t == 70; // 2, 4, 7, 8, B, F
+}
+
+// Whether quantity, rounded up, times price is above the limit. No sum and no product overflows.
+function tooMuch(quantity: i64, price: i64): bool {
+  const units = quantity / og1.UNIT;
+  return units + ((quantity > units * og1.UNIT) as i64) > maxValue / price;
+}
+
 export function og1_pre(): i32 {
   const a = og1.area;
   if (load<u8>(a, og1.MSG_TYPE) == 70 /* F */) return og1.ACCEPT; // a cancel is never too large
+  const present = load<u32>(a, og1.PRESENT);
+  if (!(present & og1.HAS_QUANTITY)) return og1.refuse(3, "fat-finger: no quantity that can be checked");
   const quantity = load<i64>(a, og1.QUANTITY);
   if (quantity > maxQuantity) return og1.refuse(3, "fat-finger: quantity above the limit");
   const price = load<i64>(a, og1.PRICE);
-  if (load<u32>(a, og1.PRESENT) & og1.HAS_PRICE && price > 0) {
-    const units = (quantity + og1.UNIT - 1) / og1.UNIT;
-    if (units > maxValue / price) return og1.refuse(3, "fat-finger: value above the limit");
+  if (!(present & og1.HAS_PRICE)) {
+    return limited(load<u8>(a, og1.ORD_TYPE)) ? og1.refuse(3, "fat-finger: no price that can be checked") : og1.ACCEPT;
   }
+  if (price > 0 && tooMuch(quantity, price)) return og1.refuse(3, "fat-finger: value above the limit");
   return og1.ACCEPT;
 }

@@ -1,5 +1,6 @@
 /* fat-finger refuses orders that are too large: a Pre function.
- * Configuration: lines quantity=NUMBER and value=NUMBER; value is quantity times price. */
+ * Configuration: lines quantity=NUMBER and value=NUMBER; value is quantity times price. An
+ * order whose quantity or limit price it cannot see is refused, too: it may be any. */
 #include "og1.h"
 
 OG1_AREA(1024, )
@@ -42,16 +43,30 @@ OG1_EXPORT(og1_configure)(i32 len)
 	return 0;
 }
 
+/* limited: an order of this type has a limit price. */
+static i32 limited(u8 ord_type)
+{
+	return ord_type == '2' || ord_type == '4' || ord_type == '7' || ord_type == '8' || ord_type == 'B' || ord_type == 'F';
+}
+
+/* too_much: quantity, rounded up, times price is above max_value. No sum and no product overflows. */
+static i32 too_much(i64 quantity, i64 price)
+{
+	i64 units = quantity / OG1_UNIT;
+	return units + (quantity > units * OG1_UNIT) > max_value / price;
+}
+
 OG1_EXPORT(og1_pre)(void)
 {
 	if (og1.h.msg_type == 'F')
 		return OG1_ACCEPT; /* a cancel is never too large */
+	if (!(og1.h.present & OG1_HAS_QUANTITY))
+		return og1_refuse(3, "fat-finger: no quantity that can be checked");
 	if (og1.h.quantity > max_quantity)
 		return og1_refuse(3, "fat-finger: quantity above the limit");
-	if ((og1.h.present & OG1_HAS_PRICE) && og1.h.price > 0) {
-		i64 units = (og1.h.quantity + OG1_UNIT - 1) / OG1_UNIT;
-		if (units > max_value / og1.h.price)
-			return og1_refuse(3, "fat-finger: value above the limit");
-	}
+	if (!(og1.h.present & OG1_HAS_PRICE))
+		return limited(og1.h.ord_type) ? og1_refuse(3, "fat-finger: no price that can be checked") : OG1_ACCEPT;
+	if (og1.h.price > 0 && too_much(og1.h.quantity, og1.h.price))
+		return og1_refuse(3, "fat-finger: value above the limit");
 	return OG1_ACCEPT;
 }

@@ -1,5 +1,6 @@
 //! fat-finger refuses orders that are too large: a Pre function, as ../../c/fat-finger.c.
-//! Configuration: lines quantity=NUMBER and value=NUMBER; value is quantity times price.
+//! Configuration: lines quantity=NUMBER and value=NUMBER; value is quantity times price. An
+//! order whose quantity or limit price it cannot see is refused, too: it may be any.
 #![no_std]
 #![no_main]
 
@@ -41,6 +42,12 @@ pub extern "C" fn og1_configure(len: i32) -> i32 {
     0
 }
 
+/// Whether quantity, rounded up, times price is above max_value. No sum and no product overflows.
+fn too_much(quantity: i64, price: i64, max_value: i64) -> bool {
+    let units = quantity / og1::UNIT;
+    units + (quantity > units * og1::UNIT) as i64 > max_value / price
+}
+
 #[no_mangle]
 pub extern "C" fn og1_pre() -> i32 {
     let (area, max_quantity, max_value) = unsafe { (og1(), MAX_QUANTITY, MAX_VALUE) };
@@ -48,14 +55,20 @@ pub extern "C" fn og1_pre() -> i32 {
     if order.msg_type == b'F' {
         return og1::ACCEPT; // a cancel is never too large
     }
+    if order.present & og1::HAS_QUANTITY == 0 {
+        return area.refuse(3, "fat-finger: no quantity that can be checked");
+    }
     if order.quantity > max_quantity {
         return area.refuse(3, "fat-finger: quantity above the limit");
     }
-    if order.present & og1::HAS_PRICE != 0 && order.price > 0 {
-        let units = (order.quantity + og1::UNIT - 1) / og1::UNIT;
-        if units > max_value / order.price {
-            return area.refuse(3, "fat-finger: value above the limit");
-        }
+    if order.present & og1::HAS_PRICE == 0 {
+        return match order.ord_type {
+            b'2' | b'4' | b'7' | b'8' | b'B' | b'F' => area.refuse(3, "fat-finger: no price that can be checked"),
+            _ => og1::ACCEPT,
+        };
+    }
+    if order.price > 0 && too_much(order.quantity, order.price, max_value) {
+        return area.refuse(3, "fat-finger: value above the limit");
     }
     og1::ACCEPT
 }
