@@ -147,27 +147,45 @@ type PartitionRegions struct {
 func (c *Client) RegionsByPartition(ctx context.Context) ([]PartitionRegions, error) {
 	var list []PartitionRegions
 	for i := range c.Table() {
-		p := wire.PartitionID(i)
-		var m wire.RegionListed
-		if _, err := c.retry(ctx, p, false, func(ctx context.Context, addr string) error {
-			return c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
-				return wire.AppendRegionList(dst, p, &wire.RegionList{ReqID: reqID})
-			}, func(frame []byte) error { return wire.DecodeRegionListed(frame, &m) })
-		}); err != nil {
-			return nil, fmt.Errorf("client: regions: %w", err)
-		}
-		of := PartitionRegions{Partition: p, Used: m.Used, Limit: m.Limit}
-		for rest := m.Rows; len(rest) > 0; {
-			var row wire.RegionInfo
-			var err error
-			if rest, err = wire.NextRegionInfo(rest, &row); err != nil {
-				return nil, err
-			}
-			of.Regions = append(of.Regions, RegionInfo{string(row.Name), row.Entries, row.Bytes, row.MaxBytes, time.Duration(row.LifeNs)})
+		of, err := c.RegionsAt(ctx, wire.PartitionID(i), "")
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, of)
 	}
 	return list, nil
+}
+
+// RegionsAt lists the regions of a partition as a replica has them now: the address of one of its members, "" for the
+// primary. They are in the order of their numbers, from 0, which entries of the log have in place of names
+// (order.RegionOp); of a replica's list those are certain whose entries it has committed.
+func (c *Client) RegionsAt(ctx context.Context, p wire.PartitionID, replica string) (of PartitionRegions, err error) {
+	if err := c.checkPartition(p); err != nil {
+		return of, err
+	}
+	var m wire.RegionListed
+	ask := func(ctx context.Context, addr string) error {
+		return c.call(ctx, addr, func(dst []byte, reqID uint64) []byte {
+			return wire.AppendRegionList(dst, p, &wire.RegionList{ReqID: reqID})
+		}, func(frame []byte) error { return wire.DecodeRegionListed(frame, &m) })
+	}
+	if replica != "" {
+		err = ask(ctx, replica)
+	} else {
+		_, err = c.retry(ctx, p, false, ask)
+	}
+	if err != nil {
+		return of, fmt.Errorf("client: regions of %s: %w", p, err)
+	}
+	of = PartitionRegions{Partition: p, Used: m.Used, Limit: m.Limit}
+	for rest := m.Rows; len(rest) > 0; {
+		var row wire.RegionInfo
+		if rest, err = wire.NextRegionInfo(rest, &row); err != nil {
+			return of, err
+		}
+		of.Regions = append(of.Regions, RegionInfo{string(row.Name), row.Entries, row.Bytes, row.MaxBytes, time.Duration(row.LifeNs)})
+	}
+	return of, nil
 }
 
 // Regions lists the regions of the grid, as the primaries have them now.

@@ -41,6 +41,26 @@ type GatewayStreams struct {
 	// +kubebuilder:default=All
 	Follow GatewayFollow `json:"follow,omitempty"`
 
+	// regions are those whose changes are streamed, as topics region.NAME.KEY, by the names that the grid has for them, or *
+	// alone for all. Default: none. Who may read which is in the file of the clients.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[a-z][a-z0-9_]*$')",messageExpression="'%s is no name of a region; use lowercase letters, digits and underscores, a letter first, or * alone'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 1 || !self.exists(r, r == '*')",message="* stands for all regions; remove the other names, or *"
+	Regions []string `json:"regions,omitempty"`
+
+	// publishRegions are those that clients may publish to with replicated, likewise. Default: none. Who may publish to which
+	// keys is in the file of the clients.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[a-z][a-z0-9_]*$')",messageExpression="'%s is no name of a region; use lowercase letters, digits and underscores, a letter first, or * alone'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 1 || !self.exists(r, r == '*')",message="* stands for all regions; remove the other names, or *"
+	PublishRegions []string `json:"publishRegions,omitempty"`
+
 	// peersFrom has a token by which the pods know each other: what a client publishes at one pod then comes to clients of
 	// all. Without it, it comes to clients of that pod. Who may publish to what is in the file of the clients.
 	// +optional
@@ -210,6 +230,12 @@ func (s *OrderGatewaySpec) GridPermissions() (list []AuthorizationPermission) {
 	}
 	add(GatewayFIX, PermissionSubmit, PermissionRead, PermissionGateway)
 	add(GatewayWebSocket, PermissionWatch)
+	if s.Streams != nil && len(s.Streams.Regions) > 0 {
+		add(GatewayWebSocket, PermissionRead)
+	}
+	if s.Streams != nil && len(s.Streams.PublishRegions) > 0 {
+		add(GatewayWebSocket, PermissionSubmit, PermissionWrite)
+	}
 	add(GatewayPostgreSQL, PermissionRead, PermissionQuery)
 	return list
 }

@@ -89,6 +89,14 @@ func TestGatewayListeners(t *testing.T) {
 			t.Errorf("%v need %s, want %s", c.protocols, got, c.want)
 		}
 	}
+	s := api.OrderGatewaySpec{Listeners: []api.GatewayListener{{Protocol: api.GatewayWebSocket}}, Streams: &api.GatewayStreams{Regions: []string{"*"}}}
+	if got := fmt.Sprint(s.GridPermissions()); got != "[Watch Read]" {
+		t.Errorf("streams of regions need %s, want [Watch Read]", got)
+	}
+	s.Streams.PublishRegions = []string{"positions"}
+	if got := fmt.Sprint(s.GridPermissions()); got != "[Watch Read Submit Write]" {
+		t.Errorf("streams that clients publish to need %s, want [Watch Read Submit Write]", got)
+	}
 }
 
 // TestGatewayCancel: cancelOnDisconnect has a mode and a grace that the gateway takes, before sessions that there are.

@@ -1299,6 +1299,16 @@ func (in *GatewayStreams) DeepCopyInto(out *GatewayStreams) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Regions != nil {
+		in, out := &in.Regions, &out.Regions
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.PublishRegions != nil {
+		in, out := &in.PublishRegions, &out.PublishRegions
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.PeersFrom != nil {
 		in, out := &in.PeersFrom, &out.PeersFrom
 		*out = new(GatewayPeers)

@@ -45,6 +45,8 @@ func TestUsage(t *testing.T) {
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken, "--websocket-tls-cert, --websocket-insecure-plain: both or none"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-tls-cert x", "both or none"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byName + " --websocket-insecure-plain", "allowed: TLS (--websocket-tls-cert"},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-regions Positions", `--websocket-regions: value "Positions", allowed: names of regions`},
+		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-publish-regions a,*", "--websocket-publish-regions: 2 values, allowed: at most 64 names, or * alone"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-tls-cert x --websocket-tls-key y --websocket-tls-ca z", "--websocket-tls-key, --websocket-tls-ca"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --websocket-queued-bytes 1", "--websocket-queued-bytes: value 1, allowed: 1024 or more"},
 		{"--websocket 127.0.0.1:0 --websocket-clients " + byToken + " --websocket-insecure-plain --endpoint 127.0.0.1:1 --dial-timeout 100ms", "dial [127.0.0.1:1]"},

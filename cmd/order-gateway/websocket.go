@@ -31,6 +31,8 @@ type websocketProtocol struct {
 	console bool
 	backlog uint64
 	follow  string
+	regions []string
+	puts    []string
 	peers   []string
 	peer    struct{ token, ca, name string }
 	server  server.Config
@@ -60,10 +62,12 @@ func (w *websocketProtocol) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&w.console, "websocket-console", true, "serve the console, a web page, at / of the same addresses")
 	fl.Uint64Var(&w.backlog, "websocket-backlog", 50_000, "entries of each partition's log that are read at the start, as far as the grid has them; with --websocket-follow wanted only for a subscription that begins with its last messages")
 	fl.StringVar(&w.follow, "websocket-follow", followAll, "what is followed of the grid's logs: all, or wanted, which is what subscriptions of the moment are for")
+	fl.StringSliceVar(&w.regions, "websocket-regions", nil, "names of regions whose changes are streamed as topics region.NAME.KEY, separated by commas, or * for all; none by default. It takes the permission Read in the grid")
 	fl.StringSliceVar(&w.peers, "websocket-peer", nil, "HOST:PORT of the WebSocket listeners of the deployment's other gateways, separated by commas; each address of a name is one, and this one may be among them. What their clients publish comes to the clients here")
 	fl.StringVar(&w.peer.token, "websocket-peer-token", "", "file with the token, in its first line, by which gateways of a deployment know each other")
 	fl.StringVar(&w.peer.ca, "websocket-peer-ca", "", "PEM file of the authorities of the other gateways' certificates; default: --websocket-tls-ca")
 	fl.StringVar(&w.peer.name, "websocket-peer-name", "", "name that their certificates have to be valid for; default: HOST of --websocket-peer")
+	fl.StringSliceVar(&w.puts, "websocket-publish-regions", nil, "names of regions that clients may publish to, where their entries of --websocket-clients let them, separated by commas, or * for all; none by default. It takes the permissions Submit and Write in the grid")
 	fl.IntVar(&w.server.Publishing.Messages, "websocket-publish-messages", 1000, "messages that a client may publish in a second, where its entry of --websocket-clients lets it publish")
 	fl.IntVar(&w.server.Publishing.Bytes, "websocket-publish-bytes", 4<<20, "bytes of data that a client may publish in a second")
 	fl.IntVar(&w.server.Publishing.Message, "websocket-publish-message-bytes", 1<<20, "bytes of data of one message that a client publishes, at most 1048576")
@@ -86,7 +90,7 @@ const (
 
 // config reads the files, and refuses what would not protect the orders.
 func (w *websocketProtocol) config() (stream.Config, error) {
-	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, OnlyWanted: w.follow == followWanted, Server: w.server}
+	cfg := stream.Config{Listen: w.listen, Backlog: w.backlog, OnlyWanted: w.follow == followWanted, Regions: w.regions, PublishRegions: w.puts, Server: w.server}
 	bad := func(err error) (stream.Config, error) { return cfg, command.BadUsage(err) }
 	switch {
 	case w.follow != followAll && w.follow != followWanted:
@@ -116,6 +120,12 @@ func (w *websocketProtocol) config() (stream.Config, error) {
 		if host, port, err := net.SplitHostPort(at); err != nil || host == "" || port == "" {
 			return bad(fmt.Errorf("--websocket-peer: value %q, allowed: HOST:PORT", at))
 		}
+	}
+	if err := stream.CheckRegions(w.regions); err != nil {
+		return bad(fmt.Errorf("--websocket-regions: %w", err))
+	}
+	if err := stream.CheckRegions(w.puts); err != nil {
+		return bad(fmt.Errorf("--websocket-publish-regions: %w", err))
 	}
 	var err error
 	if cfg.Access, err = stream.OpenAccess(stream.Files{Clients: w.clients, Tokens: w.tokens, Rules: w.rules, Judge: w.judged.asker(), Peer: w.peer.token}); err != nil {

@@ -62,7 +62,7 @@ func asking() *api.OrderGateway {
 		Listeners: []api.GatewayListener{
 			{Name: "stream", Protocol: api.GatewayWebSocket, Port: 7441, TLS: &api.GatewayTLS{SecretName: "desk-tls"}},
 			{Name: "sql", Protocol: api.GatewayPostgreSQL, Port: 5433, TLS: &api.GatewayTLS{SecretName: "desk-tls"}}},
-		Streams: &api.GatewayStreams{MaxClients: 9000, Follow: api.FollowWanted, Origins: []string{"https://desk.example.com"}, Console: api.ConsoleDisabled, ClientsFrom: &api.GatewayClients{
+		Streams: &api.GatewayStreams{MaxClients: 9000, Follow: api.FollowWanted, Origins: []string{"https://desk.example.com"}, Console: api.ConsoleDisabled, Regions: []string{"positions", "quotes"}, PublishRegions: []string{"quotes"}, ClientsFrom: &api.GatewayClients{
 			ConfigMap: &api.GatewayClientsFile{Name: "desk-clients", Key: "clients.json"}, TokensFrom: &api.GatewayCredentials{SecretName: "desk-tokens"}},
 			PeersFrom: &api.GatewayPeers{SecretName: "desk-peers", Key: "token"}},
 		SQL: &api.GatewaySQL{MaxConnections: 50, UsersFrom: &api.GatewayUsersFile{SecretName: "desk-users", Key: "users.json"}},
@@ -161,7 +161,7 @@ func TestResolve(t *testing.T) {
 		"tokens of nodes without TLS":    {proving(), untold, "", "TokensNotTaken spec.auth"},
 		"streams without rules and file": {nameless, aGrid(), "", "AuthorizationMissing spec.streams: WebSocket lets in the clients of streams.clientsFrom, which is not set"},
 		"streams without rules":          {named, aGrid(), "trades.tls-gateway-desk", ""},
-		"streams of external":            {named, managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:desk, put it into a Secret with the keys ca.crt, tls.crt and tls.key, set spec.credentials.secretName, and give it the permissions Watch where"},
+		"streams of external":            {named, managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:desk, put it into a Secret with the keys ca.crt, tls.crt and tls.key, set spec.credentials.secretName, and give it the permissions Watch, Read, Submit, Write where"},
 		"external, no credentials":       {aGateway(), managed, "", "CredentialsMissing spec.credentials: OrderGrid trades has certificates that are managed externally, and none for this gateway; issue one with the common name ordergrid-gateway:street"},
 		"matches":                        {aGateway(), matching, "trades.tls-gateway-street", ""},
 	} {

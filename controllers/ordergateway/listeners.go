@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +35,12 @@ func streamArgs(g *api.OrderGateway, l *api.GatewayListener, grid *gridEnd) []st
 	}
 	if s.Follow == api.FollowWanted {
 		list = append(list, "--websocket-follow", "wanted")
+	}
+	if len(s.Regions) > 0 {
+		list = append(list, "--websocket-regions", strings.Join(s.Regions, ","))
+	}
+	if len(s.PublishRegions) > 0 {
+		list = append(list, "--websocket-publish-regions", strings.Join(s.PublishRegions, ","))
 	}
 	if p := s.PeersFrom; p != nil {
 		list = append(list, "--websocket-peer", fmt.Sprintf("%s.%s.svc:%d", api.GatewayPeersName(g.Name), g.Namespace, l.Port), "--websocket-peer-token", path.Join(dirOf(volumePeers), peerFile))

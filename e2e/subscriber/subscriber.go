@@ -20,13 +20,15 @@ type Subscriber struct {
 	Got          map[int][]uint64
 	Resumed      int   // connections that went on from a position
 	Fault        error // what a gateway must not send
+	// Each is called with each message, once and in the order of its partition; nil: they are counted only.
+	Each func(partition int, topic string, data json.RawMessage) error
 }
 
 // message is what is read of each one from the server.
 type message struct {
-	Op, At, Position, Code, Error string
-	Partition                     int
-	Ranges                        json.RawMessage
+	Op, At, Position, Code, Error, Topic string
+	Partition                            int
+	Ranges, Data                         json.RawMessage
 }
 
 // Run reads until done returns true of where it is, ctx is over, or there is a Fault.
@@ -75,6 +77,10 @@ func (s *Subscriber) take(m *message) error {
 		}
 		s.Last[m.Partition] = seq
 		s.Got[m.Partition] = append(s.Got[m.Partition], seq)
+		if s.Each != nil {
+			s.Fault = s.Each(m.Partition, m.Topic, m.Data)
+			return s.Fault
+		}
 	case m.Op == "error" && m.Code == "ahead":
 		return fmt.Errorf("the gateway is behind: %s", m.Error)
 	case m.Op != "welcome" && m.Op != "subscribed":

@@ -110,6 +110,27 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// A partial message takes no place and gives none: what is behind it stays there. A whole one of its topic stands for it.
+func TestPartialMessagesKeepTheirPlace(t *testing.T) {
+	h := small(t, Limits{Buffered: 30, Queued: 1000})
+	l := &log{}
+	k := h.Open(l, 0)
+	if _, err := k.Subscribe(Subscription{Number: 1, Pattern: pattern(t, "t.*"), Policy: Conflate}); err != nil {
+		t.Fatal(err)
+	}
+	for i, topic := range []string{"t.a", "t.a", "t.b", "t.a/", "t.b", "t.a", "t.c", "t.%/", "t.a", "t.c", "t.a"} {
+		name, partial := strings.CutSuffix(topic, "/")
+		if err := h.Publish(&Message{At: Position{Seq: uint64(i + 1)}, Topic: []byte(name), Payload: fmt.Appendf(nil, "=%d", i+1), Partial: partial}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 11 {
+		l.buffered = 0
+		k.Writable()
+	}
+	sent(t, l, "t.a=1", "t.a=2", "t.b=3", "t.a=6", "t.b=5", "t.c=7", "t.%=8", "t.a=11", "t.c=10")
+}
+
 // A queue that is never empty does not grow, and the places of topics in it are still right.
 func TestLatestInALongQueue(t *testing.T) {
 	h, err := New(Config{Partitions: 1, Encodings: []Encoding{testEncoding{'a'}}, Limits: Limits{Buffered: 30}})

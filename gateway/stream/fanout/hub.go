@@ -23,6 +23,9 @@ import (
 // MaxEncodings bounds Config.Encodings.
 const MaxEncodings = 2
 
+// DefaultRingBytes is Config.RingBytes where that is 0.
+const DefaultRingBytes = 64 << 20
+
 // Message is one message. Its bytes are copied by Publish.
 type Message struct {
 	Partition int
@@ -30,6 +33,9 @@ type Message struct {
 	Topic     []byte // see topics.CheckTopic
 	Fields    []topics.Value
 	Payload   []byte
+	// Partial: it changes what messages before it made, of its topic or others, so that it stands for none of them. Under
+	// Conflate nothing behind it takes the place of what is before it.
+	Partial bool
 }
 
 // Encoding frames messages as clients of one protocol get them.
@@ -58,7 +64,7 @@ type Config struct {
 	Lineage    uint32
 	Partitions int // 1..MaxPartitions
 	Encodings  []Encoding
-	RingBytes  int    // default 64 MiB
+	RingBytes  int    // default DefaultRingBytes
 	RingSlots  int    // messages kept at most; default RingBytes / 256
 	MaxTried   int    // see topics.NewIndex
 	Seed       uint64 // of the order among clients
@@ -172,7 +178,7 @@ func New(cfg Config) (*Hub, error) {
 			*v = d
 		}
 	}
-	def(&cfg.RingBytes, 64<<20)
+	def(&cfg.RingBytes, DefaultRingBytes)
 	def(&cfg.RingSlots, max(16, cfg.RingBytes/256))
 	def(&cfg.Limits.Subscriptions, 1000)
 	def(&cfg.Limits.Tried, 16)
@@ -249,7 +255,7 @@ func (h *Hub) Publish(m *Message) error {
 
 // keep puts a message into the ring, framed if a subscription gets it.
 func (h *Hub) keep(m *Message) (uint64, error) {
-	e := entry{partition: uint32(m.Partition), at: m.At, before: h.last[m.Partition]}
+	e := entry{partition: uint32(m.Partition), at: m.At, before: h.last[m.Partition], partial: m.Partial}
 	b := h.build(&e, m)
 	if most := len(h.ring.arena) / 16; len(b) > most {
 		return 0, fmt.Errorf("fanout: message of topic %.80q takes %d bytes, allowed: at most %d, a sixteenth of the ring", m.Topic, len(b), most)

@@ -152,8 +152,30 @@ func (s *stream) checkOnce(t *rapid.T, w *world, upTo []Position) {
 	}
 }
 
+// checkOrder: no message took a place on the other side of a partial one.
+func (s *stream) checkOrder(t *rapid.T) {
+	type place struct{ session, partition int }
+	last, partial := map[place]Position{}, map[place]Position{}
+	for i := range s.events {
+		e := &s.events[i]
+		k := place{e.session, e.m.Partition}
+		switch at := e.m.At; {
+		case e.m.Topic == nil:
+			continue
+		case !partial[k].Before(at) || e.m.Partial && !last[k].Before(at):
+			t.Fatalf("subscription %d got p%d:%s behind %s, and partial ones up to %s", s.what.Number, k.partition, at, last[k], partial[k])
+		case e.m.Partial:
+			partial[k] = at
+			fallthrough
+		case last[k].Before(at):
+			last[k] = at
+		}
+	}
+}
+
 // checkLatest: the last message of each topic was sent, or is in a gap, or is behind the token.
 func (s *stream) checkLatest(t *rapid.T, w *world) {
+	s.checkOrder(t)
 	if s.sub == nil {
 		return
 	}

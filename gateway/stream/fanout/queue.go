@@ -29,7 +29,9 @@ func (h *Hub) offer(s *Sub, n uint64) {
 		h.send(s, e)
 		return
 	}
-	if s.policy == Conflate {
+	if e.partial {
+		clear(s.latest)
+	} else if s.policy == Conflate {
 		if i, waits := s.latest[string(h.ringOf(e).topic(e))]; waits {
 			longer := size - h.size(c, h.entry(s.queue[i]))
 			if longer > 0 && c.queued+longer > h.cfg.Limits.Queued {

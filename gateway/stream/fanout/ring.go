@@ -26,6 +26,7 @@ type entry struct {
 	partition uint32
 	at        Position
 	before    Position // of the message before in the partition, or up to where there was none
+	partial   bool
 }
 
 // frame is a message as one encoding sends it; size 0: not made.

@@ -42,12 +42,14 @@ type stream struct {
 	events []event
 	filter bool
 	live   bool
+	// Times that it was subscribed.
+	sessions int
 }
 
 type event struct {
-	m    Message // Topic nil: a gap
-	gap  Range
-	sent int // order
+	m       Message // Topic nil: a gap
+	gap     Range
+	session int // of stream.sessions
 }
 
 // testEncoding frames a message as slot, partition, position and topic.
@@ -80,7 +82,7 @@ func (c *testClient) Message(frame []byte, slot int, number uint32) {
 			if string(frame[18:]) != string(m.Topic)+string(m.Payload) {
 				c.w.t.Fatalf("frame %q of p%d:%s, published was %s %s", frame, p, at, m.Topic, m.Payload)
 			}
-			s.events = append(s.events, event{m: m})
+			s.events = append(s.events, event{m: m, session: s.sessions})
 			s.known[p] = at
 			return
 		}
@@ -140,7 +142,8 @@ func (w *world) publish(t *rapid.T) {
 		at = Position{at.Seq + rapid.Uint64Range(1, 3).Draw(t, "step"), 0}
 	}
 	m := Message{Partition: p, At: at, Topic: []byte(fmt.Sprintf("t%d.%s", p, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "topic"))),
-		Fields: []topics.Value{topics.IntValue(rapid.Int64Range(0, 3).Draw(t, "field"))}, Payload: make([]byte, rapid.IntRange(0, 60).Draw(t, "payload"))}
+		Fields: []topics.Value{topics.IntValue(rapid.Int64Range(0, 3).Draw(t, "field"))}, Payload: make([]byte, rapid.IntRange(0, 60).Draw(t, "payload")),
+		Partial: rapid.IntRange(0, 4).Draw(t, "partial") == 0}
 	w.history[p] = append(w.history[p], m)
 	if err := w.hub.Publish(&m); err != nil {
 		t.Fatal(err)
@@ -215,6 +218,7 @@ func (w *world) goBack(t *rapid.T, s *stream) {
 func (w *world) attach(t *rapid.T, s *stream) {
 	c := w.pick(t)
 	s.client = c
+	s.sessions++
 	c.streams[s.what.Number] = s
 	var err error
 	if s.sub, err = c.c.Subscribe(s.what); err != nil {

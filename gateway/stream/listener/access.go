@@ -30,7 +30,7 @@ type Entry struct {
 	Certificate string   `json:"certificate"` // DNS name or common name of the client's certificate
 	User        string   `json:"user"`        // of the grid: proved by a token that the grid judges
 	Topics      []string `json:"topics"`      // patterns of what it may read
-	Publish     []string `json:"publish"`     // patterns of what it may publish to, within user.>
+	Publish     []string `json:"publish"`     // patterns of what it may publish to, within user.> or region.>
 
 	grant server.Grant
 }
@@ -347,38 +347,11 @@ func (e *Entry) is(cert *x509.Certificate) bool {
 	return cert != nil && e.Certificate != "" && (cert.Subject.CommonName == e.Certificate || slices.Contains(cert.DNSNames, e.Certificate))
 }
 
-// everything is what the permission Watch allows.
-var everything = mustPatterns(Orders+".>", Executions+".>", Books+".>", server.StatusTopic)
-
-func mustPatterns(list ...string) (out []topics.Pattern) {
-	for _, text := range list {
-		p, err := topics.ParsePattern(text)
-		if err != nil {
-			panic(err)
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// byRules returns what the rules of nodes allow: with the permission Watch, which lets a client follow the log, all topics
-// of orders, executions and books.
-func (a *Access) byRules(cert *x509.Certificate) *server.Grant {
-	if a.rules == nil {
-		return nil
-	}
-	id := access.OfCertificate(cert, false)
-	if a.rules.Rules().Of(id)&access.Watch == 0 {
-		return nil
-	}
-	return &server.Grant{Client: id.Name(), Topics: everything, Identity: id}
-}
-
 // keeps reports whether a client that was let in would be let in with the same rights now.
 func (a *Access) keeps(g *server.Grant) bool {
 	switch id := g.Identity.(type) {
-	case *access.Identity:
-		return a.rules.Rules().Of(id)&access.Watch != 0
+	case ruled:
+		return a.ruled(id.Identity) == id
 	case proved:
 		return a.keepsProved(id)
 	case peerToken:

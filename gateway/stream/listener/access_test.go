@@ -136,9 +136,9 @@ func TestClientsThatAreRefused(t *testing.T) {
 		`{"clients": [{"name": "a", "certificate": "c"}]}`:                                                                                          "topics is empty",
 		`{"clients": [{"name": "a", "certificate": "c", "topics": ["orders..x"]}]}`:                                                                 "token 2 of pattern",
 		`{"clients": [{"name": "a", "tokenFile": "` + short + `", "topics": [">"]}]}`:                                                               "has 6 bytes, allowed: a token of at least 16",
-		`{"clients": [{"name": "a", "certificate": "c", "publish": ["orders.>"]}]}`:                                                                 `publish[0]: publish is "orders.>", allowed: patterns within user.>`,
-		`{"clients": [{"name": "a", "certificate": "c", "publish": ["user.a", ">"]}]}`:                                                              `publish[1]: publish is ">", allowed: patterns within user.>`,
-		`{"clients": [{"name": "a", "certificate": "c", "publish": ["user"]}]}`:                                                                     `publish is "user", allowed: patterns within user.>`,
+		`{"clients": [{"name": "a", "certificate": "c", "publish": ["orders.>"]}]}`:                                                                 `publish[0]: publish is "orders.>", allowed: patterns within user.> or`,
+		`{"clients": [{"name": "a", "certificate": "c", "publish": ["user.a", ">"]}]}`:                                                              `publish[1]: publish is ">", allowed: patterns within user.> or`,
+		`{"clients": [{"name": "a", "certificate": "c", "publish": ["user"]}]}`:                                                                     `publish is "user", allowed: patterns within user.> or`,
 		`{"clients": [{"name": "a", "tokenFile": "/nowhere", "topics": [">"]}]}`:                                                                    "no such file",
 		`{"clients": [{"name": "a", "tokenFile": "` + token + `", "topics": [">"]}, {"name": "b", "tokenFile": "` + token + `", "topics": [">"]}]}`: `the token of "b" is that of "a" too`,
 	} {

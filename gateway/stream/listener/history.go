@@ -131,6 +131,10 @@ func (p *partition) next(ctx context.Context, f *client.Follower) (*client.Follo
 	case part.Through.Lineage != p.end.Lineage:
 		return nil, fmt.Errorf("lineage of %s is %d, it was %d", p.id, part.Through.Lineage, p.end.Lineage)
 	}
+	if err := p.learn(turn, part); err != nil { // another replica may say
+		p.silent.Store(time.Now().UnixNano())
+		return nil, fmt.Errorf("%w: %w", errSilent, err)
+	}
 	p.silent.Store(0)
 	return part, nil
 }
@@ -193,7 +197,7 @@ func (p *partition) rereading(want *interest, after client.Position) client.Foll
 }
 
 func (p *partition) feedFrom(ctx context.Context, x *history, f *client.Follower, through uint64, turnEnd time.Time) error {
-	b := &batch{}
+	b := p.batch()
 	for f.After().Seq < through {
 		if time.Now().After(turnEnd) && len(p.g.histories) > 0 {
 			return errTurn

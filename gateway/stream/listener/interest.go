@@ -9,9 +9,13 @@ import (
 
 // interestOf returns selectors for all that a subscription is for, and maybe for more: patterns and filters can say what
 // the log does not select by. Executions are in a grid that matches.
-func interestOf(p topics.Pattern, f topics.Filter, matches bool) []client.Selector {
+func interestOf(p topics.Pattern, f topics.Filter, matches, regions bool) []client.Selector {
 	first, literal := p.First()
 	var kinds client.Kinds
+	var list []client.Selector
+	if regions && (!literal || first == Regions) { // the log does not select by them
+		list = append(list, client.Selector{Kinds: client.KindOther})
+	}
 	if !literal || first == Orders {
 		kinds |= client.KindOrders
 	}
@@ -22,7 +26,7 @@ func interestOf(p topics.Pattern, f topics.Filter, matches bool) []client.Select
 		kinds &= executionKinds(&f)
 	}
 	if kinds == 0 {
-		return nil
+		return list
 	}
 	accounts, symbols := values(p, &f, placeAccount), values(p, &f, placeSymbol)
 	if len(accounts)*len(symbols) > mostOfOne { // one of the sets alone
@@ -32,7 +36,6 @@ func interestOf(p topics.Pattern, f topics.Filter, matches bool) []client.Select
 			accounts = anyValue
 		}
 	}
-	var list []client.Selector
 	for _, a := range accounts {
 		for _, s := range symbols {
 			list = append(list, client.Selector{Kinds: kinds, Account: a, Symbol: s})
@@ -100,7 +103,7 @@ type interest struct {
 
 func (g *generation) interest(s *fanout.Sub) (i interest) {
 	i.pattern, i.filter = s.For()
-	i.list = interestOf(i.pattern, i.filter, g.matches())
+	i.list = interestOf(i.pattern, i.filter, g.matches(), g.streamsRegions())
 	return i
 }
 

@@ -3,6 +3,7 @@ package listener
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestInterestMissesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSelected()
-		for _, k := range interestOf(p, f, true) {
+		for _, k := range interestOf(p, f, true, false) {
 			s.add(&k)
 		}
 		s.seal()
@@ -88,6 +89,26 @@ func TestInterestMissesNothing(t *testing.T) {
 	}
 }
 
+// What subscriptions to regions are for is let through with other entries that are no orders, where regions are streamed.
+func TestInterestInRegions(t *testing.T) {
+	other := client.Selector{Kinds: client.KindOther}
+	for text, want := range map[string][]client.Selector{
+		"region.positions.>": {other}, "region.>": {other}, "*.positions.*": {other, {Kinds: client.KindOrders, Account: "positions"}},
+		">": {other, {Kinds: client.KindOrders}}, "orders.A.>": {{Kinds: client.KindOrders, Account: "A"}}, "user.>": nil,
+	} {
+		p, err := topics.ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := interestOf(p, topics.Filter{}, false, true); !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+		if got := interestOf(p, topics.Filter{}, false, false); slices.Contains(got, other) {
+			t.Errorf("%s where regions are not streamed: %+v", text, got)
+		}
+	}
+}
+
 // A filter of many values is one selector for each, or for all of the other field.
 func TestInterestIsBounded(t *testing.T) {
 	var accounts, symbols []string
@@ -102,7 +123,7 @@ func TestInterestIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list := interestOf(p, f, true); len(list) != topics.MaxValues || list[0].Symbol != "" || list[0].Account == "" {
+	if list := interestOf(p, f, true, false); len(list) != topics.MaxValues || list[0].Symbol != "" || list[0].Account == "" {
 		t.Errorf("%d selectors, the first is %+v", len(list), list[0])
 	}
 	s := newSelected()

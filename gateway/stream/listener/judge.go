@@ -6,6 +6,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/gateway/judge"
 	"github.com/ordergrid/ordergrid/gateway/stream/server"
+	"github.com/ordergrid/ordergrid/grid-node/access"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -17,7 +18,7 @@ type proved struct {
 
 // grantOf is what the holder of a token may read: what the file has for the user, or all with the permission Watch.
 func (a *Access) grantOf(p *judge.Proof) (*server.Grant, error) {
-	g := &server.Grant{Client: p.User, Topics: everything}
+	g := &server.Grant{Client: p.User, Topics: readable(access.Permissions(p.May))}
 	if e := a.known.Load().byUser[p.User]; e != nil {
 		g.Client, g.Topics, g.Publish = e.Name, e.grant.Topics, e.grant.Publish
 	} else if p.May&wire.MayWatch == 0 {

@@ -94,7 +94,7 @@ func (p *partition) lastFrom(ctx context.Context, h *server.Held, want *interest
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it never fails
-	b := &batch{}
+	b := p.batch()
 	for f.After().Seq < through {
 		switch {
 		case !h.Do(func(*fanout.Sub) {}):

@@ -42,8 +42,12 @@ type Config struct {
 	Backlog uint64
 	// OnlyWanted follows what clients want, and nothing else; then the backlog is read for those that ask for it.
 	OnlyWanted bool
-	Peers      *Peers // nil: clients get what is published here
-	Pages      map[string]*server.Page
+	// Regions are those whose changes are streamed, AllRegions for all of the grid; none: no entries of regions are.
+	Regions []string
+	// PublishRegions are those that clients may publish to, as far as their entries say, likewise.
+	PublishRegions []string
+	Peers          *Peers // nil: clients get what is published here
+	Pages          map[string]*server.Page
 	// Server has the bounds; the rest of it is the listener's.
 	Server server.Config
 	Logger *slog.Logger
@@ -67,6 +71,9 @@ func New(cfg Config) (*Listener, error) {
 		return nil, errors.New("listener: Client or Access is not set")
 	case len(cfg.Listen) == 0:
 		return nil, errors.New("listener: Listen is empty, allowed: one address or more")
+	}
+	if err := errors.Join(CheckRegions(cfg.Regions), CheckRegions(cfg.PublishRegions)); err != nil {
+		return nil, fmt.Errorf("listener: Regions or PublishRegions: %w", err)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -161,6 +168,12 @@ func (l *Listener) generation(parent context.Context) error {
 	for _, p := range l.cfg.Client.Table() {
 		part := &partition{g: g, id: p.ID, told: []*selected{newSelected()}}
 		part.books, part.orderBooks = newBooks(part), newOrderBooks(part)
+		if g.streamsRegions() {
+			part.regions = &regionNames{}
+		}
+		if len(l.cfg.PublishRegions) > 0 && !g.matches() {
+			part.puts = make(chan *regionPut, puts)
+		}
 		g.parts = append(g.parts, part)
 	}
 	if err := g.survey(ctx); err != nil {
@@ -182,6 +195,9 @@ func (l *Listener) generation(parent context.Context) error {
 		all.Go(func() { p.books.run(ctx) })
 		all.Go(func() { p.orderBooks.run(ctx) })
 		all.Go(func() { p.orderBooks.warm(ctx) })
+		if p.puts != nil {
+			all.Go(func() { p.put(ctx) })
+		}
 	}
 	for range historyWorkers {
 		all.Go(func() { g.readHistories(ctx) })
@@ -250,7 +266,11 @@ func (g *generation) open() error {
 		backlog, g.wanted = 0, newWanted(g)
 		c.Hub.Join, c.History = g.wanted.join, g.wanted.hold
 	}
-	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields}
+	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields, Regions: RegionFields}
+	c.Refuse = g.refuse
+	if len(g.l.cfg.PublishRegions) > 0 {
+		c.Replicate = g.replicate
+	}
 	c.Admit, c.Login, c.Status, c.Pages = g.l.cfg.Access.admit, nil, g.l.status.bytes, g.l.cfg.Pages
 	if f := &g.l.cfg.Access.files; f.Clients != "" || f.Judge != nil || f.Peer != "" {
 		c.Login = g.l.cfg.Access.byToken

@@ -51,9 +51,13 @@ type batch struct {
 	// What the node selected from an entry on; nil: everything, or that is not known.
 	by     *selected
 	byFrom uint64
+	// Changes of regions: nil, no messages are made of them.
+	names      *regionNames
+	streams    func(region string) bool
+	mostOfPair int
 }
 
-// fill makes messages of the orders of a part of the log.
+// fill makes messages of the orders of a part of the log, and of changes of regions, whose names are known.
 func (b *batch) fill(from *client.FollowBatch, partition int) {
 	b.messages, b.received, b.arena, b.fields = b.messages[:0], b.received[:0], b.arena[:0], b.fields[:0]
 	b.touched, b.touchedAll = b.touched[:0], 0
@@ -68,6 +72,8 @@ func (b *batch) fill(from *client.FollowBatch, partition int) {
 		switch {
 		case e.Kind.IsOrder():
 			b.add(e, partition)
+		case e.Kind == order.KindRegion && b.names != nil:
+			b.region(e, partition)
 		case changesBooks(e):
 			b.touchedAll = e.Seq
 		}

@@ -55,8 +55,8 @@ var (
 	descBooks         = describe("books", "Books that clients want, of a partition: ladders, and books order by order.", "partition")
 	descBookReads     = describe("book_reads_total", "Books read from the grid.")
 	descBookFailures  = describe("book_failures_total", "Books that could not be read from the grid, or not in time; each is tried again.")
-	descUser          = describe("user_messages_total", "Messages of clients that were published, by where: here, or peer, at another gateway.", "at")
-	descUserRefused   = describe("user_refused_total", "Messages of clients that were refused, by reason: permission, limit (rate or length), invalid.", "reason")
+	descUser          = describe("user_messages_total", "Messages of clients that were published, by where: here, peer, at another gateway, or grid, stored in a region.", "at")
+	descUserRefused   = describe("user_refused_total", "Messages of clients that were refused, by reason: permission, limit (rate, length, or messages that are being stored), invalid, grid (it has not stored it, or has not answered).", "reason")
 	descPeers         = describe("peers", "Other gateways of the deployment that are known of.")
 	descPeersThere    = describe("peers_connected", "Other gateways from which comes what their clients publish.")
 	descPeersLost     = describe("peer_gaps_total", "Times when messages of clients of another gateway may have been lost, and subscriptions were told so.")
@@ -119,10 +119,10 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 			put(d, prometheus.CounterValue, v)
 		}
 		put(descPeersLost, prometheus.CounterValue, s.Publish.LostPeers)
-		for at, v := range map[string]uint64{"here": s.Publish.Published, "peer": s.Publish.Relayed} {
+		for at, v := range map[string]uint64{"here": s.Publish.Published, "peer": s.Publish.Relayed, "grid": s.Publish.Stored} {
 			put(descUser, prometheus.CounterValue, v, at)
 		}
-		for reason, v := range map[string]uint64{"permission": s.Publish.NotPermitted, "limit": s.Publish.OverLimit, "invalid": s.Publish.Invalid} {
+		for reason, v := range map[string]uint64{"permission": s.Publish.NotPermitted, "limit": s.Publish.OverLimit, "invalid": s.Publish.Invalid, "grid": s.Publish.NotStored} {
 			put(descUserRefused, prometheus.CounterValue, v, reason)
 		}
 		for reason, v := range map[string]uint64{"login": s.Refused, "late": s.Late, "crowd": s.Crowded, "full": s.Transport.Refused + s.Transport.NoTLS} {

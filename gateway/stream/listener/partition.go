@@ -16,18 +16,21 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// partition follows the log of a partition and publishes its orders.
+// partition follows the log of a partition and publishes what it says.
 type partition struct {
 	g      *generation
 	id     wire.PartitionID
-	end    client.Position        // at the survey
-	from   client.Position        // read from behind it
-	readTo atomic.Uint64          // last entry that was published or passed over
-	commit atomic.Uint64          // last committed entry that is known of
-	orders atomic.Uint64          // published
-	begun  bool                   // something was read
-	source atomic.Pointer[string] // replica that it was read from last
-	books  *books
+	end    client.Position // at the survey
+	from   client.Position // read from behind it
+	readTo atomic.Uint64   // last entry that was published or passed over
+	commit atomic.Uint64   // last committed entry that is known of
+	orders atomic.Uint64   // published
+	begun  bool            // something was read
+	// Of the regions that are streamed; nil: none are.
+	regions *regionNames
+	puts    chan *regionPut        // of clients; nil: there are none
+	source  atomic.Pointer[string] // replica that it was read from last
+	books   *books
 	// Books that are kept order by order.
 	orderBooks *books
 	eras       []era        // the newest last; of the loop, and none without generation.wanted
@@ -81,8 +84,19 @@ func (p *partition) survey(ctx context.Context) error {
 		return err
 	}
 	p.end = b.Through
+	if p.regions != nil { // it may read them
+		if _, err := p.g.regionsAt(ctx, p.id, b.Address); err != nil {
+			return err
+		}
+	}
 	p.fail(nil)
 	return nil
+}
+
+// batch is an empty one.
+func (p *partition) batch() *batch {
+	ring := cmp.Or(p.g.l.cfg.Server.Hub.RingBytes, fanout.DefaultRingBytes)
+	return &batch{names: p.regions, streams: p.g.l.cfg.streams, mostOfPair: mostOfPair(ring)}
 }
 
 // begin says where to read from. What is not known is the hash there: another history is noticed by its lineage.
@@ -102,15 +116,14 @@ func (p *partition) begin(backlog uint64) {
 func (p *partition) run(ctx context.Context) error {
 	free := make(chan *batch, batches)
 	for range batches {
-		free <- &batch{}
+		free <- p.batch()
 	}
 	for from := p.from; ; {
 		f, err := p.follow(ctx, from)
 		if err != nil {
 			return err
 		}
-		err = p.read(ctx, f, free)
-		from = f.After()
+		from, err = p.read(ctx, f, from, free)
 		f.Close() //nolint:errcheck // it never fails
 		var freed *client.SnapshotRequiredError
 		switch {
@@ -206,33 +219,37 @@ func (p *partition) skip(after client.Position) bool {
 	return ok
 }
 
-// read publishes what a follower gets, until an error.
-func (p *partition) read(ctx context.Context, f *client.Follower, free chan *batch) error {
+// read publishes what a follower gets, until an error. It returns where to go on.
+func (p *partition) read(ctx context.Context, f *client.Follower, from client.Position, free chan *batch) (client.Position, error) {
 	for {
 		part, err := f.Next(ctx)
+		if err == nil {
+			err = p.learn(ctx, part)
+		}
 		if err != nil {
-			return err
+			return from, err
 		}
 		p.fail(nil)
 		p.begun = true
-		if from := p.source.Load(); from == nil || *from != part.Address {
-			from := part.Address
-			p.source.Store(&from)
+		if at := p.source.Load(); at == nil || *at != part.Address {
+			at := part.Address
+			p.source.Store(&at)
 		}
 		if part.Through.Lineage != p.end.Lineage {
-			return fmt.Errorf("%w: the lineage of %s is %d, it was %d: a loss of data was accepted", errAnew, p.id, part.Through.Lineage, p.end.Lineage)
+			return from, fmt.Errorf("%w: the lineage of %s is %d, it was %d: a loss of data was accepted", errAnew, p.id, part.Through.Lineage, p.end.Lineage)
 		}
 		var b *batch
 		select {
 		case b = <-free:
 		case <-ctx.Done():
-			return ctx.Err()
+			return from, ctx.Err()
 		}
 		b.fill(part, int(p.id))
 		b.by, b.byFrom = p.selectedBy(part.Selection), part.SelectedFrom
 		if !p.g.server.Post(func(h *fanout.Hub) { p.publish(h, b); free <- b }) {
-			return errors.New("the server ended")
+			return from, errors.New("the server ended")
 		}
+		from = part.Through
 	}
 }
 
@@ -249,7 +266,7 @@ func (p *partition) publish(h *fanout.Hub, b *batch) {
 	h.Examined(int(p.id), p.g.examined(b.through.Seq))
 	p.readTo.Store(b.through.Seq)
 	p.commit.Store(max(b.commit, b.through.Seq))
-	p.orders.Add(uint64(len(b.messages)))
+	p.orders.Add(uint64(b.orders()))
 	p.books.touch(h, b)
 	p.orderBooks.touch(h, b)
 }
@@ -271,10 +288,10 @@ func (p *partition) publishAll(h *fanout.Hub, messages []fanout.Message, receive
 	for i := range messages {
 		if err := h.Publish(&messages[i]); err != nil {
 			p.g.l.metrics.unpublished.Add(1)
-			p.g.l.log.Error("an order is not published", "partition", p.id.String(), "seq", messages[i].At.Seq, "error", err)
+			p.g.l.log.Error("a message is not published", "partition", p.id.String(), "seq", messages[i].At.Seq, "error", err)
 			continue
 		}
-		if messages[i].At.Seq > p.end.Seq { // what was there before says nothing of delays
+		if messages[i].At.Seq > p.end.Seq && !isRegion(messages[i].Topic) { // what was there before says nothing of delays
 			p.g.l.metrics.observe(now - received[i])
 		}
 	}

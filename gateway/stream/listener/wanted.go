@@ -65,7 +65,7 @@ type claim struct {
 
 // join is fanout.Config.Join.
 func (w *wanted) join(p topics.Pattern, f topics.Filter) fanout.Claim {
-	return w.claim(interestOf(p, f, w.g.matches()))
+	return w.claim(interestOf(p, f, w.g.matches(), w.g.streamsRegions()))
 }
 
 func (w *wanted) claim(list []client.Selector) *claim {
@@ -179,8 +179,11 @@ func (w *wanted) show() {
 
 // everything is what the whole log has for a gateway.
 func (g *generation) everything() client.Kinds {
-	if g.matches() {
+	switch {
+	case g.matches():
 		return client.KindOrders | client.KindExecutions | client.KindOther
+	case g.streamsRegions():
+		return client.KindOrders | client.KindOther
 	}
 	return client.KindOrders
 }

@@ -29,24 +29,28 @@ type command struct {
 	Data   rawJSON `json:"data"`
 	Base64 *string `json:"base64"`
 	Reply  string  `json:"reply"`
+	// Replicated: it is stored in the grid.
+	Replicated bool `json:"replicated"`
 	// Of a subscription of another gateway: its ID.
 	Gateway string `json:"gateway"`
 }
 
 // reply is what a client is sent, but for messages.
 type reply struct {
-	Op       string     `json:"op"`
-	ID       uint32     `json:"id"`
-	Position string     `json:"position,omitempty"`
-	Ranges   []gapRange `json:"ranges,omitempty"`
-	User     *gapUser   `json:"user,omitempty"`
-	Client   string     `json:"client,omitempty"`
-	Topics   []string   `json:"topics,omitempty"`
-	Publish  []string   `json:"publish,omitempty"`
-	Topic    string     `json:"topic,omitempty"`
-	Status   rawJSON    `json:"status,omitempty"`
-	Code     string     `json:"code,omitempty"`
-	Error    string     `json:"error,omitempty"`
+	Op        string     `json:"op"`
+	ID        uint32     `json:"id"`
+	Position  string     `json:"position,omitempty"`
+	Partition *int       `json:"partition,omitempty"`
+	At        string     `json:"at,omitempty"`
+	Ranges    []gapRange `json:"ranges,omitempty"`
+	User      *gapUser   `json:"user,omitempty"`
+	Client    string     `json:"client,omitempty"`
+	Topics    []string   `json:"topics,omitempty"`
+	Publish   []string   `json:"publish,omitempty"`
+	Topic     string     `json:"topic,omitempty"`
+	Status    rawJSON    `json:"status,omitempty"`
+	Code      string     `json:"code,omitempty"`
+	Error     string     `json:"error,omitempty"`
 }
 
 type rawJSON = json.RawMessage
@@ -77,7 +81,8 @@ var errBad = errors.New("command")
 var codes = []struct {
 	err  error
 	code string
-}{{fanout.ErrLimit, "limit"}, {fanout.ErrLineage, "lineage"}, {fanout.ErrAhead, "ahead"}, {errNotPermitted, "not-permitted"}, {errNoInbox, "gone"}, {errSelf, "self"}}
+}{{fanout.ErrLimit, "limit"}, {fanout.ErrLineage, "lineage"}, {fanout.ErrAhead, "ahead"}, {errNotPermitted, "not-permitted"}, {errNoInbox, "gone"}, {errSelf, "self"},
+	{ErrNotStored, "not-stored"}, {ErrOutcome, "unknown"}}
 
 var errNotPermitted = errors.New("not permitted")
 
@@ -160,6 +165,11 @@ func (c *conn) wanted(m *command) (w fanout.Subscription, err error) {
 	stream, literal := w.Pattern.First()
 	if stream == Inbox {
 		return w, fmt.Errorf("%w: topics are %.80q, allowed: what the command inbox subscribes to", errNotPermitted, w.Pattern)
+	}
+	if refuse := c.server.cfg.Refuse; refuse != nil {
+		if err := refuse(w.Pattern); err != nil {
+			return w, err
+		}
 	}
 	if !literal {
 		stream = ""

@@ -17,10 +17,14 @@ const User = "user"
 
 // Publishing bounds what clients publish. Zero fields take the default.
 type Publishing struct {
-	Message   int // bytes of data of one message; default 1 MiB
-	Messages  int // of one client in a second; default 1,000
-	Bytes     int // of data of one client in a second; default 4 MiB
-	LargeHeld int // bytes of messages longer than MaxCommand that are being received; default 64 MiB, an eighth of it for one client
+	Message  int // bytes of data of one message; default 1 MiB
+	Messages int // of one client in a second; default 1,000
+	Bytes    int // of data of one client in a second; default 4 MiB
+	// Messages that are stored in the grid, on their way there at the same time, and their bytes; default 1,024 and 16 MiB,
+	// a sixteenth of them of one client.
+	Replicated      int
+	ReplicatedBytes int
+	LargeHeld       int // bytes of messages longer than MaxCommand that are being received; default 64 MiB, an eighth of it for one client
 }
 
 // frame is the longest message of a client that may publish: data as base64 within a command.
@@ -31,16 +35,18 @@ func (p *Publishing) frame(command int) int {
 // PublishStats count since the start.
 type PublishStats struct {
 	Published    uint64 // messages of this server's clients
+	Stored       uint64 // messages of this server's clients that the grid has
 	Relayed      uint64 // messages of other gateways
 	NotPermitted uint64 // refused: the rights of the client,
 	OverLimit    uint64 // its rate, or a message that is too long,
-	Invalid      uint64 // or what is no message
+	Invalid      uint64 // what is no message,
+	NotStored    uint64 // or the grid, of those that are stored; or it has not answered
 	LostPeers    uint64 // times when messages of other gateways may have been lost
 }
 
 // publish handles the command.
 func (c *conn) publish(m *command) error {
-	u := userMessage{topic: []byte(m.Topic), reply: []byte(m.Reply), data: m.Data}
+	u := userMessage{topic: []byte(m.Topic), reply: []byte(m.Reply), data: m.Data, replicated: m.Replicated}
 	switch {
 	case (m.Data != nil) == (m.Base64 != nil):
 		c.server.stats.Publish.Invalid++
@@ -96,22 +102,18 @@ func (c *conn) send(id uint32, u *userMessage) error {
 	err := c.mayPublish(u)
 	if err == nil {
 		u.from = []byte(c.grant.Client)
-		if isInbox(u.topic) {
+		switch {
+		case u.replicated:
+			if err = c.replicate(id, u); err == nil {
+				return nil // stored answers it
+			}
+		case isInbox(u.topic):
 			err = s.toInbox(u, true)
-		} else {
+		default:
 			err = s.deliver(u, true)
 		}
 	}
-	switch n := &s.stats.Publish; {
-	case err == nil:
-		n.Published++
-	case errors.Is(err, errNotPermitted):
-		n.NotPermitted++
-	case errors.Is(err, fanout.ErrLimit):
-		n.OverLimit++
-	default:
-		n.Invalid++
-	}
+	s.stats.Publish.count(err)
 	if err == nil && id != 0 {
 		c.reply(&reply{Op: "published", ID: id})
 	}
@@ -131,6 +133,9 @@ func (c *conn) mayPublish(u *userMessage) error {
 		if err := c.grant.publishes(u.topic); err != nil {
 			return err
 		}
+	}
+	if err := c.server.mayReplicate(u); err != nil {
+		return err
 	}
 	if len(u.reply) > 0 {
 		if err := c.owns(u.reply); err != nil {
@@ -158,8 +163,8 @@ func (g *Grant) publishes(topic []byte) error {
 
 // CheckPublish returns why a client cannot be given the right to publish to a pattern, or nil.
 func CheckPublish(p topics.Pattern) error {
-	if first, literal := p.First(); !literal || first != User || !strings.Contains(p.String(), ".") {
-		return fmt.Errorf("publish is %.80q, allowed: patterns within %s.>", p, User)
+	if first, literal := p.First(); !literal || first != User && first != Region || !strings.Contains(p.String(), ".") {
+		return fmt.Errorf("publish is %.80q, allowed: patterns within %s.> or, for what is stored, %s.>", p, User, Region)
 	}
 	return nil
 }

@@ -66,6 +66,9 @@ func (s *Server) Relay(b []byte) (err error, ok bool) { //nolint:revive // ok is
 	if err == nil {
 		err = u.check()
 	}
+	if err == nil && u.replicated {
+		err = errUserMessage
+	}
 	if err != nil {
 		return err, true
 	}

@@ -25,7 +25,9 @@ import (
 type Config struct {
 	Hub     fanout.Config             // without Encodings
 	Streams map[string][]topics.Field // by the first token of topics: the fields that filters can be about
-	Paths   []string                  // default /stream
+	// Refuse returns why there are no topics of a pattern, which a client may read, or nil; nil: it is asked for none.
+	Refuse func(topics.Pattern) error
+	Paths  []string // default /stream
 	// EventPaths are where Server-Sent Events are read; default /events.
 	EventPaths []string
 	Origins    []string // see ws.Terms
@@ -44,6 +46,10 @@ type Config struct {
 	// History reads for a subscription what it resumes from and the ring does not have; nil: that is a gap. It is called on
 	// the loop and must not block; false: it has no room for one more, which is a gap too.
 	History func(*Held) bool
+	// Replicate has a message of a client stored in the grid, and calls stored once, from any goroutine, with ErrNotStored or
+	// ErrOutcome if it was not. An error means that it does not. It is called on the loop and must not block. Messages of one
+	// topic are stored in the order of the calls; nil: none are.
+	Replicate func(topic, data []byte, stored func(Stored, error)) error
 	// Publishing bounds what clients publish, whose Grant allows it.
 	Publishing Publishing
 	Pages      map[string]*Page // by path: what a GET that is no WebSocket is answered with
@@ -93,6 +99,9 @@ type Server struct {
 	envelope []byte                 // of the message that is being published
 	large    int                    // bytes of long messages that are being received,
 	largeOf  map[string]int         // and of one client
+	// What is being stored in the grid, of all clients and of each by its name.
+	storingAll inFlight
+	storing    map[string]inFlight
 }
 
 const (
@@ -129,6 +138,8 @@ func New(cfg Config) (*Server, error) {
 	def(&cfg.Publishing.Messages, 1000)
 	def(&cfg.Publishing.Bytes, 4<<20)
 	def(&cfg.Publishing.LargeHeld, 64<<20)
+	def(&cfg.Publishing.Replicated, 1024)
+	def(&cfg.Publishing.ReplicatedBytes, 16<<20)
 	defD(&cfg.Handshake, DefaultHandshake)
 	defD(&cfg.Ping, 30*time.Second)
 	defD(&cfg.WriteStall, DefaultWriteStall)
@@ -147,7 +158,7 @@ func New(cfg Config) (*Server, error) {
 	if err := transport.TuneScheduler(1); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]int{}, id: rand.Text(), paces: paces{}, inboxes: map[string]*fanout.Sub{}, relays: map[string]*fanout.Sub{}, largeOf: map[string]int{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
+	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]int{}, id: rand.Text(), paces: paces{}, inboxes: map[string]*fanout.Sub{}, relays: map[string]*fanout.Sub{}, largeOf: map[string]int{}, storing: map[string]inFlight{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
 	s.loop, err = transport.New(cfg.Kind, transport.Config{
 		MaxConns: cfg.MaxClients, ReadBuffer: 16 << 10, MaxInput: ws.MaxRequest + cfg.Publishing.frame(cfg.MaxCommand) + 32, // who may send less is held to it by the decoder
 		MaxMemory: cfg.MaxMemory,

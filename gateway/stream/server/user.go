@@ -18,17 +18,20 @@ import (
 type userMessage struct {
 	topic, from, reply, data []byte
 	bytes                    bool // data is no JSON
+	replicated               bool // it is to be stored; never of one that is handed on
 }
 
 const (
 	// binUser is the first byte of a binary message of a client; then id (4), length of the topic (2), topic, and the rest.
 	binUser   = 2
 	flagBytes = 1
+	// flagReplicated is of a message of a client alone.
+	flagReplicated = 2
 	// maxFrom bounds the name of a client in a message.
 	maxFrom = 255
 )
 
-var errUserMessage = errors.New("a binary message is cut short or has unknown flags, allowed: 2, id (4 bytes), length of the topic (2), topic, flags (0 JSON, 1 bytes), length of from (1), from, length of reply (2), reply, data")
+var errUserMessage = errors.New("a binary message is cut short or has unknown flags, allowed: 2, id (4 bytes), length of the topic (2), topic, flags (1 bytes, else JSON; 2 replicated), length of from (1), from, length of reply (2), reply, data")
 
 // check returns why a message cannot be sent to others, or nil. JSON is sent as text, which has to be UTF-8: a reader that gets
 // other bytes ends its connection.
@@ -61,10 +64,10 @@ func (u *userMessage) append(dst []byte) []byte {
 
 // parsePayload reads what append wrote; the topic is not part of it.
 func parsePayload(b []byte) (u userMessage, err error) {
-	if len(b) < 2 || b[0]&^flagBytes != 0 {
+	if len(b) < 2 || b[0]&^(flagBytes|flagReplicated) != 0 {
 		return u, errUserMessage
 	}
-	u.bytes = b[0]&flagBytes != 0
+	u.bytes, u.replicated = b[0]&flagBytes != 0, b[0]&flagReplicated != 0
 	n := 2 + int(b[1])
 	if len(b) < n+2 {
 		return u, errUserMessage
