@@ -175,11 +175,15 @@ func TestCorruptIsFoundByTheReceiver(t *testing.T) {
 	const count = 200
 	send(t, sender, receiver, count)
 	await(t, f, Changed, count)
-	if arrived := len(receive(t, receiver, count)); arrived != 0 {
-		t.Errorf("%d of %d arrived", arrived, count)
+	// A bit of the port or length makes the packet another's; the rest is seen, when the receiver reads it. The kernel may
+	// deliver a packet some time after it was changed.
+	bad := 0
+	for until := time.Now().Add(time.Minute); bad < count/2 && time.Now().Before(until); bad = udpChecksumErrors(t, p.peer) {
+		if arrived := len(receive(t, receiver, count)); arrived != 0 {
+			t.Fatalf("%d of %d arrived", arrived, count)
+		}
 	}
-	// A bit of the port or length makes the packet another's; the rest is seen.
-	if bad := udpChecksumErrors(t, p.peer); bad < count/2 {
+	if bad < count/2 {
 		t.Errorf("the receiver saw %d bad checksums of %d", bad, count)
 	}
 }
