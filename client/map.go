@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,9 @@ type MapRequest struct {
 	// Region whose entries the function is called for, in each partition those after one entry
 	// of its log; "": there are none, the function gets Args.
 	Region string
-	Args   []byte // at most 4,096 bytes
+	// Partitions whose entries the function is called for, each once; nil: all. With a region only.
+	Partitions []wire.PartitionID
+	Args       []byte // at most 4,096 bytes
 	// Slices is into how many parts the work is divided, which compute side by side as far as nodes
 	// have threads for it: of the entries of each partition, or of what the function makes of
 	// Args; 1..1024, 0 is 1.
@@ -44,30 +47,28 @@ type MapPart struct {
 	Took      time.Duration // from the request to the answer
 }
 
-// Map calls a function of kind Compute for the entries of a region in every partition, or
-// without a region for arguments alone, and returns what it made of each slice, by partition and
-// slice. Nothing is changed. The entries of a partition are those after one entry of its log that
+// Map calls a function of kind Compute for the entries of a region in every partition, or in those
+// that are named, or without a region for arguments alone, and returns what it made of each slice, by
+// partition and slice. Nothing is changed. The entries of a partition are those after one entry of its log that
 // is committed, and acknowledged before Map was called or later, as with a confirmed read;
 // those of several partitions are not of one instant, nor are several slices.
 //
 // A slice whose node is lost is computed anew at another. All slices are there, or there is an
 // error: a *FunctionError, and ErrMapBound and ErrFunctionUnknown, are final.
 func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapPart, error) {
-	slices, err := c.checkMap(function, &q)
+	count, err := c.checkMap(function, &q)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	groups := 1 // of slices, one for each partition of a region
-	if q.Region != "" {
-		groups = len(c.table.Load().parts)
-	}
-	n := slices * groups
+	of := c.mapOf(&q)
+	groups := len(of) // of slices, one for each partition of a region
+	n := count * groups
 	parts, errs := make([]MapPart, n), make([]error, n)
 	for i := range parts {
-		parts[i].Slice = i % slices
-		parts[i].Partition = wire.PartitionID(i / slices)
+		parts[i].Slice = i % count
+		parts[i].Partition = of[i/count]
 	}
 	var (
 		wg      sync.WaitGroup
@@ -78,11 +79,11 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 	for range min(n, q.AtOnce) {
 		wg.Go(func() {
 			for k := int(next.Add(1)) - 1; k < n; k = int(next.Add(1)) - 1 {
-				i := k%groups*slices + k/groups // of all partitions in turn
+				i := k%groups*count + k/groups // of all partitions in turn
 				if errs[i] = ctx.Err(); errs[i] != nil {
 					continue
 				}
-				if errs[i] = c.mapSlice(ctx, function, &q, slices, &parts[i], &load); errs[i] != nil {
+				if errs[i] = c.mapSlice(ctx, function, &q, count, &parts[i], &load); errs[i] != nil {
 					cancel(errs[i])
 				} else if q.OnPart != nil {
 					telling.Lock()
@@ -104,14 +105,47 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 	return parts, nil
 }
 
+// mapOf returns the partitions of a Map, sorted: one that does not count without a region.
+func (c *Client) mapOf(q *MapRequest) []wire.PartitionID {
+	switch {
+	case q.Region == "":
+		return []wire.PartitionID{0}
+	case q.Partitions != nil:
+		return slices.Sorted(slices.Values(q.Partitions))
+	}
+	of := make([]wire.PartitionID, len(c.table.Load().parts))
+	for i := range of {
+		of[i] = wire.PartitionID(i)
+	}
+	return of
+}
+
+// checkMapOf refuses partitions that a Map cannot have.
+func (c *Client) checkMapOf(q *MapRequest) error {
+	if q.Partitions != nil && (q.Region == "" || len(q.Partitions) == 0) {
+		return fmt.Errorf("client: Partitions of a Map has %d of region %q, allowed: one or more, with a region; or nil for all", len(q.Partitions), q.Region)
+	}
+	seen := map[wire.PartitionID]bool{}
+	for _, p := range q.Partitions {
+		if err := c.checkPartition(p); err != nil {
+			return err
+		}
+		if seen[p] {
+			return fmt.Errorf("client: Partitions of a Map has %s twice, allowed: each once", p)
+		}
+		seen[p] = true
+	}
+	return nil
+}
+
 // MaxAtOnce bounds the slices that are asked for at a time: a node has a bound of 64 for each client.
 const MaxAtOnce = 60
 
 // mapGrace is for a node to say that the time of a slice is over.
 const mapGrace = time.Second
 
-func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error) {
-	slices = max(q.Slices, 1)
+func (c *Client) checkMap(function string, q *MapRequest) (count int, err error) {
+	count = max(q.Slices, 1)
 	if q.AtOnce == 0 {
 		q.AtOnce = MaxAtOnce
 	}
@@ -131,8 +165,10 @@ func (c *Client) checkMap(function string, q *MapRequest) (slices int, err error
 		err = fmt.Errorf("client: AtOnce is %d, allowed: 0..%d", q.AtOnce, MaxAtOnce)
 	case q.Timeout < time.Millisecond:
 		err = fmt.Errorf("client: Timeout is %v, allowed: 1ms or more, 0 for that of requests", q.Timeout)
+	default:
+		err = c.checkMapOf(q)
 	}
-	return slices, err
+	return count, err
 }
 
 // mapSlice has one slice computed: at the primary, where it has a region; else at the copy that has the fewest of them,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // primesGrid starts a grid with regions and the functions primes and add, and primes without the fuel
@@ -88,6 +90,34 @@ func TestGridMap(t *testing.T) {
 			if slices == 4 && p.Rows == 0 {
 				t.Errorf("slice %d of %s has no rows", p.Slice, p.Partition)
 			}
+		}
+	}
+	partitionsOf(t, c)
+}
+
+// partitionsOf has the function called for the entries of some partitions.
+func partitionsOf(t *testing.T, c *client.Client) {
+	t.Helper()
+	all, err := c.Map(t.Context(), "primes", client.MapRequest{Region: "positions", Args: u32s(0, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Table() {
+		parts, err := c.Map(t.Context(), "primes", client.MapRequest{Region: "positions", Partitions: []wire.PartitionID{p.ID}, Args: u32s(0, 0), Slices: 2})
+		if err != nil || len(parts) != 2 || parts[0].Partition != p.ID || parts[1].Partition != p.ID {
+			t.Fatalf("%s alone: %+v, %v", p.ID, parts, err)
+		}
+		found, rows := primesIn(parts)
+		if want, of := primesIn([]client.MapPart{all[p.ID]}); found != want || rows != of {
+			t.Errorf("%s alone: %d primes in %d rows, want %d in %d", p.ID, found, rows, want, of)
+		}
+	}
+	for _, wrong := range []client.MapRequest{
+		{Partitions: []wire.PartitionID{0}}, {Region: "positions", Partitions: []wire.PartitionID{}},
+		{Region: "positions", Partitions: []wire.PartitionID{0, 0}}, {Region: "positions", Partitions: []wire.PartitionID{99}},
+	} {
+		if _, err := c.Map(t.Context(), "primes", wrong); err == nil || !strings.Contains(err.Error(), "allowed") && !strings.Contains(err.Error(), "p99") {
+			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type mapFlags struct {
 	argumentFlags
 	region, output string
 	slices, atOnce int
+	partitions     []int
 	sliceTimeout   time.Duration
 }
 
@@ -57,6 +58,7 @@ bound of the nodes (a minute, fuel, memory): ask for more slices, 2 wrong usage,
 	f.argumentFlags.register(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.region, "region", "", "region whose entries the function is called for; default: none, it gets the arguments alone")
+	fl.IntSliceVar(&f.partitions, "partition", nil, "with --region: numbers of partitions, such as 0,3; default: all")
 	fl.IntVar(&f.slices, "slices", 1, fmt.Sprintf("into how many parts the work is divided, of each partition with --region: 1 to %d", wire.MaxSlices))
 	fl.IntVar(&f.atOnce, "at-once", 0, fmt.Sprintf("how many parts are under way at a time at most: 1 to %d, 0 is %d", client.MaxAtOnce, client.MaxAtOnce))
 	fl.DurationVar(&f.sliceTimeout, "slice-timeout", time.Minute, "of one part at one node: 1ms to 1m")
@@ -75,6 +77,8 @@ func (f *mapFlags) check() error {
 		return usageError{fmt.Errorf("--slices: value %d, allowed: 1 to %d", f.slices, wire.MaxSlices)}
 	case f.atOnce < 0 || f.atOnce > client.MaxAtOnce:
 		return usageError{fmt.Errorf("--at-once: value %d, allowed: 0 to %d", f.atOnce, client.MaxAtOnce)}
+	case len(f.partitions) > 0 && f.region == "":
+		return usageError{errors.New("--partition: needs --region, since arguments alone are of no partition")}
 	case f.sliceTimeout < time.Millisecond || f.sliceTimeout > time.Minute:
 		return usageError{fmt.Errorf("--slice-timeout: value %s, allowed: 1ms to 1m", f.sliceTimeout)}
 	}
@@ -94,10 +98,17 @@ func (f *mapFlags) run(cmd *cobra.Command, k *kubeFlags, grid, function string) 
 	}
 	return f.with(cmd, k, grid, func(ctx context.Context, c *client.Client) error {
 		show := newMapProgress(cmd.ErrOrStderr(), f.slices)
-		if f.region != "" {
+		of, err := f.of(len(c.Table()))
+		if err != nil {
+			return err
+		}
+		switch {
+		case of != nil:
+			show.all *= len(of)
+		case f.region != "":
 			show.all *= len(c.Table())
 		}
-		parts, err := c.Map(ctx, function, client.MapRequest{Region: f.region, Args: arguments, Slices: f.slices, AtOnce: f.atOnce, Timeout: f.sliceTimeout, OnPart: show.part})
+		parts, err := c.Map(ctx, function, client.MapRequest{Region: f.region, Partitions: of, Args: arguments, Slices: f.slices, AtOnce: f.atOnce, Timeout: f.sliceTimeout, OnPart: show.part})
 		show.line.end()
 		if failed := (*client.FunctionError)(nil); errors.As(err, &failed) || errors.Is(err, client.ErrMapBound) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d parts were there: %v\n", show.done, show.all, err)
@@ -108,6 +119,17 @@ func (f *mapFlags) run(cmd *cobra.Command, k *kubeFlags, grid, function string) 
 		}
 		return writeParts(cmd.OutOrStdout(), f.output, parts)
 	})
+}
+
+// of returns the partitions of --partition, of a grid with so many; nil: all.
+func (f *mapFlags) of(partitions int) (list []wire.PartitionID, err error) {
+	for _, n := range f.partitions {
+		if n < 0 || n >= partitions {
+			return nil, usageError{fmt.Errorf("--partition: value %d, allowed: 0 to %d", n, partitions-1)}
+		}
+		list = append(list, wire.PartitionID(n))
+	}
+	return list, nil
 }
 
 // mapProgress shows a Map that is under way.

@@ -80,6 +80,10 @@ func TestMapOfARealGrid(t *testing.T) {
 	if len(lines) != 1+2*partitions || !strings.HasPrefix(lines[0], "PARTITION  SLICE  ENTRIES") || !strings.HasPrefix(lines[2], "p0         1") || !strings.Contains(lines[1], "  p0/") {
 		t.Errorf("as a table:\n%s", strings.Join(lines, "\n"))
 	}
+	one := strings.Split(strings.TrimSpace(call(0, "primes", upTo10000, "--region=numbers", "--partition=1")), "\n")
+	if len(one) != 2 || !strings.HasPrefix(one[1], "p1 ") {
+		t.Errorf("of one partition:\n%s", strings.Join(one, "\n"))
+	}
 	if out := call(exitFailedCall, "primes", "--args=x"); !strings.Contains(out, "0 of 1 parts were there: function primes returned error 1: arguments are n and rounds") {
 		t.Errorf("an error of the function: %q", out)
 	}
@@ -89,7 +93,7 @@ func TestMapOfARealGrid(t *testing.T) {
 	if _, err := run("function", "map", "dev", "none", "--endpoint="+strings.Join(g.Endpoints, ",")); !errors.Is(err, client.ErrFunctionUnknown) {
 		t.Errorf("a function that is not there: %v", err)
 	}
-	for _, wrong := range [][]string{{}, {"primes", "--slices=0"}, {"primes", "--slices=1025"}, {"primes", "--at-once=61"}, {"primes", "--slice-timeout=2m"}, {"primes", "-o=text"}, {"primes", "--args=" + strings.Repeat("x", 4097)}, {"primes", "--args=a", "--args-hex=61"}} {
+	for _, wrong := range [][]string{{}, {"primes", "--slices=0"}, {"primes", "--slices=1025"}, {"primes", "--at-once=61"}, {"primes", "--partition=0"}, {"primes", "--slice-timeout=2m"}, {"primes", "-o=text"}, {"primes", "--args=" + strings.Repeat("x", 4097)}, {"primes", "--args=a", "--args-hex=61"}} {
 		if _, err := run(append([]string{"function", "map", "dev"}, wrong...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)
 		}
