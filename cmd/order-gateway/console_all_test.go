@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/internal/chromium"
 )
 
 // The list of a client that may read everything is of orders, and of nothing else that it may read: executions and what
@@ -30,6 +31,7 @@ func TestConsoleOfAll(t *testing.T) {
 	file := clientsOf(t, map[string]string{"all": `"topics": [">", "*.A17.>"]`, "desk": `"publish": ["user.>"]`})
 	gateway := startGateway(t, g, "127.0.0.1:0", "--websocket-clients", file)
 	p := openConsole(t, gateway.addr)
+	p.look("", chromium.Look{Width: 1280, Height: 800}) // with all columns
 	p.do(fmt.Sprintf(`document.getElementById("token").value = %q; document.getElementById("login").requestSubmit()`, tokenOf+"all"))
 	p.eventually(`document.getElementById("state").dataset.state === "open"`)
 	buy("ONE")
@@ -43,7 +45,7 @@ func TestConsoleOfAll(t *testing.T) {
 	buy("TWO")
 	rows := func(want string) {
 		t.Helper()
-		p.eventually(fmt.Sprintf(`[...document.querySelectorAll("#rows .row:not([hidden])")].map(r => r.querySelector(".wide:nth-child(8)")?.textContent || r.textContent).join() === %q`, want))
+		p.eventually(fmt.Sprintf(`[...document.querySelectorAll("#rows .row:not([hidden])")].map(r => r.children[7]?.textContent || r.textContent).join() === %q`, want))
 	}
 	rows("TWO,ONE")
 	for _, m := range p.Messages() {

@@ -230,10 +230,28 @@ func TestConsole(t *testing.T) {
 	rows(321)
 	p.eventually(`document.getElementById("state").dataset.state === "open"`)
 
+	// The columns that are chosen stay in this browser; one always does.
+	p.key("c")
+	p.do(`document.querySelector("#columns-list input[name=kind]").click()`)
+	p.eventually(`document.getElementById("head").innerText.includes("ClOrdID") && !document.getElementById("head").innerText.includes("kind")`)
+	p.eventually(`[...document.querySelectorAll("#rows .row:not([hidden])")].every(r => r.childElementCount === 8)`)
+	p.look("", chromium.Look{Width: 1280, Height: 800})
+	if err := p.Go("http://" + gateway.addr + "/"); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(`document.getElementById("head").childElementCount === 8`)
+	p.do(`import("/columns.js").then(m => {
+		const c = new m.Chosen(() => {})
+		for (const x of m.columns) c.set(x.name, false)
+		document.body.dataset.left = c.shown().columns.length
+	})`)
+	p.eventually(`document.body.dataset.left === "1"`)
+	p.do(`localStorage.setItem("columns", '["nothing", 7]')`)
+
 	// A hundred thousand rows, of a list of the page's own.
 	p.do(`import("/blotter.js").then(m => {
 		const e = {}
-		for (const name of ["scroll", "sizer", "rows", "head", "count"]) e[name] = document.createElement("div")
+		for (const name of ["list", "scroll", "sizer", "rows", "head", "count"]) e[name] = document.createElement("div")
 		const b = new m.Blotter(e, () => {})
 		for (let i = 0; i < 100500; i++) b.add({partition: 0, at: String(i), topic: "", data: {symbol: "S" + i % 1000, price: String(i)}})
 		b.takeIn()

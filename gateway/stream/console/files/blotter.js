@@ -1,35 +1,14 @@
 // @ts-check
 // A list of up to 100,000 orders, newest first, of which only the rows in sight are elements.
+import {Chosen, columns} from "./columns.js"
 
 /**
  * @typedef {{key: string, partition: number, at: string, topic: string, data: any, text: string, arrived: number, gap?: string}} Row
- * @typedef {{name: string, title: string, cell: (r: Row) => string, class?: string}} Column
+ * @typedef {import("./columns.js").Column} Column
  */
 
 const most = 100000
 const height = 26
-
-/** @type {Column[]} */
-export const columns = [
-  {name: "received", title: "received", cell: r => time(r.data.received)},
-  {name: "account", title: "account", cell: r => r.data.account || "", class: "mid"},
-  {name: "symbol", title: "symbol", cell: r => r.data.symbol || ""},
-  {name: "side", title: "side", cell: r => r.data.side || ""},
-  {name: "qty", title: "qty", cell: r => r.data.qty || "", class: "num"},
-  {name: "price", title: "price", cell: r => r.data.price || "", class: "num"},
-  {name: "kind", title: "kind", cell: r => r.data.kind || "", class: "wide"},
-  {name: "clOrdID", title: "ClOrdID", cell: r => r.data.clOrdID || "", class: "wide"},
-  {name: "at", title: "position", cell: r => `p${r.partition}/${r.at}`, class: "wide"},
-]
-
-/** @param {string} text RFC 3339 */
-export function time(text) {
-  const at = new Date(text)
-  if (isNaN(at.getTime())) return ""
-  /** @param {number} n @param {number} w */
-  const pad = (n, w = 2) => String(n).padStart(w, "0")
-  return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}.${pad(at.getMilliseconds(), 3)}`
-}
 
 /**
  * A filter as typed: words that all have to be in a row, field:value, field>number, field<number.
@@ -54,7 +33,7 @@ export function parseFilter(typed) {
 
 export class Blotter {
   /**
-   * @param {{scroll: HTMLElement, sizer: HTMLElement, rows: HTMLElement, head: HTMLElement, count: HTMLElement}} e
+   * @param {{list: HTMLElement, scroll: HTMLElement, sizer: HTMLElement, rows: HTMLElement, head: HTMLElement, count: HTMLElement}} e
    * @param {(r: Row) => void} onOpen
    */
   constructor(e, onOpen) {
@@ -75,7 +54,9 @@ export class Blotter {
     this.due = false
     /** @type {HTMLElement[]} */
     this.pool = []
-    for (const c of columns) e.head.append(cellOf(c, c.title))
+    this.chosen = new Chosen(() => this.arrange())
+    this.columns = columns
+    this.arrange()
     e.scroll.addEventListener("scroll", () => this.soon(), {passive: true})
     new ResizeObserver(() => this.soon()).observe(e.scroll)
     e.rows.addEventListener("click", ev => {
@@ -93,6 +74,19 @@ export class Blotter {
     row.text = m.gap ? m.gap.toLowerCase() : columns.map(c => c.cell(row)).join(" ").toLowerCase()
     this.waiting.push(row)
     if (this.waiting.length > most) this.keys.delete(/** @type {Row} */ (this.waiting.shift()).key)
+    this.soon()
+  }
+
+  /** Draws the rows anew with the columns that are chosen. */
+  arrange() {
+    const {columns, template} = this.chosen.shown()
+    this.columns = columns
+    this.e.list.style.setProperty("--columns", template)
+    this.e.head.replaceChildren(...columns.map(c => cellOf(c, c.title)))
+    for (const el of this.pool) {
+      el.replaceChildren()
+      el.removeAttribute("data-key")
+    }
     this.soon()
   }
 
@@ -182,8 +176,8 @@ export class Blotter {
       el.textContent = r.gap
       return
     }
-    if (el.childElementCount !== columns.length) el.replaceChildren(...columns.map(c => cellOf(c, "")))
-    columns.forEach((c, k) => {
+    if (el.childElementCount !== this.columns.length) el.replaceChildren(...this.columns.map(c => cellOf(c, "")))
+    this.columns.forEach((c, k) => {
       const cell = /** @type {HTMLElement} */ (el.children[k])
       cell.textContent = c.cell(r)
       if (c.name === "side") cell.className = /^buy/.test(r.data.side) ? "buy" : /^sell/.test(r.data.side) ? "sell" : ""

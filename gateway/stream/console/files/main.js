@@ -1,6 +1,7 @@
 // @ts-check
-import {Blotter, columns, time} from "./blotter.js"
+import {Blotter} from "./blotter.js"
 import {BookView, token} from "./book.js"
+import {columns, time} from "./columns.js"
 import {GridMap, byID} from "./grid.js"
 import {Stream} from "./stream.js"
 
@@ -11,7 +12,7 @@ const map = new GridMap()
 let may = ["orders.>", "executions.>", "book.>"] // what the client may read, as far as is known
 /** @param {string} stream */
 const mayRead = stream => may.some(t => t === ">" || t.startsWith("*") || t.split(".")[0] === stream)
-const blotter = new Blotter({scroll: byID("scroll"), sizer: byID("sizer"), rows: byID("rows"), head: byID("head"), count: byID("count")}, show)
+const blotter = new Blotter({list: byID("blotter"), scroll: byID("scroll"), sizer: byID("sizer"), rows: byID("rows"), head: byID("head"), count: byID("count")}, show)
 
 const stream = new Stream({
   onState(state, text) {
@@ -153,6 +154,13 @@ byID("theme").addEventListener("click", toggleTheme)
 byID("hold").addEventListener("click", toggleHold)
 byID("help-open").addEventListener("click", () => help.showModal())
 byID("help-close").addEventListener("click", () => help.close())
+const chooser = /** @type {HTMLDialogElement} */ (byID("columns"))
+function chooseColumns() {
+  blotter.chosen.list(byID("columns-list"))
+  chooser.showModal()
+}
+byID("columns-open").addEventListener("click", chooseColumns)
+byID("columns-close").addEventListener("click", () => chooser.close())
 byID("detail-close").addEventListener("click", closeDetail)
 input("filter").addEventListener("input", () => blotter.setFilter(input("filter").value))
 
@@ -167,12 +175,13 @@ const keys = {
   "Escape": closeDetail,
   "b": openBook,
   " ": toggleHold,
+  "c": chooseColumns,
   "t": toggleTheme,
   "?": () => help.showModal(),
 }
 
 document.addEventListener("keydown", e => {
-  if (e.ctrlKey || e.metaKey || e.altKey || help.open || byID("main").hidden) return
+  if (e.ctrlKey || e.metaKey || e.altKey || help.open || chooser.open || byID("main").hidden) return
   const at = /** @type {HTMLElement} */ (e.target)
   if (at === byID("filter")) {
     if (e.key === "Escape") {
