@@ -75,6 +75,16 @@ func (n *regionNames) knows(count int) bool {
 	return list != nil && count <= len(*list)
 }
 
+// keep takes a list, if more is not known: it is asked for by the reader of the log and by those of histories.
+func (n *regionNames) keep(list []string) {
+	for {
+		old := n.list.Load()
+		if old != nil && len(*old) >= len(list) || n.list.CompareAndSwap(old, &list) {
+			return
+		}
+	}
+}
+
 // learn asks for the names of regions that a part of the log is about, if there are new ones. The replica that sent the part
 // is asked: it has committed what defined them, so that no other number can be theirs. Those that it has beyond may not be
 // committed, and are not kept.
@@ -100,8 +110,7 @@ func (p *partition) learn(ctx context.Context, part *client.FollowBatch) error {
 	if len(list) < count {
 		return fmt.Errorf("%s has %d regions of %s, and has sent a change of number %d", part.Address, len(list), p.id, count-1)
 	}
-	list = list[:count:count]
-	p.regions.list.Store(&list)
+	p.regions.keep(list[:count:count])
 	return nil
 }
 
