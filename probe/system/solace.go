@@ -236,7 +236,7 @@ func filters(ctx context.Context, d *published.Data, s published.Scenario, o Opt
 	return st.streamControl(ctx, r, p.VeryHigh)
 }
 
-// discardStep is what came of a step: messages/s that no client wanted, the mean latency in us, how busy the cores were.
+// discardStep is the result of a step: messages/s that no client wanted, the mean latency in us, how busy the cores were.
 type discardStep struct{ taken, mean, busy float64 }
 
 // judgeDiscards holds each step against the first, which discards nothing, where the cores were not full.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/gateway/fix"
 	"github.com/ordergrid/ordergrid/gateway/fix/acceptor"
+	"github.com/ordergrid/ordergrid/gateway/fix/fixtest"
 )
 
 // Serve runs an acceptor with one session on a port of this machine, and returns its
@@ -33,7 +34,7 @@ func Serve(t testing.TB, p fix.Profile) (address string, events func() []string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if session, err = s.Session(p, fix.NewMemory(1<<20), Desk{}); err != nil {
+	if session, err = s.Session(p, fix.NewMemory(1<<20), fixtest.Desk{}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -50,43 +51,6 @@ func Serve(t testing.TB, p fix.Profile) (address string, events func() []string)
 		return append([]string(nil), refused...)
 	}
 }
-
-// Desk accepts every order.
-type Desk struct{}
-
-// LoggedOn implements fix.Application.
-func (Desk) LoggedOn(*fix.Session) {}
-
-// LoggedOut implements fix.Application.
-func (Desk) LoggedOut(*fix.Session, error) {}
-
-// Takes implements fix.Application.
-func (Desk) Takes([]byte) bool { return false }
-
-// NewOrder implements fix.Application.
-func (Desk) NewOrder(s *fix.Session, o *fix.NewOrderSingle) *fix.Refusal {
-	now := o.Message.Now()
-	s.Report(now, &fix.ExecutionReport{
-		ReportedOrder: fix.ReportedOrder{OrderID: o.ClOrdID, ClOrdID: o.ClOrdID, Symbol: o.Symbol, Side: o.Side},
-		ExecID:        o.ClOrdID, ExecType: '0', OrdStatus: '0', OrderQty: o.OrderQty, LeavesQty: o.OrderQty, TransactNs: now.Wall,
-	})
-	return nil
-}
-
-// Cancel implements fix.Application.
-func (Desk) Cancel(*fix.Session, *fix.CancelRequest) *fix.Refusal { return nil }
-
-// Replace implements fix.Application.
-func (Desk) Replace(*fix.Session, *fix.ReplaceRequest) *fix.Refusal { return nil }
-
-// Status implements fix.Application.
-func (Desk) Status(*fix.Session, *fix.StatusRequest) *fix.Refusal { return nil }
-
-// MassCancel implements fix.Application.
-func (Desk) MassCancel(*fix.Session, *fix.MassCancelRequest) *fix.Refusal { return nil }
-
-// Other implements fix.Application.
-func (Desk) Other(*fix.Session, *fix.Message) *fix.Refusal { return nil }
 
 // Cable is a network that can be cut.
 type Cable struct {

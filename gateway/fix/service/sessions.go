@@ -51,7 +51,7 @@ func (s *Service) watch(ctx context.Context, who *roster.Roster) {
 // are. The loop has nothing to do for what has not changed.
 func (s *Service) reread(old *roster.Roster) *roster.Roster {
 	who, err := old.Reload()
-	if err == nil {
+	if err == nil && who != old {
 		err = s.cfg.protects(who)
 	}
 	if s.files.set(err) && err != nil {

@@ -41,7 +41,7 @@ func (s *Server) mayReplicate(u *userMessage) error {
 	case stored != u.replicated:
 		return fmt.Errorf("replicated is %v and topic %.80q, allowed: replicated with topics of %s.NAME.KEY, and with them only", u.replicated, u.topic, Region)
 	case stored && len(u.reply) > 0:
-		return errors.New("reply is there, allowed: none with replicated: nobody is asked")
+		return fmt.Errorf("reply is %.80q, allowed: none with replicated, since a region answers nothing", u.reply)
 	case stored && s.cfg.Replicate == nil:
 		return fmt.Errorf("topic of publish is %.80q, allowed: those of clients: this gateway puts nothing into regions", u.topic)
 	}

@@ -107,7 +107,7 @@ func TestReplicatedRefused(t *testing.T) {
 		`"topic":"region.positions.a","data":1`:                                     `allowed: replicated with topics of region.NAME.KEY, and with them only`,
 		`"topic":"user.news.a","data":1,"replicated":true`:                          `"code":"not-permitted"`,
 		`"topic":"inbox.a.b","data":1,"replicated":true`:                            `allowed: replicated with topics of region.NAME.KEY, and with them only`,
-		`"topic":"region.positions.a","data":1,"reply":"inbox.a","replicated":true`: `reply is there`,
+		`"topic":"region.positions.a","data":1,"reply":"inbox.a","replicated":true`: `since a region answers nothing`,
 		`"topic":"region.positions.refused","data":1,"replicated":true`:             `"code":"invalid"`,
 		`"topic":"region.positions.*","data":1,"replicated":true`:                   `"code":"invalid"`,
 		`"topic":"region.positions.a","data":1,"replicated":"true"`:                 `"code":"invalid"`,
