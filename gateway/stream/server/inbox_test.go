@@ -101,14 +101,15 @@ func TestRelay(t *testing.T) {
 		}
 	})
 	desk, other := publisher(t, addr, JSON, "desk", "user.>"), publisher(t, addr, JSON, "gateway", "")
-	for text, want := range map[string]string{
-		`{"op":"subscribe","id":1,"topics":"user.a","gateway":"G"}`:              `allowed: user.>`,
-		`{"op":"subscribe","id":1,"topics":"user.>","gateway":"` + s.ID() + `"}`: `"code":"self"`,
-		`{"op":"subscribe","id":1,"topics":"user.>","gateway":"A.B"}`:            `allowed: a token of a topic`,
-		`{"op":"subscribe","id":1,"topics":"user.>","gateway":"G"}`:              `subscribed`,
+	for _, a := range []struct{ text, want string }{ // in this order: a connection that is subscribed keeps its gateway
+		{`{"op":"subscribe","id":1,"topics":"user.a","gateway":"G"}`, `allowed: user.>`},
+		{`{"op":"subscribe","id":1,"topics":"user.>","gateway":"` + s.ID() + `"}`, `"code":"self"`},
+		{`{"op":"subscribe","id":1,"topics":"user.>","gateway":"A.B"}`, `allowed: a token of a topic`},
+		{`{"op":"subscribe","id":1,"topics":"user.>","gateway":"G"}`, `subscribed`},
+		{`{"op":"subscribe","id":2,"topics":"user.>","gateway":"H"}`, `allowed: G, as before on this connection`},
 	} {
-		other.send(text)
-		other.want(want)
+		other.send(a.text)
+		other.want(a.want)
 	}
 	desk.send(`{"op":"subscribe","id":1,"topics":"user.>"}`)
 	desk.want("subscribed")
