@@ -194,22 +194,16 @@ func (s *epollSocket) setMask(c *Conn, mask uint32) {
 	}
 }
 
-// shutdownWrite of a connection whose peer did the same removes it from epoll: it would be
-// ready, with EPOLLHUP, all the time.
+// shutdownWrite of a connection whose peer did the same lets epoll report each change once:
+// it is ready, with EPOLLHUP, all the time.
 func (s *epollSocket) shutdownWrite(c *Conn) {
 	if c.ended {
-		_ = unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, s.fd, nil)
+		s.setMask(c, unix.EPOLLET)
 	}
 	_ = unix.Shutdown(s.fd, unix.SHUT_WR)
 }
 
-func (s *epollSocket) unsent() int {
-	n, err := unix.IoctlGetInt(s.fd, unix.SIOCOUTQ)
-	if err != nil {
-		return 0
-	}
-	return n
-}
+func (s *epollSocket) unsent() int { return unsentOfSocket(s.fd) }
 
 func (s *epollSocket) setSendBuffer(bytes int) {
 	boundSending(s.fd, bytes)

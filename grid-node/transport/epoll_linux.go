@@ -196,6 +196,12 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 		l.dialled(s)
 		return
 	}
+	if c.lingerBy != 0 && c.ended {
+		if s.unsent() == 0 { // the peer has it all, or is gone
+			c.Close(c.cause)
+		}
+		return
+	}
 	if ev.Events&unix.EPOLLOUT != 0 {
 		s.unblock(c)
 	}
