@@ -24,7 +24,7 @@ type connSocket interface {
 	release(c *Conn, reset bool)
 	// accepts reports whether the socket can be handed over to a loop.
 	accepts(to Loop) error
-	// handOver gives the socket to c.to.
+	// handOver gives the socket to c.moving.to.
 	handOver(c *Conn)
 	// info asks the kernel.
 	info() (SocketInfo, error)
@@ -84,13 +84,13 @@ func (l *core) greeting() *handshakes {
 func (l *core) add(c *Conn) {
 	l.nextID++
 	c.id, c.core = l.nextID, l
-	c.soft, c.hard = l.cfg.SoftOut, l.cfg.HardOut
+	c.SetLimits(l.cfg.SoftOut, l.cfg.HardOut)
 	l.conns[c.id] = c
 }
 
 // opened announces an established connection.
 func (l *core) opened(c *Conn, remote net.Addr) {
-	c.open, c.dialBy = true, 0
+	c.open, c.by = true, 0
 	if len(c.out) > 0 { // queued while dialling
 		c.SetOut(c.out)
 	}
@@ -190,7 +190,7 @@ func (l *core) reap() {
 		c := l.closing[i]
 		c.closed = true
 		delete(l.conns, c.id)
-		if c.to != nil {
+		if c.moving != nil {
 			c.sock.handOver(c)
 		} else {
 			l.release(c)
@@ -317,9 +317,9 @@ func (l *core) sweep(now int64) bool {
 		}
 		switch {
 		case c.closing:
-		case c.dialBy != 0 && now > c.dialBy:
+		case c.dialling() && now > c.by:
 			c.Close(ErrDialTimeout)
-		case c.lingerBy != 0 && (now > c.lingerBy || c.ended && c.sock.unsent() == 0):
+		case c.linger && c.by != 0 && (now > c.by || c.ended && c.sock.unsent() == 0):
 			c.Close(c.cause)
 		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
 			l.stats.SlowPeers++
