@@ -90,7 +90,7 @@ func (s *Sub) Send(m *Message) error {
 // known how many.
 func (h *Hub) LoseUser() {
 	for _, s := range h.subs {
-		if s == nil || s.here || !h.mayBeUser(s.pattern) || s.client.gone {
+		if s == nil || s.here || !h.mayBeUser(*s.pattern) || s.client.gone {
 			continue
 		}
 		s.lost = true
