@@ -130,13 +130,13 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		s.filter = &f
 	}
 	if latest {
-		join := h.joinLatest
-		if h.isSeries(w.Pattern.String()) {
-			join = h.joinSeries
+		p, err := w.Pattern, error(nil)
+		if s.pattern = &p; h.isSeries(p.String()) {
+			err = h.joinSeries(s, &w)
+		} else {
+			err = h.joinLatest(s, &w)
 		}
-		p := w.Pattern
-		s.pattern = &p
-		if err := join(s, &w); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		c.add(s)

@@ -64,11 +64,14 @@ type Config struct {
 	Lineage    uint32
 	Partitions int // 1..MaxPartitions
 	Encodings  []Encoding
-	RingBytes  int    // default DefaultRingBytes
-	RingSlots  int    // messages kept at most; default RingBytes / 256
-	MaxTried   int    // see topics.NewIndex
-	Seed       uint64 // of the order among clients
-	Limits     Limits
+	RingBytes  int // default DefaultRingBytes
+	RingSlots  int // messages kept at most; default RingBytes / 256
+	// Alloc returns memory of the rings, zeroed, aligned to 64 bytes, that lives as long as the hub is reachable; nil, or one
+	// that returns nil: that of Go's heap, which the collector has as much again of in reserve.
+	Alloc    func(bytes int) []byte
+	MaxTried int    // see topics.NewIndex
+	Seed     uint64 // of the order among clients
+	Limits   Limits
 	// User are first tokens of topics of clients, see PublishUser; none: there are no such messages. UserBytes is what of
 	// their messages is kept while subscriptions have to wait; default 16 MiB.
 	User      []string
@@ -206,7 +209,7 @@ func New(cfg Config) (*Hub, error) {
 	case cfg.RingBytes < 1024 || cfg.RingSlots < 16:
 		return nil, fmt.Errorf("fanout: RingBytes is %d and RingSlots %d, allowed: at least 1024 and 16", cfg.RingBytes, cfg.RingSlots)
 	}
-	h := &Hub{cfg: cfg, ring: newRing(cfg.RingBytes, cfg.RingSlots), index: topics.NewIndex(cfg.MaxTried),
+	h := &Hub{cfg: cfg, ring: newRing(cfg.RingBytes, cfg.RingSlots, cfg.Alloc), index: topics.NewIndex(cfg.MaxTried),
 		last: make([]Position, cfg.Partitions), evicted: make([]Position, cfg.Partitions), random: *rand.NewPCG(cfg.Seed, 22), claims: map[uint32]Claim{}}
 	return h, nil
 }

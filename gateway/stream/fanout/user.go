@@ -121,7 +121,7 @@ func (h *Hub) keepUser(m *Message) (uint64, error) {
 		b = b[:int(e.topic+e.fields+e.payload)]
 	}
 	if h.user.arena == nil {
-		h.user = newRing(h.cfg.UserBytes, max(16, h.cfg.UserBytes/256))
+		h.user = newRing(h.cfg.UserBytes, max(16, h.cfg.UserBytes/256), h.cfg.Alloc)
 		h.user.mark = userBit
 	}
 	return h.put(&h.user, e, b), nil

@@ -100,8 +100,10 @@ type Server struct {
 	relays   map[string]*fanout.Sub // of other gateways, by ID
 	losing   atomic.Bool            // RelayLost is under way
 	envelope []byte                 // of the message that is being published
-	large    int                    // bytes of long messages that are being received,
-	largeOf  map[string]int         // and of one client
+	commands commandCodec
+	replies  replyCodec
+	large    int            // bytes of long messages that are being received,
+	largeOf  map[string]int // and of one client
 	// What is being stored in the grid, of all clients and of each by its name.
 	storingAll inFlight
 	storing    map[string]inFlight
@@ -155,10 +157,13 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.Hub.User = []string{User, Inbox}
 	cfg.Hub.Encodings = []fanout.Encoding{jsonEncoding{}, binEncoding{}}
+	rings := &outside{}
+	cfg.Hub.Alloc = rings.alloc
 	hub, err := fanout.New(cfg.Hub)
 	if err != nil {
 		return nil, err
 	}
+	rings.belongsTo(hub)
 	if err := transport.TuneScheduler(1); err != nil {
 		return nil, err
 	}
