@@ -22,7 +22,6 @@ type Conn struct {
 	guard  *protection // nil: plain bytes
 	moving *moving     // nil: HandOver was not called
 
-	frameTime int64  // ns in which a frame has to be complete; 0 = any
 	partialAt int64  // Mono since an incomplete frame is pending; 0 = none
 	out       []byte // out[off:] is not written yet
 	in        []byte // received, not consumed
@@ -32,6 +31,8 @@ type Conn struct {
 	by        int64 // Mono: deadline of a dial, or of a lingering connection whose output is written; 0 = neither
 
 	soft, hard int32
+	maxIn      int32
+	frameTime  int32  // ms in which a frame has to be complete; 0 = any
 	discarded  int32  // bytes read and discarded while lingering
 	countedOut int32  // of Buffered, in turns.unread
 	countedIn  int32  // of cap(in), in turns.input
@@ -115,6 +116,9 @@ func (c *Conn) SetLimits(soft, hard int) {
 	c.soft, c.hard = int32(min(soft, math.MaxInt32)), int32(min(hard, math.MaxInt32))
 }
 
+// SetMaxInput replaces Config.MaxInput, in bytes, once the handler has identified the peer.
+func (c *Conn) SetMaxInput(n int) { c.maxIn = int32(min(n, math.MaxInt32)) }
+
 // SetSendBuffer bounds what the kernel holds of output that the peer has not received, to
 // about twice as many bytes, and what it holds beyond the peer's window to a quarter as
 // many and a segment (on Linux). Without it the kernel decides: megabytes, for each
@@ -123,7 +127,9 @@ func (c *Conn) SetSendBuffer(bytes int) { c.sock.setSendBuffer(bytes) }
 
 // SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete so
 // long after its first bytes. 0, the default: no limit.
-func (c *Conn) SetFrameTime(d time.Duration) { c.frameTime = int64(d) }
+func (c *Conn) SetFrameTime(d time.Duration) {
+	c.frameTime = int32(min((d+time.Millisecond-1)/time.Millisecond, math.MaxInt32))
+}
 
 // Buffered returns how many bytes wait to be sent.
 func (c *Conn) Buffered() int {

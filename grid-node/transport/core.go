@@ -40,6 +40,7 @@ type core struct {
 	clock *Clock
 
 	conns    map[uint64]*Conn
+	outgoing int // of conns: dialled
 	nextID   uint64
 	dirty    []*Conn
 	closing  []*Conn
@@ -85,7 +86,11 @@ func (l *core) add(c *Conn) {
 	l.nextID++
 	c.id, c.core = l.nextID, l
 	c.SetLimits(l.cfg.SoftOut, l.cfg.HardOut)
+	c.SetMaxInput(l.cfg.MaxInput)
 	l.conns[c.id] = c
+	if c.dialled {
+		l.outgoing++
+	}
 }
 
 // opened announces an established connection.
@@ -132,7 +137,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		l.pause(c)
 	case c.waits:
 		l.await(c)
-	case len(rest) > l.cfg.MaxInput:
+	case len(rest) > int(c.maxIn):
 		c.Close(ErrInputFull)
 	case !c.prompt && n > 0 && len(rest) == 0 && unsent == 0:
 		c.visited()
@@ -190,6 +195,9 @@ func (l *core) reap() {
 		c := l.closing[i]
 		c.closed = true
 		delete(l.conns, c.id)
+		if c.dialled {
+			l.outgoing--
+		}
 		if c.moving != nil {
 			c.sock.handOver(c)
 		} else {
@@ -324,7 +332,7 @@ func (l *core) sweep(now int64) bool {
 		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
 			l.stats.SlowPeers++
 			c.Close(ErrSlowReader)
-		case c.partialAt != 0 && now-c.partialAt > c.frameTime:
+		case c.partialAt != 0 && now-c.partialAt > int64(c.frameTime)*int64(time.Millisecond):
 			l.stats.Unfinished++
 			c.Close(ErrUnfinished)
 		default:
