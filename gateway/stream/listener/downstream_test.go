@@ -12,7 +12,7 @@ import (
 func position(seq uint64, kind order.Kind, payload []byte) client.LogEntry {
 	e := client.LogEntry{Entry: order.Entry{Size: uint32(order.HeaderSize + len(payload)), Kind: kind, Seq: seq, Epoch: 3, TimeNs: 1_700_000_000_123_456_789}}
 	e.Bytes = make([]byte, order.HeaderSize, order.Padded(order.HeaderSize+len(payload)))
-	e.Entry.Put(e.Bytes)
+	e.Put(e.Bytes)
 	e.Bytes = append(e.Bytes, payload...)
 	return e
 }

@@ -29,7 +29,7 @@ func TestGrantsOfOneIdentityAreShared(t *testing.T) {
 		id, topics string
 		same       bool // as the first
 	}{{"1", "orders.A.>", true}, {"1", "orders.A.>", true}, {"2", "orders.B.>", false}, {"", "orders.C.>", false}, {"", "orders.D.>", false}, {"3", "orders.E.>", false}} {
-		ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/stream?topics="+c.topics+"&id="+c.id, &websocket.DialOptions{Subprotocols: []string{JSON}})
+		ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/stream?topics="+c.topics+"&id="+c.id, &websocket.DialOptions{Subprotocols: []string{JSON}}) //nolint:bodyclose // the connection has it
 		if err != nil {
 			t.Fatal(err)
 		}

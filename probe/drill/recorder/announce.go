@@ -181,7 +181,7 @@ func (a *Announce) dial(ctx context.Context) (*websocket.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, _, err := websocket.Dial(ctx, at.Scheme+"://"+at.Host+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"},
+	c, _, err := websocket.Dial(ctx, at.Scheme+"://"+at.Host+"/stream", &websocket.DialOptions{Subprotocols: []string{"ordergrid.json.v1"}, //nolint:bodyclose // the connection has it
 		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
 	return c, err
 }
