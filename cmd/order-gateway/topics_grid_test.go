@@ -100,7 +100,8 @@ func (k *talker) say(text string) {
 
 type heard struct {
 	Op, Topic, From, Reply, Code, Error string
-	ID                                  int
+	ID, Partition                       int
+	At, Position                        string
 	Data, User                          json.RawMessage
 }
 

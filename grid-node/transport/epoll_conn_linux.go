@@ -54,7 +54,7 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	if c.guard != nil {
 		own = false
 	} else if own {
-		c.longIn = true
+		c.usedIn = aLong
 		room := minRoom // the announced length may never arrive
 		if c.exempt {
 			room = l.cfg.ReadBuffer
@@ -95,9 +95,9 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	case own:
 		c.in = c.in[:copy(c.in[:cap(c.in)], rest)]
 	default:
-		c.in = append(c.in[:0], rest...)
+		c.in, c.usedIn = append(c.in[:0], rest...), max(c.usedIn, aShort)
 	}
-	if cap(c.in) != c.countedIn && !c.exempt {
+	if cap(c.in) != int(c.countedIn) && !c.exempt {
 		l.countIn(c)
 	}
 	s.writeEarly(c)

@@ -90,7 +90,7 @@ func (s *Sub) Send(m *Message) error {
 // known how many.
 func (h *Hub) LoseUser() {
 	for _, s := range h.subs {
-		if s == nil || s.here || !h.mayBeUser(s.pattern) || s.client.gone {
+		if s == nil || s.here || !h.mayBeUser(*s.pattern) || s.client.gone {
 			continue
 		}
 		s.lost = true
@@ -121,7 +121,7 @@ func (h *Hub) keepUser(m *Message) (uint64, error) {
 		b = b[:int(e.topic+e.fields+e.payload)]
 	}
 	if h.user.arena == nil {
-		h.user = newRing(h.cfg.UserBytes, max(16, h.cfg.UserBytes/256))
+		h.user = newRing(h.cfg.UserBytes, max(16, h.cfg.UserBytes/256), h.cfg.Alloc)
 		h.user.mark = userBit
 	}
 	return h.put(&h.user, e, b), nil
