@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -22,18 +23,20 @@ func ordersGrid(t *testing.T, nodes int) *grid {
 	compute := func(name string, module []byte) ComputeFunction {
 		return ComputeFunction{Name: name, Module: module, SHA256: sha256.Sum256(module)}
 	}
-	g.base.Functions = &Functions{Compute: []ComputeFunction{compute("notional", examples.Notional), compute("loops", loopForEver), compute("again", againForEver)}}
+	g.base.Functions = &Functions{Compute: []ComputeFunction{compute("notional", examples.Notional), compute("loops", loopForEver), compute("again", againForEver), compute("slow", slowly)}}
+	g.base.Functions.Compute[3].Fuel = maxPreFuel
 	return g.up()
 }
 
-// A module of kind Compute: an area of 64 KiB and more at 0, whose size and version og1_area writes, and og1_compute.
+// computeModule is a module of kind Compute: an area of 128 KiB at 0, whose size and version og1_area writes, and
+// og1_compute with one local of type i32.
 func computeModule(body ...byte) []byte {
 	section := func(id byte, content ...byte) []byte { return append([]byte{id, byte(len(content))}, content...) }
 	area := []byte{0, // no locals
 		0x41, 0x00, 0x41, 0x01, 0x36, 0x02, 0x00, // version = 1
 		0x41, 0x04, 0x41, 0x80, 0x80, 0x08, 0x36, 0x02, 0x00, // size = 128 KiB
 		0x41, 0x00, 0x0b}
-	body = append(append([]byte{0}, body...), 0x0b)
+	body = append(append([]byte{1, 1, 0x7f}, body...), 0x0b)
 	code := append([]byte{2, byte(len(area))}, area...)
 	code = append(append(code, byte(len(body))), body...)
 	m := []byte("\x00asm\x01\x00\x00\x00")
@@ -48,7 +51,8 @@ func computeModule(body ...byte) []byte {
 var (
 	loopForEver  = computeModule(0x03, 0x40, 0x0c, 0x00, 0x0b, 0x41, 0x00)                   // loop br 0 end; 0
 	againForEver = computeModule(0x41, 0xa4, 0x02, 0x41, 0x03, 0x36, 0x02, 0x00, 0x41, 0x00) // action (292) = again; 0
-
+	// slowly takes nearly all of the fuel that a call may have: it counts to 131,072; 0
+	slowly = computeModule(0x03, 0x40, 0x20, 0x00, 0x41, 0x01, 0x6a, 0x22, 0x00, 0x41, 0x80, 0x80, 0x08, 0x49, 0x0d, 0x00, 0x0b, 0x41, 0x00)
 )
 
 // TestMapOverOrders: the orders of a committed prefix, the same in one slice and in several, and at the next primary.
@@ -161,4 +165,47 @@ func TestMapsOverOrdersThatNeverEnd(t *testing.T) {
 		t.Error("the log holds all entries, though no Map reads")
 	}
 	stop()
+}
+
+// TestSlowMapsHoldNothing: while a function works on orders the log may be freed.
+func TestSlowMapsHoldNothing(t *testing.T) {
+	g := ordersGrid(t, 1)
+	c := g.client()
+	acked, stop := g.load(c)
+	g.until(func() bool { return acked.Load() > 100 }, "no orders flow")
+	stop()
+	held, free := 0, 0
+	for held+free < 100 { // looks while a Map is open
+		answer := make(chan error, 1)
+		go func() {
+			parts, err := c.Map(t.Context(), "slow", client.MapRequest{Orders: true})
+			if err == nil && (parts[0].Rows < 100 || parts[0].Fuel < 500_000*parts[0].Rows) {
+				err = fmt.Errorf("%+v: it is not slow", parts[0])
+			}
+			answer <- err
+		}()
+		for open := true; open; {
+			select {
+			case err := <-answer:
+				if err != nil {
+					t.Fatal(err)
+				}
+				open = false
+			default:
+			}
+			g.onLoop(0, func() {
+				st := g.nodes[0].data.parts.list[0].inc.store
+				switch {
+				case g.nodes[0].data.parts.computes.maps.open == 0:
+				case st.Freeable(1<<40)+1 >= st.Committed():
+					free++
+				default:
+					held++
+				}
+			})
+		}
+	}
+	if held > free/4 {
+		t.Errorf("the log is looked at %d times while a Map is open, and holds entries for it %d times", free+held, held)
+	}
 }
