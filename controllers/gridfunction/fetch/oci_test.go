@@ -25,6 +25,21 @@ func clientOf(s *fetchtest.Server) *Client {
 	return &Client{Allowed: []string{s.Host}, Roots: s.Roots, MaxBytes: 1 << 20}
 }
 
+type layer struct {
+	mediaType string
+	bytes     []byte
+}
+
+// push puts a manifest into a registry, and returns its reference.
+func push(t *testing.T, s *fetchtest.Server, manifest string, layers ...layer) string {
+	t.Helper()
+	var all []fetchtest.Layer
+	for _, l := range layers {
+		all = append(all, fetchtest.Layer{MediaType: l.mediaType, Bytes: l.bytes})
+	}
+	return s.Push(t, manifest, all...)
+}
+
 // want compares an error: "KIND text"; "" is none.
 func want(t *testing.T, err error, kind Kind, text string) {
 	t.Helper()
@@ -46,32 +61,32 @@ func TestOCI(t *testing.T) {
 	large := make([]byte, 1<<20+1)
 	for name, c := range map[string]struct {
 		manifest string
-		layers   []fetchtest.Layer
+		layers   []layer
 		kind     Kind
 		text     string
 	}{
-		"wasm":                {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{"application/wasm", module}}, 0, ""},
-		"with a readme":       {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{"text/markdown", []byte("# limit")}, {"application/vnd.wasm.content.layer.v1+wasm", module}}, 0, ""},
-		"of another toolkit":  {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{"application/vnd.module.wasm.content.layer.v1+wasm", module}}, 0, ""},
-		"image":               {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "etc/", "", "etc/limit.wasm", string(module)))}}, 0, ""},
-		"image, plain":        {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayer, archive(t, "limit.wasm", string(module))}}, 0, ""},
-		"image, docker's":     {dockerManifest, []fetchtest.Layer{{dockerLayer, zipped(t, archive(t, "limit.wasm", string(module)))}}, 0, ""},
-		"two modules":         {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{"application/wasm", module}, {"application/wasm", append(module, 'b')}}, NoModule, "has layers of types [application/wasm, application/wasm]"},
+		"wasm":                {ocispec.MediaTypeImageManifest, []layer{{"application/wasm", module}}, 0, ""},
+		"with a readme":       {ocispec.MediaTypeImageManifest, []layer{{"text/markdown", []byte("# limit")}, {"application/vnd.wasm.content.layer.v1+wasm", module}}, 0, ""},
+		"of another toolkit":  {ocispec.MediaTypeImageManifest, []layer{{"application/vnd.module.wasm.content.layer.v1+wasm", module}}, 0, ""},
+		"image":               {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "etc/", "", "etc/limit.wasm", string(module)))}}, 0, ""},
+		"image, plain":        {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayer, archive(t, "limit.wasm", string(module))}}, 0, ""},
+		"image, docker's":     {dockerManifest, []layer{{dockerLayer, zipped(t, archive(t, "limit.wasm", string(module)))}}, 0, ""},
+		"two modules":         {ocispec.MediaTypeImageManifest, []layer{{"application/wasm", module}, {"application/wasm", append(module, 'b')}}, NoModule, "has layers of types [application/wasm, application/wasm]"},
 		"no layer":            {ocispec.MediaTypeImageManifest, nil, NoModule, "has layers of types []"},
-		"another artifact":    {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{"application/vnd.cncf.helm.chart.content.v1.tar+gzip", module}}, NoModule, "allowed: one of application/wasm"},
-		"layers of an image":  {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayer, archive(t, "a", "1")}, {ocispec.MediaTypeImageLayer, archive(t, "b", "2")}}, NoModule, "an image of one layer with one file"},
-		"two files":           {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayer, archive(t, "limit.wasm", string(module), "more", "1")}}, NoModule, `more than one file, "more"`},
-		"no file":             {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayer, archive(t, "etc/", "")}}, NoModule, "has no file"},
-		"a link":              {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayer, archive(t, "limit.wasm", "->/etc/passwd")}}, NoModule, "no regular file"},
-		"not compressed":      {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayerGzip, module}}, NoModule, "is not compressed"},
-		"no archive":          {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayer, module}}, NoModule, "is no archive"},
-		"too large":           {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{"application/wasm", large}}, TooLarge, "has 1048577 bytes, allowed: 1048576"},
-		"too large, unpacked": {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "limit.wasm", string(large)))}}, TooLarge, `file "limit.wasm" of the image has 1048577 bytes`},
-		"a bomb":              {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "a/", "", "limit.wasm", string(make([]byte, 1<<19)), "b", string(make([]byte, 8<<20))))}}, NoModule, "more than one file"},
-		"a bomb of a file":    {ocispec.MediaTypeImageManifest, []fetchtest.Layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "limit.wasm", string(make([]byte, 8<<20))))}}, TooLarge, "has 8388608 bytes"},
+		"another artifact":    {ocispec.MediaTypeImageManifest, []layer{{"application/vnd.cncf.helm.chart.content.v1.tar+gzip", module}}, NoModule, "allowed: one of application/wasm"},
+		"layers of an image":  {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayer, archive(t, "a", "1")}, {ocispec.MediaTypeImageLayer, archive(t, "b", "2")}}, NoModule, "an image of one layer with one file"},
+		"two files":           {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayer, archive(t, "limit.wasm", string(module), "more", "1")}}, NoModule, `more than one file, "more"`},
+		"no file":             {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayer, archive(t, "etc/", "")}}, NoModule, "has no file"},
+		"a link":              {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayer, archive(t, "limit.wasm", "->/etc/passwd")}}, NoModule, "no regular file"},
+		"not compressed":      {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayerGzip, module}}, NoModule, "is not compressed"},
+		"no archive":          {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayer, module}}, NoModule, "is no archive"},
+		"too large":           {ocispec.MediaTypeImageManifest, []layer{{"application/wasm", large}}, TooLarge, "has 1048577 bytes, allowed: 1048576"},
+		"too large, unpacked": {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "limit.wasm", string(large)))}}, TooLarge, `file "limit.wasm" of the image has 1048577 bytes`},
+		"a bomb":              {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "a/", "", "limit.wasm", string(make([]byte, 1<<19)), "b", string(make([]byte, 8<<20))))}}, NoModule, "more than one file"},
+		"a bomb of a file":    {ocispec.MediaTypeImageManifest, []layer{{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, "limit.wasm", string(make([]byte, 8<<20))))}}, TooLarge, "has 8388608 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := clientOf(s).OCI(t.Context(), s.Push(t, c.manifest, c.layers...), nil)
+			got, err := clientOf(s).OCI(t.Context(), push(t, s, c.manifest, c.layers...), nil)
 			want(t, err, c.kind, c.text)
 			if c.text == "" && !bytes.Equal(got, module) {
 				t.Errorf("got %d bytes %.40q", len(got), got)
@@ -87,14 +102,14 @@ func TestOCIDirectories(t *testing.T) {
 	for range 3000 { // 1.5 MiB of headers
 		many = append(many, "d/", "")
 	}
-	_, err := clientOf(s).OCI(t.Context(), s.Push(t, ocispec.MediaTypeImageManifest, fetchtest.Layer{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, many...))}), nil)
+	_, err := clientOf(s).OCI(t.Context(), push(t, s, ocispec.MediaTypeImageManifest, layer{ocispec.MediaTypeImageLayerGzip, zipped(t, archive(t, many...))}), nil)
 	want(t, err, TooLarge, "the unpacked layer of the image has more than 1048576 bytes")
 }
 
 func TestOCIRefused(t *testing.T) {
 	s := fetchtest.Serve(t, fetchtest.Registry())
 	module := []byte("\x00asm a module")
-	ref := s.Push(t, ocispec.MediaTypeImageManifest, fetchtest.Layer{"application/wasm", module})
+	ref := push(t, s, ocispec.MediaTypeImageManifest, layer{"application/wasm", module})
 	repo, _, _ := strings.Cut(ref, "@")
 	absent := repo + "@sha256:" + strings.Repeat("0", 64)
 	for name, c := range map[string]struct {
@@ -132,7 +147,7 @@ func TestOCIForged(t *testing.T) {
 	all := fetchtest.Registry()
 	s := fetchtest.Serve(t, all)
 	module := []byte("\x00asm a module of some bytes")
-	ref := s.Push(t, ocispec.MediaTypeImageManifest, fetchtest.Layer{"application/wasm", module})
+	ref := push(t, s, ocispec.MediaTypeImageManifest, layer{"application/wasm", module})
 	s.Door(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/blobs/") {
 			_, _ = w.Write(bytes.ToUpper(module)) // of the same length
@@ -189,7 +204,7 @@ func TestOCICredentials(t *testing.T) {
 	all := fetchtest.Registry()
 	s := fetchtest.Serve(t, all)
 	module := []byte("\x00asm a module")
-	ref := s.Push(t, ocispec.MediaTypeImageManifest, fetchtest.Layer{"application/wasm", module})
+	ref := push(t, s, ocispec.MediaTypeImageManifest, layer{"application/wasm", module})
 	right, wrong := &auth.Credential{Username: user, Password: password}, &auth.Credential{Username: user, Password: "guess"}
 	for name, c := range map[string]struct {
 		door        http.Handler
@@ -222,7 +237,7 @@ func TestOCIRedirect(t *testing.T) {
 	all := fetchtest.Registry()
 	s := fetchtest.Serve(t, all)
 	module := []byte("\x00asm a module")
-	ref := s.Push(t, ocispec.MediaTypeImageManifest, fetchtest.Layer{"application/wasm", module})
+	ref := push(t, s, ocispec.MediaTypeImageManifest, layer{"application/wasm", module})
 	var leaked atomic.Bool
 	other := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
