@@ -118,10 +118,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := f.DeepCopy()
 	problem, err := r.look(ctx, f)
-	switch {
-	case errors.Is(err, errBusy):
+	if errors.Is(err, errBusy) {
 		return ctrl.Result{RequeueAfter: fetchBusy}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if f.Status.Grids, err = r.grids(ctx, f); err != nil {

@@ -63,7 +63,7 @@ func (g *mapping) scanOrders(inst *function.Instance, c *function.KeyCall) bool 
 			call.Order = function.Order{Seq: e.Seq, Time: e.TimeNs, Raw: order.Message(entry)}
 			g.part.Rows++
 			r := inst.InvokeOrder(context.Background(), &call)
-			c.Key, c.Value = order.Payload(entry)[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen], call.Order.Raw // for what is said of a failure
+			c.Key, c.Value = order.Payload(entry)[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen], call.Raw // for what is said of a failure
 			if !g.goesOn(inst, c, &r) {
 				return false
 			}
