@@ -198,6 +198,9 @@ const (
 	mutExpiredByClock
 	mutInvokeRetried
 	mutMapUnconfirmed
+	mutMapOrdersUnconfirmed
+	mutMapOrdersUncommitted
+	mutMapOrdersFreed
 	mutInvokedOnBackup
 	mutInvokeCommitted
 	mutInvokeNothingReceived
