@@ -196,7 +196,7 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 		l.dialled(s)
 		return
 	}
-	if c.lingerBy != 0 && c.ended {
+	if c.linger && c.by != 0 && c.ended {
 		if s.unsent() == 0 { // the peer has it all, or is gone
 			c.Close(c.cause)
 		}
