@@ -43,7 +43,10 @@ type gridRoom struct {
 }
 
 // givenFiles are the digests of what the pods are given and report back, "" without.
-type givenFiles struct{ limits, regions string }
+type givenFiles struct {
+	limits  limitDigests
+	regions string
+}
 
 // room is the memory a grid has left for orders, as coarse as in status.
 type room struct {
@@ -199,7 +202,7 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 		return false // it was deleted
 	}
 	g.due = at.Add(now.again())
-	if g.want.limits != "" && !now.limited(g.want.limits) || g.want.regions != "" && !now.hasRegions(g.want.regions) {
+	if g.want.limits != (limitDigests{}) && !now.limited(g.want.limits) || g.want.regions != "" && !now.hasRegions(g.want.regions) {
 		g.due = at.Add(roomSoon)
 	}
 	changed := !g.asked || !g.room.equal(&now)
@@ -295,7 +298,7 @@ func judgeAccepting(o *observation) judgement {
 func (r *Reconciler) followRoom(o *observation) {
 	files := givenFiles{}
 	if o.limits != nil {
-		files.limits = o.limits.sha256
+		files.limits = o.limits.files.digests()
 	}
 	if o.regions != nil {
 		files.regions = o.regions.sha256

@@ -47,5 +47,8 @@ const (
 	mutKillKeepsResting
 	mutPostOnlyIgnored
 	mutStatesUnrestored
+	mutProfileBack
+	mutProfileByGeneration
+	mutProfileByAge
 	mutants
 )

@@ -55,6 +55,7 @@ type partition struct {
 	feeds        int            // learners it sent the log to when the limits were divided
 
 	sinkEnded      map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
+	profileWaits   string                   // why the log has later limits than the file, as it was logged
 	profileRefused string                   // why the limits of the file cannot be in force, as it was logged
 
 	discardedFor string // why the last incarnation was discarded

@@ -110,6 +110,7 @@ type PartitionLimits struct {
 	SinceUnixNs int64  `json:"sinceUnixNs,omitempty"` // the time of the entry
 	Kills       int    `json:"kills,omitempty"`       // in effect
 	Refused     string `json:"refused,omitempty"`     // why this primary cannot put that of the file in force
+	Waits       string `json:"waits,omitempty"`       // why it does not, though it could: the log has a later one
 }
 
 // Regions is whether the logs have the regions of a node's file, see docs/regions.md.

@@ -153,7 +153,7 @@ func New(o Options) (*Replica, error) {
 	r.run(&r.live)
 	r.run(&r.base)
 	r.regions.asks = wire.TypeSubmit
-	r.limits.profile = o.Profile
+	r.limits = newGuardState(o.Profile)
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)

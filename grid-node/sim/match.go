@@ -54,7 +54,7 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
 		p.fixes, p.lapses, p.copies = rng, lapseRand(seed), copiesRand(seed)
 	}
-	if p.guards = nil; p.fixes == nil {
+	if p.guards, p.sources = nil, nil; p.fixes == nil {
 		if rng := rand.New(rand.NewPCG(seed, 0x6b696c6c730a)); rng.IntN(3) > 0 {
 			p.guards = rng
 		}
