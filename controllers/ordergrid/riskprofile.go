@@ -69,6 +69,13 @@ func (f *limitFiles) digests() limitDigests {
 	return limitDigests{sum(cmp.Or(f.sourced, f.plain)), sum(f.plain)}
 }
 
+func sourceOf(p *limits.Profile) *limits.Source {
+	if p == nil {
+		return nil
+	}
+	return p.Source
+}
+
 func filesOf(p *limits.Profile) limitFiles {
 	f := limitFiles{plain: string(p.Plain().Canonical())}
 	if p.Source != nil {
@@ -88,41 +95,18 @@ func planLimits(before limitFiles, grid *api.OrderGrid, profile *api.RiskProfile
 	if profile == nil {
 		s.missing = true
 	} else if made, err = checkedProfile(profile, grid.Spec.Matches()); err == nil {
-		made.Source = sourceAfter(given, made, grid, profile, now)
+		made.Source = sourceAfter(sourceOf(given), grid, profile, now, given != nil && bytes.Equal(given.Plain().Canonical(), made.Plain().Canonical()))
 		_, err = limits.ParseProfile(made.Canonical())
 	}
 	if err != nil && !s.missing {
 		s.invalid = err.Error()
 	}
 	switch named := given != nil && given.Name == grid.Spec.RiskProfile.Name; {
-	case !s.missing && s.invalid == "" && !(named && older(profile, given.Source)):
+	case !s.missing && s.invalid == "" && !(named && isOlder(profile, given.Source)):
 		s.begins = given == nil || given.Source == nil || made.Source.SinceMs != given.Source.SinceMs
 		s.files = filesOf(made)
 	case named:
 		s.files = filesOf(given)
-	}
-	return s
-}
-
-// older reports whether a RiskProfile is of an earlier state than what was given: read from a cache that is behind.
-func older(profile *api.RiskProfile, given *limits.Source) bool {
-	return given != nil && given.Object == string(profile.UID) && profile.Generation < given.Generation
-}
-
-// sourceAfter is the source of limits that take the place of given, nil for none. Later generations of a RiskProfile have the
-// same beginning. Another object has a later one, and so has another text of the same generation, as a later release of the
-// operator may make it.
-func sourceAfter(given, made *limits.Profile, grid *api.OrderGrid, profile *api.RiskProfile, now time.Time) *limits.Source {
-	s := &limits.Source{Grid: string(grid.UID), Object: string(profile.UID), SinceMs: now.UnixMilli(), Generation: profile.Generation}
-	if given == nil || given.Source == nil {
-		return s
-	}
-	of := given.Source
-	same := of.Grid == s.Grid && of.Object == s.Object
-	if same && (of.Generation < s.Generation || bytes.Equal(given.Plain().Canonical(), made.Plain().Canonical())) {
-		s.SinceMs = of.SinceMs
-	} else {
-		s.SinceMs = max(s.SinceMs, of.SinceMs+1)
 	}
 	return s
 }
@@ -204,7 +188,7 @@ func (r *run) applyLimits(ctx context.Context) error {
 	before := limitFiles{given.Data[limitsSourcedKey], given.Data[limitsKey]}
 	plan := planLimits(before, r.grid, profile, r.Clock.Now())
 	if plan.begins {
-		if err := r.rereadProfile(ctx, profile); err != nil {
+		if err := r.reread(ctx, profile, func(grid *api.OrderGrid) bool { return grid.Spec.RiskProfile != nil && *grid.Spec.RiskProfile == *ref }); err != nil {
 			return err
 		}
 		plan = planLimits(before, r.grid, profile, r.Clock.Now())
@@ -222,22 +206,6 @@ func (r *run) applyLimits(ctx context.Context) error {
 	meta.ResourceVersion = given.ResourceVersion
 	_, err := r.applier.Apply(ctx, r.grid, &corev1.ConfigMap{ObjectMeta: meta, Data: data})
 	return err
-}
-
-// rereadProfile reads from the API server what makes other limits the later ones: a cache that is behind would give those of
-// the RiskProfile before.
-func (r *run) rereadProfile(ctx context.Context, profile *api.RiskProfile) error {
-	grid := &api.OrderGrid{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(r.grid), grid); err != nil {
-		return fmt.Errorf("read OrderGrid %s: %w", r.grid.Name, err)
-	}
-	if grid.UID != r.grid.UID || grid.Spec.RiskProfile == nil || grid.Spec.RiskProfile.Name != r.grid.Spec.RiskProfile.Name {
-		return fmt.Errorf("spec.riskProfile of OrderGrid %s has changed since this pass began; it is read again", r.grid.Name)
-	}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(profile), profile); err != nil {
-		return fmt.Errorf("read RiskProfile %s: %w", profile.Name, err)
-	}
-	return nil
 }
 
 // trouble is why the nodes are not given what spec.riskProfile names, empty if they are.

@@ -50,5 +50,6 @@ const (
 	mutProfileBack
 	mutProfileByGeneration
 	mutProfileByAge
+	mutCalendarUnsnapshotted
 	mutants
 )

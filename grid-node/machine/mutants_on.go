@@ -66,6 +66,7 @@ var mutantList = [mutants]Mutant{
 	mutProfileBack:           {"profile-back", "a primary whose file of limits is behind puts an earlier profile in force again", ""},
 	mutProfileByGeneration:   {"profile-by-generation", "profiles of different RiskProfiles are compared by their generations", ""},
 	mutProfileByAge:          {"profile-by-age", "a later generation of the RiskProfile in force is not taken", ""},
+	mutCalendarUnsnapshotted: {"calendar-unsnapshotted", "a learner forgets which phases of the calendar were done", ""},
 	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 

@@ -149,6 +149,7 @@ func (p *partition) incarnate(boot uint64) error {
 		st.Close()
 		return err
 	}
+	r.SetCalendar(p.all.calendar)
 	ctx, cancel := context.WithCancel(p.ctx)
 	inc := &incarnation{self: self, store: st, feed: feed.New(st), ctx: ctx, cancel: cancel, warm: make(chan struct{})}
 	if files != nil {

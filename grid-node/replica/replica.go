@@ -80,6 +80,7 @@ type Replica struct {
 	execution             // of one that matches
 	functions    functionsState
 	limits       guardState
+	schedule     schedule
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	resumedTo    uint64 // the last entry that was read from a journal

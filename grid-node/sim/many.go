@@ -200,7 +200,7 @@ func (s *Summary) String() string {
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
 	if st.Fills > 0 {
-		fmt.Fprintf(&b, "trades %d; executions to sessions %d, to followers %d; books shown %d\n", st.Fills, st.Executions, st.Taped, st.Books)
+		fmt.Fprintf(&b, "trades %d, in auctions %d; phases of calendars %d; executions to sessions %d, to followers %d; books shown %d\n", st.Fills, st.Auctioned, st.Phases, st.Executions, st.Taped, st.Books)
 	}
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
 	if st.Records > 0 {

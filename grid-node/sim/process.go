@@ -25,6 +25,7 @@ type pod struct {
 	noHeir     bool          // the next process has another boot id
 	newRegions bool          // it has read the new file of regions
 	limitsFile int           // which of world.limitsFiles it has
+	calendar   int           // which of world.calendars
 	spoiled    bool          // the journal lost what was synced
 	given      string        // the module that the next process is given, "" for the one deployed
 	cleared    int64         // when the address was last taken by a new process
@@ -131,6 +132,7 @@ func (p *pod) start() *process {
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}
+	proc.r.SetCalendar(p.calendarOf())
 	p.proc, p.cleared = proc, w.now
 	if n <= len(p.all) {
 		proc.before, p.all[n-1] = p.all[n-1], proc

@@ -54,6 +54,7 @@ type profile struct {
 	maps       *rand.Rand        // and a client has all of it read
 	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
 	bands      *rand.Rand        // and the exchange moves price bands; nil: it does not
+	calendar   *rand.Rand        // and has a calendar of sessions; nil: none
 	orders     *rand.Rand        // clients keep its books order by order, see orders.go; nil: they do not
 	journal    *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
 	heirWait   time.Duration

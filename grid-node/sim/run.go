@@ -20,6 +20,8 @@ type Stats struct {
 	Killed          uint64 // orders that rested and were cancelled by a kill
 	KillCounts      uint64 // answers that a kill is complete
 	Profiles        uint64 // that came into force with their source
+	Phases          uint64 // of a calendar that books entered
+	Auctioned       uint64 // trades in auctions
 	Kills           uint64 // that a person was answered, with their ends
 	Repeated        uint64 // acknowledged orders that were sent again and answered
 	Ops             uint64 // operations checked by Porcupine
@@ -81,6 +83,8 @@ func (s *Stats) add(o *Stats) {
 	s.Killed += o.Killed
 	s.KillCounts += o.KillCounts
 	s.Profiles += o.Profiles
+	s.Phases += o.Phases
+	s.Auctioned += o.Auctioned
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
@@ -173,6 +177,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 		w.addPod(i)
 	}
 	w.makeLimitsFiles()
+	w.makeCalendars()
 	w.net.init(w)
 	w.api.init(w)
 	w.initMoves()
@@ -193,6 +198,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addAskers()
 	w.addOfficer()
 	w.scheduleLimitsFiles()
+	w.scheduleCalendars()
 	return w
 }
 

@@ -41,7 +41,8 @@ type world struct {
 
 	regionClients []*regionClient
 
-	limitsFiles [][]byte // what the operator gives one after the other, as limits.Profile writes them; nil: no operator does
+	calendars   []*replica.Calendar // that the exchange has one after the other; nil: none
+	limitsFiles [][]byte            // what the operator gives one after the other, as limits.Profile writes them; nil: no operator does
 
 	faults  faultCounts
 	healing bool // no new faults, no chance events in the network

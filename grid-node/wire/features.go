@@ -19,10 +19,11 @@ const (
 	FeatureReadOrders                           // the frame ReadOrders
 	FeatureMarketBand                           // price bands in the frame Market
 	FeatureLimitSource                          // limits that say which RiskProfile they are of
+	FeatureCalendar                             // phases of a calendar of sessions
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand | FeatureLimitSource
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand | FeatureLimitSource | FeatureCalendar
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {
