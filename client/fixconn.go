@@ -2,21 +2,30 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
 // FixConn is a connection to the primary of a partition for the frames of FIX sessions
-// (FixOpen and others of docs/protocol.md), which a gateway makes and reads itself. It takes
-// the permission Gateway. One goroutine may use Write while another one uses Next.
+// (FixOpen and others of docs/protocol.md), after Hello and Welcome. Its taker writes and reads
+// the socket, and closes it; transport.Loop.Adopt does. It takes the permission Gateway.
 type FixConn struct {
-	d    *duplex
-	used int // of d.in: what Next returned
+	Address  string
+	Conn     net.Conn
+	Session  *tlsrecord.Session // nil: it is a plain one
+	Received []byte             // frames that came already, the last one maybe in part
+	// Patience is how long the node may send nothing before it is asked whether it is there,
+	// by a Ping, and how long it may take to answer that.
+	Patience time.Duration
 }
 
-// fixSilence is how long a primary may send nothing before it is asked whether it is there.
+// fixSilence is the least Patience.
 const fixSilence = 500 * time.Millisecond
 
 // OpenFix connects to the primary of a partition, once; lost is the address of a node that
@@ -38,8 +47,11 @@ func (c *Client) OpenFix(ctx context.Context, p wire.PartitionID, lost string) (
 		defer cancel()
 		var k *conn
 		if k, _, err = c.dialNode(dial, IONet, addr, nil); err == nil {
-			k.grow(readerBuffer)
-			return &FixConn{d: newDuplex(k, max(c.cfg.SuspectAfter, fixSilence), "the connection is made again")}, nil
+			var f *FixConn
+			if f, err = k.detach(); err == nil {
+				f.Patience = max(c.cfg.SuspectAfter, fixSilence)
+				return f, nil
+			}
 		}
 	}
 	if ctx.Err() == nil {
@@ -50,45 +62,27 @@ func (c *Client) OpenFix(ctx context.Context, p wire.PartitionID, lost string) (
 	return nil, err
 }
 
-// Address of the node.
-func (f *FixConn) Address() string { return f.d.addr }
-
-// Close ends the connection.
-func (f *FixConn) Close() error { return f.d.st.Close() }
-
-// Write sends frames.
-func (f *FixConn) Write(ctx context.Context, frames []byte) error {
-	return f.d.write(ctx, frames)
-}
-
-// Next waits for frames and returns all that are there, one behind the other, valid until its
-// next call. A node that is silent is asked whether it is there.
-func (f *FixConn) Next(ctx context.Context) ([]byte, error) {
-	k := f.d
-	k.r += f.used
-	f.used = 0
-	for {
-		n, err := wholeFrames(k.in[k.r:k.w])
-		if err != nil {
-			return nil, &ProtocolError{Address: k.addr, What: "undecodable bytes", Cause: err}
-		}
-		if n > 0 {
-			f.used = n
-			return k.in[k.r:][:n], nil
-		}
-		if err := k.read(ctx); err != nil {
-			return nil, err
-		}
+// detach returns what a connection of IONet consists of.
+func (k *conn) detach() (*FixConn, error) {
+	f, st := &FixConn{Address: k.addr}, k.st
+	received := [][]byte{k.in[k.r:k.w]}
+	err := error(nil)
+	if t, ok := st.(*tlsStream); ok {
+		received = append(received, t.plain[t.taken:])
+		f.Session = &tlsrecord.Session{Layer: t.layer, Early: t.raw[:t.have]}
+		st, err = t.st, t.err
 	}
-}
-
-// wholeFrames returns how many bytes the complete frames at the beginning have.
-func wholeFrames(b []byte) (n int, err error) {
-	for {
-		frame, rest, err := wire.Split(b[n:])
-		if err != nil || frame == nil {
-			return n, err
-		}
-		n = len(b) - len(rest)
+	n, ok := st.(*netStream)
+	if !ok {
+		err = errors.Join(err, fmt.Errorf("client: the connection is a %T, allowed: one of IONet", st))
 	}
+	if err == nil {
+		err = n.conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		k.st.Close() //nolint:errcheck // the error that matters is returned
+		return nil, fmt.Errorf("%s: %w", k.addr, err)
+	}
+	f.Conn, f.Received = n.conn, slices.Concat(received...)
+	return f, nil
 }

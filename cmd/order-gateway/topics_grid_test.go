@@ -61,7 +61,7 @@ func topicsFiles(t *testing.T) (clients, peers string) {
 	}), peers
 }
 
-// freeAddr returns a loopback address that nobody listens on now.
+// freeAddr returns a loopback address without a listener.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -32,7 +32,7 @@ func (x *exchange) sendFix(slot uint32, fields string) string {
 	if err := order.Parse(msg, &o); err != nil {
 		x.t.Fatal(err)
 	}
-	i, err := x.m.Books.Resolve(msg, &o, FixOwner(slot))
+	i, err := x.m.Books.Resolve(msg, &o, termsOf(msg, &o), FixOwner(slot))
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
-// Resolve makes the instruction of a message that was parsed as o, from the session that owns
-// its orders. It reads the state and changes nothing: a primary calls it before the entry. What
+// Resolve makes the instruction of a message that was parsed as o, with terms t, from the session that
+// owns its orders. It reads the state and changes nothing: a primary calls it before the entry. What
 // no book can be asked for is an error, and gets no entry.
-func (b *Books) Resolve(msg []byte, o *order.Order, owner uint32) (order.Instruction, *order.Error) {
+func (b *Books) Resolve(msg []byte, o *order.Order, t *order.Terms, owner uint32) (order.Instruction, *order.Error) {
 	i := order.Instruction{Owner: owner}
 	symbol := msg[o.SymbolOff:][:o.SymbolLen]
 	n, known := b.symbols[string(symbol)]
@@ -18,7 +18,6 @@ func (b *Books) Resolve(msg []byte, o *order.Order, owner uint32) (order.Instruc
 		return i, &order.Error{Tag: 55, Reason: order.ReasonEnum, Value: string(symbol), Allowed: "a symbol that this partition trades"}
 	}
 	i.Book = n
-	t := o.Terms(msg)
 	if o.MsgType != 'D' {
 		i.Orig = b.meant(t.OrigClOrdID, i.Owner)
 	}
@@ -31,10 +30,10 @@ func (b *Books) Resolve(msg []byte, o *order.Order, owner uint32) (order.Instruc
 		i.Op = order.InstructReplace
 	}
 	in := &b.instruments[n]
-	if err := kinds(&i, o, &t); err != nil {
+	if err := kinds(&i, o, t); err != nil {
 		return i, err
 	}
-	return i, numbers(&i, msg, o, &t, in)
+	return i, numbers(&i, msg, o, t, in)
 }
 
 // meant returns the order that a cancel or replace of an owner means: the one that rests

@@ -84,6 +84,11 @@ func (x *exchange) addOf(e order.Entry, payload []byte) []match.Record {
 	return x.m.Books.Records()
 }
 
+func termsOf(msg []byte, o *order.Order) *order.Terms {
+	t := o.Terms(msg)
+	return &t
+}
+
 // send is an order message of a session.
 func (x *exchange) send(slot uint32, fields string) []match.Record {
 	x.t.Helper()
@@ -92,7 +97,7 @@ func (x *exchange) send(slot uint32, fields string) []match.Record {
 	if err := order.Parse(msg, &o); err != nil {
 		x.t.Fatal(err)
 	}
-	i, err := x.m.Books.Resolve(msg, &o, x.m.Books.OwnerOf(slot))
+	i, err := x.m.Books.Resolve(msg, &o, termsOf(msg, &o), x.m.Books.OwnerOf(slot))
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -368,7 +373,7 @@ func TestResolveRefuses(t *testing.T) {
 		if err := order.Parse(msg, &o); err != nil {
 			t.Fatalf("%s: %v", fields, err)
 		}
-		if _, err := x.m.Books.Resolve(msg, &o, 0); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := x.m.Books.Resolve(msg, &o, termsOf(msg, &o), 0); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", fields, err, want)
 		}
 	}
@@ -382,12 +387,13 @@ func TestExecuteAllocsNothing(t *testing.T) {
 	if err := order.Parse(msg, &o); err != nil {
 		t.Fatal(err)
 	}
+	terms := o.Terms(msg)
 	payload := make([]byte, 0, 1024)
 	seq := uint64(1000)
 	do := func() {
 		n++
 		copy(msg[o.ClOrdIDOff:], fmt.Append(payload[:0], 100000+n))
-		i, err := x.m.Books.Resolve(msg, &o, 0)
+		i, err := x.m.Books.Resolve(msg, &o, &terms, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

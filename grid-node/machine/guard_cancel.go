@@ -30,7 +30,7 @@ func (g *Guard) answers() uint32 {
 // note notes who answers for an order where nothing else is to be known of it. Where there is
 // no room for a name, the order has no party.
 func (m *Machine) note(e *order.Entry, payload []byte) {
-	if e.Kind != order.KindExecute || order.Instructed(payload).Op == order.InstructCancel {
+	if e.Kind != order.KindExecute || order.InstructedOp(payload) == order.InstructCancel {
 		return
 	}
 	g, f := m.Guard, e.Fields.Uninstructed()

@@ -341,7 +341,7 @@ func TestGuardCredit(t *testing.T) {
 		if err := order.Parse(msg, &o); err != nil {
 			t.Fatal(err)
 		}
-		i, _ := x.m.Books.Resolve(msg, &o, x.m.Books.OwnerOf(slot))
+		i, _ := x.m.Books.Resolve(msg, &o, termsOf(msg, &o), x.m.Books.OwnerOf(slot))
 		if why := x.m.Admit(&Offer{Session: slot, Message: msg, Fields: &o.Fields, Orig: i.Orig, TimeNs: int64(len(x.log)) * 1000, Digits: [2]uint8{2, 0}}); why != want {
 			t.Errorf("%s: %v, want %v", fields, why, want)
 		}

@@ -72,6 +72,9 @@ func Instructed(payload []byte) (i Instruction) {
 	}
 }
 
+// InstructedOp returns the operation alone.
+func InstructedOp(payload []byte) InstructionOp { return InstructionOp(payload[0]) }
+
 // Message returns the FIX message of an entry of kind order or execute.
 func Message(entry []byte) []byte {
 	if Kind(entry[4]) == KindExecute {
@@ -82,12 +85,17 @@ func Message(entry []byte) []byte {
 
 // moved returns the fields of a message that begins n bytes later.
 func (f Fields) moved(n uint16) Fields {
-	for _, off := range [...]*uint16{&f.ClOrdIDOff, &f.SymbolOff, &f.AccountOff, &f.QtyOff, &f.PriceOff} {
-		if *off != 0 {
-			*off += n
-		}
-	}
+	f.ClOrdIDOff = moved(f.ClOrdIDOff, n)
+	f.SymbolOff, f.AccountOff = moved(f.SymbolOff, n), moved(f.AccountOff, n)
+	f.QtyOff, f.PriceOff = moved(f.QtyOff, n), moved(f.PriceOff, n)
 	return f
+}
+
+func moved(off, n uint16) uint16 {
+	if off == 0 {
+		return 0
+	}
+	return off + n
 }
 
 // Instructed returns the fields of a message behind an instruction.

@@ -9,7 +9,8 @@ package order
 // The zero value is ready. It allocates at most layoutSets*layoutWays*5 KiB, on demand,
 // and nothing else. It is not safe for concurrent use.
 type Layouts struct {
-	sets [layoutSets]layoutSet
+	sets   [layoutSets]layoutSet
+	fitted *layout // that the last message is like; nil: none
 }
 
 const (
@@ -41,6 +42,9 @@ type layout struct {
 	checks [maxChecks]layoutCheck
 	nCheck int
 	order  Order
+
+	terms        termPlaces // once termed
+	termed, bare bool       // bare: there are none
 }
 
 // layoutWord is how eight bytes may change. Each mask has 0xff, digit 0x80, in the bytes
@@ -64,11 +68,12 @@ func (ls *Layouts) Parse(msg []byte, o *Order) *Error {
 	for i := range layoutWays {
 		way := (s.recent + i) % layoutWays
 		if l := s.ways[way]; l != nil && l.size == len(msg) && l.fits(msg) {
-			s.recent, l.used = way, true
+			s.recent, l.used, ls.fitted = way, true, l
 			*o = l.order
 			return nil
 		}
 	}
+	ls.fitted = nil
 	body, end, err := parse(msg, o)
 	if err == nil && len(msg) <= maxLayout {
 		s.remember(msg, o, body, end)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func layoutSeeds(tb testing.TB) [][]byte {
 		fix44(whole + "95=9|96=a|10=000||354=4|355=\xff\x00||" + "|58=plain|5001=x|9999=yy|20001=z|"),
 		fix44(header + "11=A|55=IBM|54=2|60=20080229-23:59:60|38=1|40=3|99=-1.5|110=5|111=9.|152=.1|210=7|369=12|43=Y|126=20090101-00:00:00|168=20090101-00:00:00.999|122=20080101-12:00:00|59=6|"),
 		fix42(whole + "44=10|59=0|"),
+		fix44(whole + "18=6|99=10.5|111=7|2362=12|2964=1|"),
 		envelopeFor("F", header+"11=B|41=A|55=IBM|54=1|60=20071115-14:30:00|38=1|"),
 		envelopeFor("G", header+"11=B|41=A|21=1|"+rest),
 	}
@@ -39,6 +41,10 @@ func sameAsParse(ls *Layouts, msg []byte) string {
 		return fmt.Sprintf("Parse returns %v, Layouts %v", wantErr, gotErr)
 	case wantErr == nil && want != got:
 		return fmt.Sprintf("Parse finds %+v, Layouts %+v", want, got)
+	case wantErr == nil:
+		if want, got := want.Terms(msg), ls.Terms(msg, &got); !reflect.DeepEqual(want, got) {
+			return fmt.Sprintf("Order.Terms finds %q, Layouts %q", want, got)
+		}
 	}
 	return ""
 }

@@ -8,40 +8,78 @@ type Terms struct {
 	Stop, OrigClOrdID, MaxFloor, ExecInst, Group, SMP []byte // tags 99, 41, 111, 18, 2362, 2964
 }
 
+// termPlaces is where the values of Terms are, in the order of its fields.
+type termPlaces [6]struct{ from, to uint16 } // from is 0 where there is none
+
+// in returns them.
+func (p *termPlaces) in(msg []byte) (t Terms) {
+	for i, v := range [...]*[]byte{&t.Stop, &t.OrigClOrdID, &t.MaxFloor, &t.ExecInst, &t.Group, &t.SMP} {
+		if p[i].from != 0 {
+			*v = msg[p[i].from:p[i].to]
+		}
+	}
+	return t
+}
+
 // Terms reads them in a message that Parse accepted. A data field with a SOH in it may
 // mislead it, to the terms that its sender has put there.
-func (o *Order) Terms(msg []byte) (t Terms) {
+func (o *Order) Terms(msg []byte) Terms {
+	p := o.terms(msg)
+	return p.in(msg)
+}
+
+// Terms is Order.Terms of the message that Parse accepted last. They are where they are in the
+// message that it is like.
+func (ls *Layouts) Terms(msg []byte, o *Order) (t Terms) {
+	l := ls.fitted
+	if l == nil {
+		return o.Terms(msg)
+	}
+	if !l.termed {
+		l.terms, l.termed = o.terms(msg), true
+		l.bare = l.terms == termPlaces{}
+	}
+	if !l.bare {
+		t = l.terms.in(msg)
+	}
+	return t
+}
+
+func (o *Order) terms(msg []byte) (p termPlaces) {
 	for i := 0; i < int(o.CheckSumOff)-3; {
 		tag := uint32(0)
 		for ; i < len(msg) && msg[i]-'0' <= 9; i++ {
 			tag = tag*10 + uint32(msg[i]-'0')
 		}
 		if i == len(msg) || msg[i] != '=' {
-			return t
+			return p
 		}
 		i++
 		from := i
 		for i < len(msg) && msg[i] != SOH {
 			i++
 		}
-		v := msg[from:i]
+		at := -1
 		switch tag {
-		case 18:
-			t.ExecInst = v
-		case 41:
-			t.OrigClOrdID = v
 		case 99:
-			t.Stop = v
+			at = 0
+		case 41:
+			at = 1
 		case 111:
-			t.MaxFloor = v
+			at = 2
+		case 18:
+			at = 3
 		case 2362:
-			t.Group = v
+			at = 4
 		case 2964:
-			t.SMP = v
+			at = 5
+		}
+		if at >= 0 {
+			p[at].from, p[at].to = uint16(from), uint16(i)
 		}
 		i++
 	}
-	return t
+	return p
 }
 
 // Units reads a decimal number at the start of v, up to its end or a SOH, as an integer

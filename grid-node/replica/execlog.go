@@ -28,7 +28,8 @@ type execView struct {
 // trade lets other goroutines see the instruments, if there are others than before.
 func (x *execLog) trade(list []machine.Instrument) {
 	if known := x.traded.Load(); known == nil || len(*known) != len(list) {
-		x.traded.Store(&list)
+		own := list // so that the parameter is not on the heap
+		x.traded.Store(&own)
 	}
 }
 

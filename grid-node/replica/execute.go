@@ -153,7 +153,8 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 			}
 		}
 	}
-	i, err := b.Resolve(msg, &r.order, b.OwnerOf(m.Slot))
+	terms := r.layouts.Terms(msg, &r.order)
+	i, err := b.Resolve(msg, &r.order, &terms, b.OwnerOf(m.Slot))
 	if err != nil {
 		bad(err)
 		return

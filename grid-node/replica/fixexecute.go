@@ -43,7 +43,8 @@ func (r *Replica) executeFix(conn uint64, m *wire.FixSubmit, seat *fixSeat, flag
 			}
 		}
 	}
-	i, err := b.Resolve(msg, &r.order, machine.FixOwner(m.Slot))
+	terms := r.layouts.Terms(msg, &r.order)
+	i, err := b.Resolve(msg, &r.order, &terms, machine.FixOwner(m.Slot))
 	if err == nil && r.opt.Execution.ApartBySession {
 		err = apart(&i)
 	}

@@ -271,7 +271,7 @@ func (w *world) checkDivergence() {
 	}
 	w.await("other books of "+p.name+", and", func() string {
 		if p.alive && w.check.noticed == noticed {
-			return "nobody noticed"
+			return "no copy noticed"
 		}
 		return ""
 	})

@@ -34,6 +34,7 @@ type Conn struct {
 	cause   error
 
 	soft, hard int
+	maxIn      int
 	frameTime  int64  // ns in which a frame has to be complete; 0 = any
 	partialAt  int64  // Mono since an incomplete frame is pending; 0 = none
 	out        []byte // out[off:] is not written yet
@@ -94,6 +95,9 @@ func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
 // SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the handler
 // has identified the peer. soft 0 means: never pause reading.
 func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
+
+// SetMaxInput replaces Config.MaxInput, in bytes, once the handler has identified the peer.
+func (c *Conn) SetMaxInput(n int) { c.maxIn = n }
 
 // SetSendBuffer bounds what the kernel holds of output that the peer has not received, to
 // about twice as many bytes, and what it holds beyond the peer's window to a quarter as

@@ -40,6 +40,7 @@ type core struct {
 	clock *Clock
 
 	conns    map[uint64]*Conn
+	outgoing int // of conns: dialled
 	nextID   uint64
 	dirty    []*Conn
 	closing  []*Conn
@@ -84,8 +85,11 @@ func (l *core) greeting() *handshakes {
 func (l *core) add(c *Conn) {
 	l.nextID++
 	c.id, c.core = l.nextID, l
-	c.soft, c.hard = l.cfg.SoftOut, l.cfg.HardOut
+	c.soft, c.hard, c.maxIn = l.cfg.SoftOut, l.cfg.HardOut, l.cfg.MaxInput
 	l.conns[c.id] = c
+	if c.dialled {
+		l.outgoing++
+	}
 }
 
 // opened announces an established connection.
@@ -132,7 +136,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		l.pause(c)
 	case c.waits:
 		l.await(c)
-	case len(rest) > l.cfg.MaxInput:
+	case len(rest) > c.maxIn:
 		c.Close(ErrInputFull)
 	case !c.prompt && n > 0 && len(rest) == 0 && unsent == 0:
 		c.visited()
@@ -190,6 +194,9 @@ func (l *core) reap() {
 		c := l.closing[i]
 		c.closed = true
 		delete(l.conns, c.id)
+		if c.dialled {
+			l.outgoing--
+		}
 		if c.to != nil {
 			c.sock.handOver(c)
 		} else {

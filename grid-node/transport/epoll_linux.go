@@ -288,8 +288,7 @@ func (l *epollLoop) accept(s *epollSocket) {
 		default: // ECONNABORTED, EINTR and the network errors of accept(2)
 			continue
 		}
-		if len(l.conns) >= l.cfg.MaxConns {
-			l.stats.Refused++
+		if l.full() {
 			_ = unix.Close(fd)
 			continue
 		}

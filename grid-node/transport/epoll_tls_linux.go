@@ -77,7 +77,11 @@ func (l *epollLoop) dialSecured(c *Conn, addr string) {
 // closed.
 func takeSocket(nc net.Conn) (fd int, err error) {
 	defer nc.Close() //nolint:errcheck // the socket stays open by the other descriptor
-	raw, err := nc.(syscall.Conn).SyscallConn()
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("take a socket from the net package: the connection is a %T, allowed: a *net.TCPConn", nc)
+	}
+	raw, err := sc.SyscallConn()
 	if err != nil {
 		return -1, err
 	}

@@ -39,7 +39,7 @@ func (c *Conn) keepRest(rest []byte) {
 	}
 }
 
-// adopted opens a connection that another loop handed over.
+// adopted opens a connection that another loop handed over, or that was made elsewhere.
 func (l *core) adopted(c *Conn, remote net.Addr, rest []byte) {
 	l.stats.Adopted++
 	before := c.guard // of TLS: rest was in its records
@@ -60,7 +60,7 @@ func (l *core) adopted(c *Conn, remote net.Addr, rest []byte) {
 
 // full reports whether the limit of connections is reached, and counts it.
 func (l *core) full() bool {
-	if len(l.conns) < l.cfg.MaxConns {
+	if len(l.conns)-l.outgoing < l.cfg.MaxConns {
 		return false
 	}
 	l.stats.Refused++

@@ -252,8 +252,7 @@ func (l *netLoop) shut() {
 func (l *netLoop) Listen(addr string) (net.Addr, error) { return l.doors.listen(addr) }
 
 func (l *netLoop) accepted(s *netSocket) {
-	if len(l.conns) >= l.cfg.MaxConns {
-		l.stats.Refused++
+	if l.full() {
 		_ = s.nc.Close()
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"runtime"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/tlsrecord"
 )
 
 // Kind names an implementation of Loop.
@@ -85,6 +87,11 @@ type Loop interface {
 	// Dial starts to connect to "host:port"; a host name is resolved off the loop. The
 	// result arrives as OnOpen, or as OnClose with the reason.
 	Dial(addr string, tag any) *Conn
+	// Adopt serves a connection that was made elsewhere, like one that was dialled; from any
+	// goroutine. session is that of its TLS handshake, nil without; received is data that
+	// came already. OnOpen is its first call. After an error nc is closed. With KindEpoll it
+	// has to be a TCP connection of package net.
+	Adopt(nc net.Conn, session *tlsrecord.Session, received []byte, tag any) error
 	// Post runs f on the loop, in order of posting. It never blocks and returns
 	// false after the loop ended.
 	Post(f func()) bool
@@ -102,7 +109,7 @@ type Loop interface {
 type Stats struct {
 	Conns     int    // open connections
 	Accepted  uint64 // connections accepted
-	Adopted   uint64 // connections handed over by another loop
+	Adopted   uint64 // connections handed over by another loop, or to Adopt
 	Refused   uint64 // closed at accept: Config.MaxConns, TLS.MaxHandshakes, or no file descriptor
 	NoTLS     uint64 // accepted connections whose TLS handshake failed
 	Greeting  int    // TLS handshakes that wait for their peer
@@ -142,7 +149,7 @@ var (
 
 // Config holds the limits of a Loop. Zero fields take the documented default.
 type Config struct {
-	MaxConns   int // default 4096 connections
+	MaxConns   int // default 4096 connections; those that this side opened do not count
 	ReadBuffer int // bytes read from one connection per wake-up; default 64 KiB
 	SoftOut    int // unsent bytes above which reading pauses; default 256 KiB
 	HardOut    int // unsent bytes above which the connection is closed; default 8 MiB

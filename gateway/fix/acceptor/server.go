@@ -178,6 +178,11 @@ const sendBuffer = 256 << 10
 
 // OnOpen implements transport.Handler.
 func (s *Server) OnOpen(tc *transport.Conn) {
+	if u, ok := tc.Tag.(Upstream); ok {
+		tc.Exempt()
+		u.Opened(s.now(), tc)
+		return
+	}
 	c := &conn{Conn: tc, index: len(s.links)}
 	c.link = s.acceptor.Open(s.now(), tc)
 	c.link.Tag = c
@@ -196,7 +201,10 @@ func (s *Server) OnOpen(tc *transport.Conn) {
 
 // OnFrames implements transport.Handler.
 func (s *Server) OnFrames(tc *transport.Conn, buf []byte) (int, error) {
-	c := tc.Tag.(*conn)
+	c, ok := tc.Tag.(*conn)
+	if !ok {
+		return tc.Tag.(Upstream).Frames(s.now(), buf)
+	}
 	if !c.granted {
 		if c.granted = s.logons.take(s.loop.Clock().Mono()); !c.granted {
 			s.stats.Waited++
@@ -226,7 +234,11 @@ func (s *Server) linkEnded(l *fix.Link) { s.ended = append(s.ended, l.Tag.(*conn
 
 // OnClose implements transport.Handler.
 func (s *Server) OnClose(tc *transport.Conn, err error) {
-	c := tc.Tag.(*conn)
+	c, ok := tc.Tag.(*conn)
+	if !ok {
+		tc.Tag.(Upstream).Closed(s.now(), err)
+		return
+	}
 	c.link.Closed(err)
 	if c.loggedOn {
 		s.stats.Sessions--

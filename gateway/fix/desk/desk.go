@@ -3,8 +3,9 @@
 // makes each report from the entry that is committed, now and whenever it is asked for again.
 //
 // A session's home is one partition. A Desk has one connection to the primary of each
-// partition that a session needs, for all of them. Its state is used by one goroutine, that
-// of the sessions; two goroutines a connection read and write its socket.
+// partition that a session needs, for all of them, on the loop of the sessions: an order goes
+// to the grid in the wake-up that read it, and its report to the counterparty in that which
+// read the grid's answer.
 package desk
 
 import (
@@ -16,19 +17,19 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/gateway/fix"
+	"github.com/ordergrid/ordergrid/gateway/fix/acceptor"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
-// Config of a Desk. Client and Post are required.
+// Config of a Desk. Client and Server are required.
 type Config struct {
 	Client *client.Client
-	// Post runs a function on the goroutine of the sessions: acceptor.Server.Post.
-	Post func(func(now fix.Now)) bool
+	Server *acceptor.Server // of the sessions; all state is used on its loop
 	// MaxInFlight bounds the messages of a session that the grid has not answered; default
 	// 512. What comes behind them is not read.
 	MaxInFlight int
-	// Answered is called for each order, cancel and replace that the grid was given, on the goroutine of the
-	// sessions, when its report has been handed to the session; may be nil. took is the time
+	// Answered is called for each order, cancel and replace that the grid was given, on the loop
+	// of the sessions, when its report has been handed to the session; may be nil. took is the time
 	// since the message was read, in nanoseconds.
 	Answered func(msgType byte, fate client.Fate, took int64)
 	Logger   *slog.Logger
@@ -49,8 +50,8 @@ type Desk struct {
 
 // New returns a desk. It connects when a session logs on.
 func New(cfg Config) (*Desk, error) {
-	if cfg.Client == nil || cfg.Post == nil {
-		return nil, errors.New("desk: Config.Client or Config.Post is nil, allowed: both set")
+	if cfg.Client == nil || cfg.Server == nil {
+		return nil, errors.New("desk: Config.Client or Config.Server is nil, allowed: both set")
 	}
 	if cfg.MaxInFlight < 0 {
 		return nil, fmt.Errorf("desk: Config.MaxInFlight is %d, allowed: 1 or more, or 0 for 512", cfg.MaxInFlight)
@@ -95,7 +96,7 @@ func (d *Desk) route(id fix.ID, segment string) wire.PartitionID {
 }
 
 // InFlight returns how many orders the grid has not answered; of all sessions for nil. On
-// the goroutine of the sessions only.
+// the loop of the sessions only.
 func (d *Desk) InFlight(s *fix.Session) int {
 	if s == nil {
 		return d.under
@@ -107,7 +108,7 @@ func (d *Desk) InFlight(s *fix.Session) int {
 const lookEvery = int64(250e6)
 
 // Wake asks the grid for what the sessions want, in as few frames as possible: at the end of
-// each wake-up of their goroutine, at least every 20 ms.
+// each wake-up of their loop, at least every 20 ms.
 func (d *Desk) Wake(now fix.Now) {
 	look := now.Mono >= d.lookAt
 	if look {
@@ -117,11 +118,12 @@ func (d *Desk) Wake(now fix.Now) {
 		if look {
 			l.look(now)
 		}
+		l.watch(now)
 		l.flush(now)
 	}
 }
 
-// Close ends the connections to the grid.
+// Close ends attempts to connect to the grid. Connections end with the server.
 func (d *Desk) Close() {
 	d.cancel()
 	d.roads.Wait()

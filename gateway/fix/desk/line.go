@@ -53,7 +53,7 @@ func (l *line) mark(x *door) {
 	}
 }
 
-// flush asks for what the doors want, and hands it to the writer.
+// flush asks for what the doors want, as far as the connection takes it.
 func (l *line) flush(now fix.Now) {
 	if l.road == nil {
 		if len(l.dirty) > 0 && !l.dialling && now.Mono >= l.dialAt && l.d.ctx.Err() == nil {
@@ -61,20 +61,27 @@ func (l *line) flush(now fix.Now) {
 		}
 		return
 	}
+	if !l.full() {
+		l.ask(now)
+	}
+	if len(l.out) > 0 {
+		l.road.send(l.out)
+		l.out = l.out[:0]
+	}
+}
+
+// ask asks for what the doors want.
+func (l *line) ask(now fix.Now) {
 	dirty := l.dirty
 	l.dirty = l.spare[:0]
 	for i, x := range dirty {
 		dirty[i], x.marked = nil, false
-		if !x.flush(now) {
+		if l.full() || !x.flush(now) {
 			l.mark(x)
 		}
 	}
 	l.spare = dirty[:0]
 	l.step()
-	if len(l.out) > 0 {
-		l.road.send(l.out)
-		l.out = l.out[:0]
-	}
 }
 
 // step asks for the numbers of administrative messages, of all sessions with one frame.
@@ -92,6 +99,9 @@ func (l *line) step() {
 	}
 	l.records = l.records[:0]
 }
+
+// full reports whether the node has not read so much that more has to wait.
+func (l *line) full() bool { return l.road.c.Buffered()+len(l.out) > roadFull }
 
 // up is the begin of a connection.
 func (l *line) up(now fix.Now, r *road) {
@@ -117,8 +127,8 @@ func (l *line) down(now fix.Now, r *road, err error) {
 	if l.road != r {
 		return
 	}
-	r.end()
-	l.road, l.dialAt, l.lost, l.out = nil, now.Mono, r.conn.Address(), l.out[:0]
+	r.c.Close(err)
+	l.road, l.dialAt, l.lost, l.out = nil, now.Mono, r.address, l.out[:0]
 	l.d.cfg.Logger.Info("connection for FIX sessions lost", "partition", l.id.String(), "node", l.lost, "reason", fmt.Sprint(err), "sessions", len(l.doors))
 	for _, x := range l.doors {
 		x.cut()
@@ -151,33 +161,18 @@ func (l *line) look(now fix.Now) {
 		return
 	}
 	l.looking = true
-	r, address := l.road, l.road.conn.Address()
+	r := l.road
 	l.d.roads.Go(func() {
 		ctx, cancel := context.WithTimeout(l.d.ctx, time.Second)
 		defer cancel()
 		_ = l.d.cfg.Client.Refresh(ctx) // of a failure nothing follows
-		moved := l.d.cfg.Client.Table()[l.id].Primary.Address != address
-		l.d.cfg.Post(func(now fix.Now) {
+		moved := l.d.cfg.Client.Table()[l.id].Primary.Address != r.address
+		l.d.cfg.Server.Post(func(now fix.Now) {
 			if l.looking = false; moved {
-				l.down(now, r, fmt.Errorf("%s is not the primary any more", address))
+				l.down(now, r, fmt.Errorf("%s is not the primary any more", r.address))
 			}
 		})
 	})
-}
-
-// received handles frames of the present connection.
-func (l *line) received(now fix.Now, r *road, b []byte) {
-	for l.road == r && len(b) > 0 {
-		frame, rest, err := wire.Split(b)
-		if err == nil {
-			err = l.frame(now, frame)
-		}
-		if err != nil {
-			l.down(now, r, err)
-			return
-		}
-		b = rest
-	}
 }
 
 // probed asks a counterparty whether it is there.

@@ -62,8 +62,32 @@ type Table struct {
 	Transport       Set // defined for administrative messages
 	kinds           [MaxTag]Kind
 	names           [MaxTag]string
-	codes           map[int]map[string]bool
+	codes           [MaxTag]*codes // nil: the field has none
 	messages        map[string]*Message
+}
+
+// codes of a field.
+type codes struct {
+	short [4]uint64 // those of one byte, a bit each
+	long  map[string]bool
+}
+
+func (c *codes) add(code string) {
+	if len(code) == 1 {
+		c.short[code[0]>>6] |= 1 << (code[0] & 63)
+		return
+	}
+	if c.long == nil {
+		c.long = map[string]bool{}
+	}
+	c.long[code] = true
+}
+
+func (c *codes) has(v []byte) bool {
+	if len(v) == 1 {
+		return c.short[v[0]>>6]>>(v[0]&63)&1 != 0
+	}
+	return c.long[string(v)]
 }
 
 // Message is a message type: the fields of its body without those of groups, and its
@@ -122,8 +146,10 @@ func (t *Table) Name(tag int) string {
 
 // Coded reports whether a field has codes, and whether v is one.
 func (t *Table) Coded(tag int, v []byte) (coded, ok bool) {
-	codes := t.codes[tag]
-	return codes != nil, codes[string(v)]
+	if tag < 0 || tag >= MaxTag || t.codes[tag] == nil {
+		return false, false
+	}
+	return true, t.codes[tag].has(v)
 }
 
 var (
@@ -156,7 +182,7 @@ var kinds = map[string]Kind{
 
 // parse reads a generated table; it panics on one that is not.
 func parse(text string) *Table {
-	t := &Table{codes: map[int]map[string]bool{}, messages: map[string]*Message{}}
+	t := &Table{messages: map[string]*Message{}}
 	for _, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -198,9 +224,9 @@ func (t *Table) field(words []string) {
 	switch {
 	case tag == 35 || t.kinds[tag] == Bool || t.kinds[tag] == Group || len(words) == 3: // checked otherwise
 	default:
-		t.codes[tag] = map[string]bool{}
+		t.codes[tag] = &codes{}
 		for _, code := range words[3:] {
-			t.codes[tag][code] = true
+			t.codes[tag].add(code)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.desk, err = desk.New(desk.Config{Client: cfg.Client, Post: s.server.Post, MaxInFlight: cfg.MaxInFlight, Answered: s.metrics.answered, Logger: s.log})
+	s.desk, err = desk.New(desk.Config{Client: cfg.Client, Server: s.server, MaxInFlight: cfg.MaxInFlight, Answered: s.metrics.answered, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

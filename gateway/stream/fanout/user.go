@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 )
 
-// Messages of clients come from no log: they have no position, and nobody who was away gets them later. They are in a ring
+// Messages of clients come from no log: they have no position, and a client that was away does not get them later. They are in a ring
 // of their own, which is made by the first of them, so that a client that publishes much takes no order out of the ring of
 // orders. Subscriptions, queues, policies and bounds are those of all messages; what is left out is told as Gap.User.
 

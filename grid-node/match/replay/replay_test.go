@@ -51,7 +51,8 @@ func (g *grid) send(slot uint32, n int, fields string) {
 	if err := order.Parse(msg, &o); err != nil {
 		g.t.Fatal(err)
 	}
-	i, err := g.m.Books.Resolve(msg, &o, g.m.Books.OwnerOf(slot))
+	terms := o.Terms(msg)
+	i, err := g.m.Books.Resolve(msg, &o, &terms, g.m.Books.OwnerOf(slot))
 	if err != nil {
 		g.t.Fatal(err)
 	}
