@@ -40,6 +40,8 @@ const (
 	// ConditionInstrumentsLoaded is True while the nodes trade what the InstrumentSet of spec.execution lists; absent in a grid
 	// that does not match.
 	ConditionInstrumentsLoaded = "InstrumentsLoaded"
+	// ConditionCalendarFollowed is True while every book is in the phase of the calendar of the InstrumentSet; absent without one.
+	ConditionCalendarFollowed = "CalendarFollowed"
 	// ConditionLimitsLoaded is True while the limits of spec.riskProfile are in force in every partition; absent in a grid that
 	// neither names a RiskProfile nor has limits in its logs.
 	ConditionLimitsLoaded = "LimitsLoaded"

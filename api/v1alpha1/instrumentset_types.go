@@ -15,6 +15,59 @@ type InstrumentSetSpec struct {
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:XValidation:rule="size(self) >= size(oldSelf)",messageExpression="'%d instruments where there were %d: a grid that was given an instrument has its book in its log, for good; keep it (kubectl ordergrid market GRID SYMBOL halt ends its trading), or delete this InstrumentSet if no grid uses it'.format([size(self), size(oldSelf)])"
 	Instruments []Instrument `json:"instruments"`
+
+	// calendar tells which state the books of all instruments are to be in at which time of the day. Default: books stay as
+	// they are until kubectl ordergrid market changes them. One that is taken out ends with the phase that books are in.
+	// +optional
+	Calendar *TradingCalendar `json:"calendar,omitempty"`
+}
+
+// TradingCalendar is the phases of a day of trading.
+type TradingCalendar struct {
+	// timeZone is the IANA name of the time zone of phases and days, such as Europe/Zurich. Default UTC. One that is not in the
+	// database is not given to the nodes, and condition CalendarFollowed has the reason CalendarInvalid.
+	// +optional
+	// +default="UTC"
+	// +kubebuilder:default="UTC"
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self != 'Local'",messageExpression="self + ' is not the name of a time zone; write it as UTC or Europe/Zurich'"
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// days are the days of the week that have phases. Default: Monday to Friday.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=7
+	Days []Weekday `json:"days,omitempty"`
+
+	// holidays are dates without phases, such as 2026-12-25, at most 366. Books stay on them as the day before left them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=366
+	// +kubebuilder:validation:items:MaxLength=10
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$'))",messageExpression="'%s is not a date; write it as 2026-12-25'.format([self.filter(d, !d.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$'))[0]])"
+	Holidays []string `json:"holidays,omitempty"`
+
+	// phases are what happens on such a day, 1 to 16, each at a time of its own. The order of the list means nothing.
+	// +required
+	// +listType=map
+	// +listMapKey=at
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Phases []TradingPhase `json:"phases"`
+}
+
+// TradingPhase is the state of all books from a time of the day on.
+type TradingPhase struct {
+	// at is when it begins, such as 09:00.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')",messageExpression="self + ' is not a time of day from 00:00 to 23:59; write it as 09:00'"
+	At string `json:"at"`
+
+	// state that books are in: Call collects orders for an auction, Open trades continuously, Closed accepts cancels only. The
+	// phase behind a Call begins with its auction.
+	// +required
+	State InstrumentState `json:"state"`
 }
 
 // Instrument is what a book trades. Numbers are decimal text, such as "0.05".

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -240,7 +241,8 @@ func printLimits(out io.Writer, all []client.Limits) error {
 		if l.Entry == 0 {
 			fmt.Fprintf(w, "%s\t-\t-\tno limits\t-\t-\n", l.Partition)
 		} else {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t-\n", l.Partition, l.Entry, l.Time.UTC().Format(time.RFC3339), l.Profile, l.Who)
+			what, why := profileText(l.Profile)
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", l.Partition, l.Entry, l.Time.UTC().Format(time.RFC3339), what, l.Who, why)
 		}
 		for n := range l.Kills {
 			a := &l.Kills[n]
@@ -248,4 +250,13 @@ func printLimits(out io.Writer, all []client.Limits) error {
 		}
 	}
 	return w.Flush()
+}
+
+// profileText writes a profile without its source, and which state of which RiskProfile it is.
+func profileText(text string) (what, why string) {
+	p, err := limits.ParseProfile([]byte(text))
+	if err != nil || p.Source == nil {
+		return text, "-" // of a file that a person keeps, or of another release
+	}
+	return string(p.Plain().Canonical()), fmt.Sprintf("RiskProfile %s, generation %d", p.Name, p.Source.Generation)
 }

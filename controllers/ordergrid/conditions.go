@@ -74,6 +74,7 @@ var gridConditions = []struct {
 	{api.ConditionViewsComplete, judgeViews},
 	{api.ConditionJournalsHealthy, judgeJournals},
 	{api.ConditionInstrumentsLoaded, judgeInstruments},
+	{api.ConditionCalendarFollowed, judgeCalendar},
 	{api.ConditionExecutionsAgree, judgeExecutions},
 	{api.ConditionLimitsLoaded, judgeLimits},
 	{api.ConditionRegionsLoaded, judgeRegions},

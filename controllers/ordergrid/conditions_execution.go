@@ -51,7 +51,8 @@ func (a *room) unsettled() bool {
 		}
 	}
 	for _, x := range a.executions {
-		if x.Error != "" || x.Missing > 0 || len(x.Diverged) > 0 {
+		c := x.Calendar
+		if x.Error != "" || x.Missing > 0 || len(x.Diverged) > 0 || c != nil && (c.Error != "" || c.Behind > 0 || len(c.Waits) > 0) {
 			return true
 		}
 	}

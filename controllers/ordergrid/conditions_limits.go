@@ -17,6 +17,7 @@ const (
 	reasonLimitsNotFound = "NotFound"
 	reasonLimitsInvalid  = "Invalid"
 	reasonLimitsInForce  = "StillInForce"
+	reasonLimitsLater    = "LaterInForce"
 )
 
 // limitsOf are the states of limits by pod, nil if no pod has any.
@@ -34,14 +35,10 @@ func limitsOf(answers []*nodestatus.Memory) map[string]nodestatus.Limits {
 	return all
 }
 
-// limited reports whether a profile is in force wherever a node has reported.
-func (a *room) limited(digest string) bool {
-	for _, x := range a.limits {
-		if x.SHA256 != digest || slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionLimits) bool { return p.SHA256 != digest }) {
-			return false
-		}
-	}
-	return len(a.limits) > 0
+// limited reports whether a profile is in force wherever a node has reported, for good.
+func (a *room) limited(want limitDigests) bool {
+	l := a.loaded(want)
+	return len(a.limits) > 0 && len(l.refused)+len(l.old) == 0
 }
 
 // judgeLimits: the limits of spec.riskProfile are in force.
@@ -64,46 +61,65 @@ func judgeLimits(o *observation) judgement {
 	if j, silent := o.silent(api.ConditionLimitsLoaded, "its limits", o.room.known); silent {
 		return j
 	}
-	refused, old, in := o.loaded(s.sha256)
+	l := o.room.loaded(s.files.digests())
 	switch n := len(o.standbys()); {
-	case len(refused) > 0:
-		return no(reasonInstrumentsRefused, "a node does not put RiskProfile %s in force%s. What was in force before stays", name, some(refused))
+	case len(l.refused) > 0:
+		return no(reasonInstrumentsRefused, "a node does not put RiskProfile %s in force%s. What was in force before stays", name, some(l.refused))
+	case len(l.later) > 0:
+		return no(reasonLimitsLater, "the log has a later state of RiskProfile %s than the API server, as after etcd was restored from a backup%s. To put that of the API server in force, delete the RiskProfile and create it anew", name, some(l.later))
 	case n > 0:
 		return no(reasonInstrumentsOnTheWay, "%d of %d partitions are standbys of %s and have its limits; RiskProfile %s comes into force when they take orders", n, o.wantPartitions(), o.otherSite(), name)
-	case len(old) > 0 || in < o.wantPartitions():
-		return no(reasonInstrumentsOnTheWay, "RiskProfile %s is in force in %d of %d partitions%s. The kubelet takes about a minute to change a file", name, in, o.wantPartitions(), some(old))
+	case len(l.old) > 0 || l.in < o.wantPartitions():
+		return no(reasonInstrumentsOnTheWay, "RiskProfile %s is in force in %d of %d partitions%s. The kubelet takes about a minute to change a file", name, l.in, o.wantPartitions(), some(l.old))
 	}
-	return judgement{metav1.ConditionTrue, reasonLoaded, fmt.Sprintf("RiskProfile %s is in force in %d partitions", name, in)}
+	return judgement{metav1.ConditionTrue, reasonLoaded, fmt.Sprintf("RiskProfile %s is in force in %d partitions", name, l.in)}
 }
 
-// loaded compares what nodes report with a profile: who refuses it, which copies of which partitions have another one, and
-// how many partitions have it on all of their copies.
-func (o *observation) loaded(digest string) (refused, old []string, in int) {
-	has := map[string]bool{}
-	for _, pod := range slices.Sorted(maps.Keys(o.room.limits)) {
-		x := o.room.limits[pod]
+// limitsLoaded is how far a profile is in force.
+type limitsLoaded struct {
+	refused []string // who does not put it in force, and why
+	old     []string // which copies have another one, or may have again
+	later   []string // which partitions have a later one
+	in      int      // partitions that have it on all of their copies
+}
+
+// loaded compares what nodes report with a profile. Once a log has it with its source, no file that is behind brings back an
+// earlier one; without, that of any pod may, behind a take-over.
+func (a *room) loaded(want limitDigests) (l limitsLoaded) {
+	has, late, sourced := map[string]bool{}, []string{}, want.sourced != want.plain
+	for _, pod := range slices.Sorted(maps.Keys(a.limits)) {
+		x := a.limits[pod]
+		behind := x.SHA256 != want.sourced && x.SHA256 != want.plain
 		switch {
 		case x.Error != "":
-			refused = append(refused, pod+": "+x.Error)
-		case x.SHA256 != digest:
-			old = append(old, "the file of "+pod)
+			l.refused = append(l.refused, pod+": "+x.Error)
+		case behind:
+			late = append(late, "the file of "+pod)
 		}
 		for _, p := range x.Partitions {
+			is := p.SHA256 == want.sourced || p.SHA256 == want.plain
+			sourced = sourced && p.SHA256 == want.sourced
 			before, seen := has[p.Partition]
-			if has[p.Partition] = p.SHA256 == digest && (before || !seen); p.SHA256 != digest {
-				old = append(old, p.Partition+" on "+pod)
+			if has[p.Partition] = is && (before || !seen); !is {
+				l.old = append(l.old, p.Partition+" on "+pod)
 			}
 			if p.Refused != "" {
-				refused = append(refused, p.Partition+" on "+pod+": "+p.Refused)
+				l.refused = append(l.refused, p.Partition+" on "+pod+": "+p.Refused)
+			}
+			if p.Waits != "" && !behind {
+				l.later = append(l.later, p.Partition+" on "+pod+": "+p.Waits)
 			}
 		}
+	}
+	if !sourced {
+		l.old = append(late, l.old...)
 	}
 	for _, everywhere := range has {
 		if everywhere {
-			in++
+			l.in++
 		}
 	}
-	return refused, old, in
+	return l
 }
 
 // judgeUnnamed is the condition of a grid without spec.riskProfile: there is one while the logs have limits.

@@ -27,6 +27,7 @@ const (
 	instrumentsVolume = "instruments"
 	instrumentsDir    = "/etc/ordergrid/instruments"
 	instrumentsKey    = "instruments.json"
+	calendarKey       = instrumentsKey + instrument.CalendarFileName // which nodes look for beside it
 )
 
 // executionArgs are the flags of a grid node that matches.
@@ -56,6 +57,8 @@ type instruments struct {
 	missing bool     // there is no such InstrumentSet
 	invalid string   // why a new content is not given to the nodes
 	kept    []string // what the InstrumentSet has otherwise, or not at all, and the nodes keep
+
+	calendar givenCalendar
 }
 
 // planInstruments decides what the nodes are given: what they have, and what is new. before is the text that they have
@@ -140,11 +143,28 @@ func (r *run) applyInstruments(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ConfigMap %s, key %s: %w; if it was edited, put back what the operator wrote", name.Name, instrumentsKey, err)
 	}
+	before := given.Data[calendarKey]
+	if plan.calendar = planCalendar(before, r.grid, set, r.Clock.Now()); plan.calendar.begins {
+		from := *r.grid.Spec.Execution.InstrumentsFrom
+		err := r.reread(ctx, set, func(grid *api.OrderGrid) bool {
+			return grid.Spec.Matches() && *grid.Spec.Execution.InstrumentsFrom == from
+		})
+		if err != nil {
+			return err
+		}
+		plan.calendar = planCalendar(before, r.grid, set, r.Clock.Now())
+	}
 	r.instruments = &plan
 	if text == "" {
 		return nil
 	}
-	_, err = r.applier.Apply(ctx, r.grid, &corev1.ConfigMap{ObjectMeta: gridMeta(r.grid, name.Name), Data: map[string]string{instrumentsKey: text}})
+	data := map[string]string{instrumentsKey: text}
+	if plan.calendar.text != "" {
+		data[calendarKey] = plan.calendar.text
+	}
+	objectMeta := gridMeta(r.grid, name.Name)
+	objectMeta.ResourceVersion = given.ResourceVersion // what an earlier leader writes does not take the place of it
+	_, err = r.applier.Apply(ctx, r.grid, &corev1.ConfigMap{ObjectMeta: objectMeta, Data: data})
 	return err
 }
 

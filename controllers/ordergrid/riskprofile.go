@@ -1,6 +1,8 @@
 package ordergrid
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -20,11 +22,13 @@ import (
 )
 
 // Path of the limits in a grid node. The kubelet replaces the file when the ConfigMap changes, and the node reads it again:
-// the primary of each partition puts it in force by an entry of its log.
+// the primary of each partition puts it in force by an entry of its log. Beside it is the file that nodes of this release
+// read, with the source of the limits.
 const (
-	limitsVolume = "limits"
-	limitsDir    = "/etc/ordergrid/limits"
-	limitsKey    = "limits.json"
+	limitsVolume     = "limits"
+	limitsDir        = "/etc/ordergrid/limits"
+	limitsKey        = "limits.json"
+	limitsSourcedKey = limitsKey + limits.SourcedFile
 )
 
 // limitsArgs are the flags of a grid node with limits.
@@ -45,32 +49,70 @@ func limitsVolumeOf(grid *api.OrderGrid) corev1.Volume {
 
 // riskLimits is what a pass knows of spec.riskProfile.
 type riskLimits struct {
-	sha256  string // of the profile that the nodes are given; empty if none of that name can be
-	missing bool   // there is no such RiskProfile
-	invalid string // why its content is not given to the nodes
+	files   limitFiles // that the nodes are given; empty if none of that name can be
+	missing bool       // there is no such RiskProfile
+	invalid string     // why its content is not given to the nodes
+	begins  bool       // the files are of another RiskProfile than before
 }
 
-// planLimits decides what the nodes of a grid are given. before is the text that they have been given, "" for none; profile
-// is nil if there is none. The text is "" if there is nothing of that name to give: the nodes keep what they have.
-func planLimits(before string, grid *api.OrderGrid, profile *api.RiskProfile) (text string, s riskLimits) {
+// limitFiles are the limits as nodes are given them: with their source, and without for nodes of releases before, "" for none.
+type limitFiles struct{ sourced, plain string }
+
+// limitDigests are the SHA-256 of the files, as nodes report it.
+type limitDigests struct{ sourced, plain string }
+
+func (f *limitFiles) digests() limitDigests {
+	if f.plain == "" {
+		return limitDigests{}
+	}
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	return limitDigests{sum(cmp.Or(f.sourced, f.plain)), sum(f.plain)}
+}
+
+func sourceOf(p *limits.Profile) *limits.Source {
+	if p == nil {
+		return nil
+	}
+	return p.Source
+}
+
+func filesOf(p *limits.Profile) limitFiles {
+	f := limitFiles{plain: string(p.Plain().Canonical())}
+	if p.Source != nil {
+		f.sourced = string(p.Canonical())
+	}
+	return f
+}
+
+// planLimits decides what the nodes of a grid are given. before has been given to them, empty for nothing; profile is nil if
+// there is none. No files are planned if there is nothing of that name to give: the nodes keep what they have.
+func planLimits(before limitFiles, grid *api.OrderGrid, profile *api.RiskProfile, now time.Time) (s riskLimits) {
+	given, err := limits.ParseProfile([]byte(cmp.Or(before.sourced, before.plain)))
+	if err != nil { // there is none, or it was edited
+		given, err = nil, nil
+	}
+	var made *limits.Profile
 	if profile == nil {
 		s.missing = true
-	} else if made, err := checkedProfile(profile, grid.Spec.Matches()); err != nil {
+	} else if made, err = checkedProfile(profile, grid.Spec.Matches()); err == nil {
+		made.Source = sourceAfter(sourceOf(given), grid, profile, now, given != nil && bytes.Equal(given.Plain().Canonical(), made.Plain().Canonical()))
+		_, err = limits.ParseProfile(made.Canonical())
+	}
+	if err != nil && !s.missing {
 		s.invalid = err.Error()
-	} else {
-		text = string(made)
 	}
-	if p, err := limits.ParseProfile([]byte(before)); text == "" && err == nil && p.Name == grid.Spec.RiskProfile.Name {
-		text = before
+	switch named := given != nil && given.Name == grid.Spec.RiskProfile.Name; {
+	case !s.missing && s.invalid == "" && !(named && isOlder(profile, given.Source)):
+		s.begins = given == nil || given.Source == nil || made.Source.SinceMs != given.Source.SinceMs
+		s.files = filesOf(made)
+	case named:
+		s.files = filesOf(given)
 	}
-	if text != "" {
-		s.sha256 = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
-	}
-	return text, s
+	return s
 }
 
-// checkedProfile is the text of a RiskProfile, accepted by the code that the nodes have.
-func checkedProfile(profile *api.RiskProfile, matches bool) ([]byte, error) {
+// checkedProfile is a RiskProfile as the nodes have it, accepted by the code that the nodes have.
+func checkedProfile(profile *api.RiskProfile, matches bool) (*limits.Profile, error) {
 	p, err := limits.ParseProfile(profileText(profile).Canonical())
 	if err != nil {
 		return nil, err
@@ -78,7 +120,7 @@ func checkedProfile(profile *api.RiskProfile, matches bool) ([]byte, error) {
 	if p.NeedsFills() && !matches {
 		return nil, fmt.Errorf("creditThreshold, repeatedExecutions or priceCollar.lastBps, allowed: in a grid with spec.execution.mode Match, which knows executions")
 	}
-	return p.Canonical(), nil
+	return p, nil
 }
 
 func profileText(profile *api.RiskProfile) *limits.Profile {
@@ -143,12 +185,26 @@ func (r *run) applyLimits(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read RiskProfile %s: %w", ref.Name, err)
 	}
-	text, plan := planLimits(given.Data[limitsKey], r.grid, profile)
+	before := limitFiles{given.Data[limitsSourcedKey], given.Data[limitsKey]}
+	plan := planLimits(before, r.grid, profile, r.Clock.Now())
+	if plan.begins {
+		if err := r.reread(ctx, profile, func(grid *api.OrderGrid) bool { return grid.Spec.RiskProfile != nil && *grid.Spec.RiskProfile == *ref }); err != nil {
+			return err
+		}
+		plan = planLimits(before, r.grid, profile, r.Clock.Now())
+	}
 	r.limits = &plan
-	if text == "" {
+	if plan.files.plain == "" {
 		return &unguardedError{plan.trouble(r.grid)}
 	}
-	_, err := r.applier.Apply(ctx, r.grid, &corev1.ConfigMap{ObjectMeta: gridMeta(r.grid, name.Name), Data: map[string]string{limitsKey: text}})
+	data := map[string]string{limitsKey: plan.files.plain}
+	if plan.files.sourced != "" {
+		data[limitsSourcedKey] = plan.files.sourced
+	}
+	// What an operator writes that was the leader before must not take the place of it: it is of the version that was read.
+	meta := gridMeta(r.grid, name.Name)
+	meta.ResourceVersion = given.ResourceVersion
+	_, err := r.applier.Apply(ctx, r.grid, &corev1.ConfigMap{ObjectMeta: meta, Data: data})
 	return err
 }
 

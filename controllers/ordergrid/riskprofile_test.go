@@ -1,6 +1,7 @@
 package ordergrid
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
@@ -24,7 +27,7 @@ func limitedGrid() *api.OrderGrid {
 }
 
 func riskProfile(spec api.RiskProfileSpec) *api.RiskProfile {
-	return &api.RiskProfile{ObjectMeta: metav1.ObjectMeta{Name: "desk-a"}, Spec: spec}
+	return &api.RiskProfile{ObjectMeta: metav1.ObjectMeta{Name: "desk-a", UID: "u1", Generation: 3}, Spec: spec}
 }
 
 // TestPlanLimits: the nodes are given what they accept, in the form that their logs have, and otherwise keep what they have.
@@ -62,32 +65,108 @@ func TestPlanLimits(t *testing.T) {
 			if c.matches {
 				grid.Spec.Execution = matchingGrid().Spec.Execution
 			}
-			text, s := planLimits(c.before, grid, c.profile)
-			if text != c.text || s.missing != (c.profile == nil) || !strings.Contains(s.invalid, c.wrong) || (c.wrong == "") != (s.invalid == "") || (text == "") != (s.sha256 == "") {
-				t.Errorf("%s\n%+v\nwant %s", text, s, c.text)
+			s := planLimits(limitFiles{plain: c.before}, grid, c.profile, time.UnixMilli(5000))
+			if s.files.plain != c.text || s.missing != (c.profile == nil) || !strings.Contains(s.invalid, c.wrong) || (c.wrong == "") != (s.invalid == "") || (c.text == "") != (s.files.digests() == limitDigests{}) {
+				t.Errorf("%+v\nwant %s", s, c.text)
+			}
+			sourced := ""
+			if c.profile != nil && c.wrong == "" {
+				sourced = c.text[:len(c.text)-1] + `,"source":{"grid":"` + string(grid.UID) + `","object":"u1","sinceMs":5000,"generation":3}}`
+			}
+			if s.files.sourced != sourced || s.begins != (sourced != "") {
+				t.Errorf("with its source %s, begins %t, want %s", s.files.sourced, s.begins, sourced)
 			}
 		})
+	}
+}
+
+// TestLimitsSource: later generations of a RiskProfile keep its beginning; another object begins later, whatever the clock is,
+// and so does another text of the same generation; what a cache has that is behind is not given.
+func TestLimitsSource(t *testing.T) {
+	grid := limitedGrid()
+	first := planLimits(limitFiles{}, grid, riskProfile(api.RiskProfileSpec{MaxOrderVolume: "10"}), time.UnixMilli(5000)).files
+	for name, c := range map[string]struct {
+		name, uid  string
+		generation int64
+		volume     string
+		now        int64
+		since      int64
+	}{
+		"the same":                {"desk-a", "u1", 3, "10", 9000, 5000},
+		"later generation":        {"desk-a", "u1", 4, "11", 9000, 5000},
+		"which is the same again": {"desk-a", "u1", 4, "10", 9000, 5000},
+		"made anew":               {"desk-a", "u2", 1, "10", 9000, 9000},
+		"another one":             {"desk-b", "u3", 1, "10", 9000, 9000},
+		"by a clock set back":     {"desk-b", "u3", 1, "10", 1000, 5001},
+		"other text":              {"desk-a", "u1", 3, "11", 9000, 9000},
+		"cache is behind":         {"desk-a", "u1", 2, "9", 9000, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			grid.Spec.RiskProfile.Name = c.name
+			p := riskProfile(api.RiskProfileSpec{MaxOrderVolume: c.volume})
+			p.Name, p.UID, p.Generation = c.name, types.UID(c.uid), c.generation
+			s := planLimits(first, grid, p, time.UnixMilli(c.now))
+			if c.since == 0 {
+				if s.files != first || s.begins {
+					t.Errorf("%+v, want what was given", s)
+				}
+				return
+			}
+			want := fmt.Sprintf(`{"name":"%s","maxOrderVolume":"%s","source":{"grid":"%s","object":"%s","sinceMs":%d,"generation":%d}}`, c.name, c.volume, grid.UID, c.uid, c.since, c.generation)
+			if s.files.sourced != want || s.begins != (c.since != 5000) {
+				t.Errorf("%s, begins %t, want %s", s.files.sourced, s.begins, want)
+			}
+			given, _ := limits.ParseProfile([]byte(first.sourced))
+			made, err := limits.ParseProfile([]byte(s.files.sourced))
+			if err != nil || s.files != first && !made.Source.Supersedes(given.Source) {
+				t.Errorf("nodes would wait with %s, %v", s.files.sourced, err)
+			}
+		})
+	}
+	grid.Spec.RiskProfile.Name = "desk-a"
+	if s := planLimits(first, grid, nil, time.UnixMilli(9000)); s.files != first {
+		t.Errorf("without the RiskProfile %+v, want what was given", s)
 	}
 }
 
 // TestLimitsCondition: the condition is of what the nodes report, and tells what to do.
 func TestLimitsCondition(t *testing.T) {
 	type nodes = map[string]*nodestatus.Limits
+	files := limitFiles{sourced: "with its source", plain: "without"}
+	newText, plainText, oldText := files.digests().sourced, files.digests().plain, "old"
 	loaded := func() *nodestatus.Limits {
-		return &nodestatus.Limits{SHA256: "new", Partitions: []nodestatus.PartitionLimits{{Partition: "p0", Name: "desk-a", SHA256: "new", Entry: 7}, {Partition: "p1", Name: "desk-a", SHA256: "new", Entry: 8}}}
+		return &nodestatus.Limits{SHA256: newText, Partitions: []nodestatus.PartitionLimits{{Partition: "p0", Name: "desk-a", SHA256: newText, Entry: 7}, {Partition: "p1", Name: "desk-a", SHA256: newText, Entry: 8}}}
 	}
 	for name, c := range map[string]struct {
 		change     func(*observation, nodes)
 		want, text string
 	}{
-		"none":         {func(o *observation, n nodes) { o.grid.Spec.RiskProfile = nil; clear(n) }, "/", ""},
-		"loaded":       {func(*observation, nodes) {}, "True/Loaded", "RiskProfile desk-a is in force in 2 partitions"},
-		"not asked":    {func(o *observation, _ nodes) { o.roomAsked = false }, "Unknown/NodesSilent", ""},
-		"not looked":   {func(o *observation, _ nodes) { o.limits = nil }, "Unknown/NotLooked", ""},
-		"not found":    {func(o *observation, _ nodes) { o.limits = &riskLimits{missing: true} }, "False/NotFound", "there is no RiskProfile desk-a in namespace"},
-		"invalid":      {func(o *observation, _ nodes) { o.limits.invalid = "maxOrderVolume is 1.5" }, "False/Invalid", "is not given to the nodes: maxOrderVolume is 1.5; correct it"},
-		"file is old":  {func(_ *observation, n nodes) { n["rtd-s0-1"].SHA256 = "old" }, "False/OnTheWay", "the file of rtd-s0-1"},
-		"no file":      {func(_ *observation, n nodes) { n["rtd-s0-1"] = nil }, "False/OnTheWay", "the file of rtd-s0-1"},
+		"none":        {func(o *observation, n nodes) { o.grid.Spec.RiskProfile = nil; clear(n) }, "/", ""},
+		"loaded":      {func(*observation, nodes) {}, "True/Loaded", "RiskProfile desk-a is in force in 2 partitions"},
+		"not asked":   {func(o *observation, _ nodes) { o.roomAsked = false }, "Unknown/NodesSilent", ""},
+		"not looked":  {func(o *observation, _ nodes) { o.limits = nil }, "Unknown/NotLooked", ""},
+		"not found":   {func(o *observation, _ nodes) { o.limits = &riskLimits{missing: true} }, "False/NotFound", "there is no RiskProfile desk-a in namespace"},
+		"invalid":     {func(o *observation, _ nodes) { o.limits.invalid = "maxOrderVolume is 1.5" }, "False/Invalid", "is not given to the nodes: maxOrderVolume is 1.5; correct it"},
+		"file is old": {func(_ *observation, n nodes) { n["rtd-s0-1"].SHA256 = oldText }, "True/Loaded", "in force in 2 partitions"},
+		"no source, file is old": {func(_ *observation, n nodes) {
+			for _, x := range n {
+				x.Partitions[0].SHA256, x.Partitions[1].SHA256 = plainText, plainText
+			}
+			n["rtd-s0-1"].SHA256 = oldText
+		}, "False/OnTheWay", "in force in 2 of 2 partitions: the file of rtd-s0-1"},
+		"no source, files are new": {func(_ *observation, n nodes) {
+			for _, x := range n {
+				x.Partitions[0].SHA256, x.Partitions[1].SHA256 = plainText, plainText
+			}
+			n["rtd-s0-1"].SHA256 = plainText // of a release before
+		}, "True/Loaded", "in force in 2 partitions"},
+		"log is later": {func(_ *observation, n nodes) {
+			n["rtd-s0-0"].Partitions[0].SHA256, n["rtd-s0-0"].Partitions[0].Waits = oldText, "the file has generation 5, and the log generation 7"
+		}, "False/LaterInForce", "p0 on rtd-s0-0: the file has generation 5, and the log generation 7. To put that of the API server in force, delete the RiskProfile and create it anew"},
+		"log is later than a late file": {func(_ *observation, n nodes) {
+			n["rtd-s0-0"].SHA256, n["rtd-s0-0"].Partitions[0].Waits = oldText, "the file has generation 5, and the log generation 7"
+		}, "True/Loaded", ""},
+		"no file":      {func(_ *observation, n nodes) { n["rtd-s0-1"] = nil }, "True/Loaded", ""},
 		"log is old":   {func(_ *observation, n nodes) { n["rtd-s0-1"].Partitions[0].SHA256 = "" }, "False/OnTheWay", "in force in 1 of 2 partitions: p0 on rtd-s0-1"},
 		"no partition": {func(_ *observation, n nodes) { n["rtd-s0-0"].Partitions, n["rtd-s0-1"].Partitions = nil, nil }, "False/OnTheWay", "in force in 0 of 2 partitions"},
 		"file refused": {func(_ *observation, n nodes) { n["rtd-s0-0"].Error = "it has 70000 bytes" }, "False/RefusedByNode", "rtd-s0-0: it has 70000 bytes"},
@@ -103,7 +182,7 @@ func TestLimitsCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := healthy()
 			o.grid.Spec.RiskProfile = &api.RiskProfileReference{Name: "desk-a"}
-			o.limits, o.roomAsked = &riskLimits{sha256: "new"}, true
+			o.limits, o.roomAsked = &riskLimits{files: files}, true
 			n := nodes{"rtd-s0-0": loaded(), "rtd-s0-1": loaded()}
 			c.change(o, n)
 			answers := []*nodestatus.Memory{}
@@ -147,6 +226,10 @@ func TestLimitsReachNodes(t *testing.T) {
 		b.get(m)
 		if got := m.Data["limits.json"]; got != want {
 			t.Errorf("the nodes are given %s, want %s", got, want)
+		}
+		source := fmt.Sprintf(`,"source":{"grid":"%s","object":"%s","sinceMs":`, grid.UID, profile.UID)
+		if got := m.Data["limits.json.sourced"]; !strings.HasPrefix(got, want[:len(want)-1]+source) || !strings.HasSuffix(got, `,"generation":1}}`) {
+			t.Errorf("those of this release are given %s, want %s…", got, want[:len(want)-1]+source)
 		}
 	}
 	b.run(grid)

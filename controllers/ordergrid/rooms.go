@@ -22,6 +22,8 @@ import (
 const (
 	roomSoon = 5 * time.Second  // interval for a grid that is full, or about to be
 	roomLate = 60 * time.Second // and for one that is far from it
+
+	phaseSettles = 2 * time.Second // behind a phase of the calendar, when its books have entered it
 )
 
 // rooms queries grid nodes for the memory they have left for orders, independently of the controller's passes: a grid
@@ -43,7 +45,10 @@ type gridRoom struct {
 }
 
 // givenFiles are the digests of what the pods are given and report back, "" without.
-type givenFiles struct{ limits, regions string }
+type givenFiles struct {
+	limits  limitDigests
+	regions string
+}
 
 // room is the memory a grid has left for orders, as coarse as in status.
 type room struct {
@@ -65,8 +70,8 @@ type room struct {
 }
 
 func (a *room) equal(b *room) bool {
-	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.executions, a.posts, a.limits, a.regions, a.journals) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.executions, b.posts, b.limits, b.regions, b.journals) &&
-		equality.Semantic.DeepEqual(a.sinks, b.sinks)
+	return fmt.Sprint(a.status(), a.refusing, a.known, a.readers, a.all, a.views, a.posts, a.limits, a.regions, a.journals) == fmt.Sprint(b.status(), b.refusing, b.known, b.readers, b.all, b.views, b.posts, b.limits, b.regions, b.journals) &&
+		equality.Semantic.DeepEqual(a.sinks, b.sinks) && equality.Semantic.DeepEqual(a.executions, b.executions)
 }
 
 // status is nil while nothing is known.
@@ -199,8 +204,11 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 		return false // it was deleted
 	}
 	g.due = at.Add(now.again())
-	if g.want.limits != "" && !now.limited(g.want.limits) || g.want.regions != "" && !now.hasRegions(g.want.regions) {
+	if g.want.limits != (limitDigests{}) && !now.limited(g.want.limits) || g.want.regions != "" && !now.hasRegions(g.want.regions) {
 		g.due = at.Add(roomSoon)
+	}
+	if next := now.nextPhase().Add(phaseSettles); next.After(at) && next.Before(g.due) {
+		g.due = next
 	}
 	changed := !g.asked || !g.room.equal(&now)
 	g.room, g.asked = now, true
@@ -295,7 +303,7 @@ func judgeAccepting(o *observation) judgement {
 func (r *Reconciler) followRoom(o *observation) {
 	files := givenFiles{}
 	if o.limits != nil {
-		files.limits = o.limits.sha256
+		files.limits = o.limits.files.digests()
 	}
 	if o.regions != nil {
 		files.regions = o.regions.sha256

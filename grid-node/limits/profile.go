@@ -31,6 +31,8 @@ type Profile struct {
 	ReferencePrices    []ReferencePrice    `json:"referencePrices,omitempty"`
 	RestrictedSymbols  []string            `json:"restrictedSymbols,omitempty"`
 	AuthorisedPersons  []string            `json:"authorisedPersons,omitempty"` // empty: every trader
+
+	Source *Source `json:"source,omitempty"` // nil: of a file that a person keeps
 }
 
 // Collar is in hundredths of a percent; 0 is no collar.
@@ -135,6 +137,9 @@ func (p *Profile) validate() error {
 	price, qty := p.Digits()
 	if price < 0 || price > maxDigits || qty < 0 || qty > maxDigits {
 		return fmt.Errorf("limits: %d digits of prices and %d of quantities, allowed: 0..%d", price, qty, maxDigits)
+	}
+	if err := p.Source.Validate(); err != nil {
+		return fmt.Errorf("limits: %w", err)
 	}
 	r, err := p.Rules()
 	if err != nil {

@@ -31,6 +31,7 @@ type Books struct {
 	party       uint32         // who answers for the order of the entry, 0 if that is not known
 	value       [2]uint64      // of the fills of the order of the last entry
 	states      []bookState    // by number of the book, see EachState
+	calendar    calendar       // what of it was done
 	cursors     []match.Cursor // where parts of a snapshot begin, those known of the present state
 	restoring   *restoring     // nil unless a snapshot is being restored
 	twin        *Books         // of a restore: what Clone returns
@@ -180,6 +181,8 @@ func (b *Books) check(e *order.Entry, payload []byte) error {
 			return err
 		case order.MarketDefine:
 			return b.checkInstrument(e.Seq, &m)
+		case order.MarketCalendar, order.MarketScheduled:
+			return b.checkScheduled(e, &m)
 		}
 		if op := match.OpKind(m.Kind); op < match.MassCancel || op > match.SetBand {
 			return fail("market operation", uint64(m.Kind), "4..7")

@@ -127,6 +127,8 @@ func (b *Books) market(e *order.Entry, payload []byte) {
 		if err = b.define(i); err == nil && i.State != match.Closed {
 			b.do(&match.Op{Kind: match.SetState, Time: e.TimeNs, Book: m.Book, State: i.State}, nil)
 		}
+	case order.MarketCalendar, order.MarketScheduled:
+		b.scheduled(e, &m)
 	case order.MarketApply:
 		b.do(&match.Op{
 			Kind: match.OpKind(m.Kind), Time: e.TimeNs, ID: e.Seq, Book: m.Book, Side: match.Side(m.Side), State: match.State(m.State),

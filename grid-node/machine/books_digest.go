@@ -22,6 +22,7 @@ func (b *Books) recount() uint64 {
 	for n := range b.instruments {
 		sum += b.instruments[n].sum(uint16(n))
 	}
+	sum += b.calendar.sum()
 	for slot, owner := range b.owners.bySlot {
 		if owner != 0 {
 			sum += mix(uint64(slot), uint64(owner), 9)

@@ -20,6 +20,10 @@ const rowsPerSlot = 512
 // the value of its fills. Releases that do not know it refuse the row.
 const rowValued = 1 << 63
 
+// booksScheduled in the word with the number of instruments: behind them is what of the calendar
+// was done. Releases that do not know it refuse the word.
+const booksScheduled = 2
+
 // restoring is the progress of a restore.
 type restoring struct {
 	sessions uint32 // slots before
@@ -58,7 +62,7 @@ func (b *Books) appendSlot(dst []byte, n int) []byte {
 }
 
 func (b *Books) appendHead(dst []byte) []byte {
-	ready := uint64(b2u(b.engine != nil))
+	ready := uint64(b2u(b.engine != nil)) | uint64(b2u(b.Scheduled()))*booksScheduled
 	dst = le.AppendUint64(dst, ready|uint64(len(b.instruments))<<32)
 	dst = le.AppendUint64(dst, uint64(b.owners.last)|uint64(len(b.owners.bySlot))<<32)
 	rows := b.resting.n
@@ -77,6 +81,9 @@ func (b *Books) appendHead(dst []byte) []byte {
 		size := len(dst) - at - 8
 		le.PutUint64(dst[at:], uint64(size))
 		dst = append(dst, make([]byte, order.Padded(size)-size)...)
+	}
+	if b.Scheduled() {
+		dst = b.calendar.appendTo(dst)
 	}
 	return dst
 }
@@ -217,7 +224,7 @@ func (d *decoder) booksConfig(b *Books) {
 	switch {
 	case d.err != nil:
 		return
-	case ready&(1<<32-1) > 1 || instruments > MaxBooks || ready&1 == 0 && (instruments|counts) != 0:
+	case ready&(1<<32-1) > 1|booksScheduled || instruments > MaxBooks || ready&1 == 0 && (ready|counts) != 0:
 		d.fail("nInstruments", instruments, "0..4096, and none before the config")
 		return
 	case slots > MaxSessions || slots*8 > uint64(len(d.b)):
@@ -246,6 +253,9 @@ func (d *decoder) booksConfig(b *Books) {
 	}
 	for n := range instruments {
 		d.instrument(b, uint16(n))
+	}
+	if ready&booksScheduled != 0 && d.err == nil {
+		d.calendar(b)
 	}
 }
 

@@ -131,6 +131,32 @@ func (g *Guard) change(c limits.Change) {
 // Profile returns the limits in force as text, nil if there are none, and who set them.
 func (g *Guard) Profile() ([]byte, Decree) { return g.text, g.at }
 
+// Supersedes reports whether the limits of p may take the place of those in force: they are of a
+// later state of a RiskProfile, or no source says which are. g may be nil.
+func (g *Guard) Supersedes(p *limits.Profile) bool {
+	if g == nil {
+		return true
+	}
+	next, have := p.Source, g.profile.Source
+	switch {
+	case mutant(mutProfileBack):
+		return true
+	case mutant(mutProfileByGeneration) && next != nil && have != nil:
+		return next.Generation > have.Generation
+	case mutant(mutProfileByAge) && next != nil && have != nil:
+		return next.SinceMs > have.SinceMs
+	}
+	return next.Supersedes(have)
+}
+
+// Source is that of the limits in force, nil if they have none. g may be nil.
+func (g *Guard) Source() *limits.Source {
+	if g == nil {
+		return nil
+	}
+	return g.profile.Source
+}
+
 // Kills are those in effect, oldest first. They must not be changed.
 func (g *Guard) Kills() []Kill { return g.kills }
 
@@ -157,6 +183,9 @@ func (g *Guard) check(m *Machine, e *order.Entry, payload []byte) error {
 		p, err := limits.ParseProfile(v.Profile)
 		if err == nil && !bytes.Equal(p.Canonical(), v.Profile) {
 			err = fmt.Errorf("limits: a profile in another form, allowed: as Canonical writes it")
+		}
+		if err == nil && !g.Supersedes(p) {
+			err = fmt.Errorf("limits: %v, allowed: later than what is in force, %v", p.Source, g.Source())
 		}
 		if err == nil {
 			err = g.admits(p, m.Books != nil)

@@ -47,5 +47,9 @@ const (
 	mutKillKeepsResting
 	mutPostOnlyIgnored
 	mutStatesUnrestored
+	mutProfileBack
+	mutProfileByGeneration
+	mutProfileByAge
+	mutCalendarUnsnapshotted
 	mutants
 )

@@ -63,6 +63,10 @@ var mutantList = [mutants]Mutant{
 	mutKillKeepsResting:      {"kill-keeps-resting", "a kill leaves in the books what rests", "machine ^TestKillCancels$"},
 	mutPostOnlyIgnored:       {"post-only-ignored", "an order that is not to trade on entry is one that may, on all copies alike", ""},
 	mutStatesUnrestored:      {"states-unrestored", "a learner takes all books for closed", ""},
+	mutProfileBack:           {"profile-back", "a primary whose file of limits is behind puts an earlier profile in force again", ""},
+	mutProfileByGeneration:   {"profile-by-generation", "profiles of different RiskProfiles are compared by their generations", ""},
+	mutProfileByAge:          {"profile-by-age", "a later generation of the RiskProfile in force is not taken", ""},
+	mutCalendarUnsnapshotted: {"calendar-unsnapshotted", "a learner forgets which phases of the calendar were done", ""},
 	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 

@@ -11,6 +11,7 @@ type Phase struct {
 	State    State
 	Until    int64 // a halt ends by itself at this time; 0: never
 	Resume   State // after a halt, if it ends by itself
+	Crossed  bool  // orders were collected, so it opens by an auction alone
 	Last     int64 // the price of the last trade,
 	Traded   bool  // if there was one
 	Low, Top int64 // the band that new prices have to be in
@@ -22,7 +23,7 @@ func (e *Engine) Phase(n uint16) (p Phase, there bool) {
 		return p, false
 	}
 	b := &e.books[n]
-	p = Phase{State: b.state, Until: b.until, Resume: b.resume, Traded: b.traded, Low: b.bandLo, Top: b.bandHi}
+	p = Phase{State: b.state, Until: b.until, Resume: b.resume, Crossed: b.crossed, Traded: b.traded, Low: b.bandLo, Top: b.bandHi}
 	if b.traded {
 		p.Last = b.price(b.last)
 	}

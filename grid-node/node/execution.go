@@ -20,6 +20,8 @@ type Execution struct {
 	Instruments []machine.Instrument
 	// File has further ones, and is watched for more; nil without.
 	File *instrument.File
+	// Calendar of the sessions of all instruments, which is watched; nil: none.
+	Calendar *instrument.CalendarFile
 	// ApartBySession gives orders without tag 2362 the group of their session.
 	ApartBySession bool
 }
@@ -142,6 +144,7 @@ func (ps *partitions) executions() *nodestatus.Execution {
 			s.Error = err.Error()
 		}
 	}
+	s.Calendar = ps.calendarFollowed()
 	for _, p := range ps.list {
 		missing, differ := p.replica.Traded()
 		if p.status.Role == replica.RolePrimary || p.status.Role == replica.RoleBackup {

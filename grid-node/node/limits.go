@@ -2,7 +2,9 @@ package node
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -24,14 +26,19 @@ type profile struct {
 
 // readProfile reads and checks the file of limits.
 func (c *Config) readProfile() ([]byte, error) {
-	info, err := os.Stat(c.LimitsFile)
+	file := c.LimitsFile + limits.SourcedFile
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		file = c.LimitsFile
+		info, err = os.Stat(file)
+	}
 	if err == nil && info.Size() > limits.MaxProfile {
 		err = fmt.Errorf("it has %d bytes, allowed: at most %d", info.Size(), limits.MaxProfile)
 	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(c.LimitsFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +93,14 @@ func (n *Node) watchLimits() {
 	}
 }
 
-// logRefusedProfiles logs, once for each profile, why a primary cannot put it in force.
+// logRefusedProfiles logs, once for each profile, why a primary cannot put it in force, or waits.
 func (ps *partitions) logRefusedProfiles() {
 	for _, p := range ps.list {
+		if why := p.replica.ProfileWaits(); why != p.profileWaits {
+			if p.profileWaits = why; why != "" {
+				ps.log.Warn("the file of limits is behind the log", "partition", p.id.String(), "file", ps.cfg.LimitsFile, "reason", why)
+			}
+		}
 		if why := p.replica.ProfileRefused(); why != p.profileRefused {
 			if p.profileRefused = why; why != "" {
 				ps.log.Error("the limits are refused, those before stay in force", "partition", p.id.String(), "file", ps.cfg.LimitsFile, "reason", why)

@@ -45,7 +45,7 @@ func (ps *partitions) limitsInForce() *nodestatus.Limits {
 		f := p.inForce.of(text)
 		row := nodestatus.PartitionLimits{Partition: p.id.String(), Name: f.name, SHA256: f.sha256, Empty: f.empty, Entry: at.Entry, SinceUnixNs: at.TimeNs, Kills: kills}
 		if p.status.Role == replica.RolePrimary {
-			row.Refused = p.replica.ProfileRefused()
+			row.Refused, row.Waits = p.replica.ProfileRefused(), p.replica.ProfileWaits()
 		}
 		s.Partitions = append(s.Partitions, row)
 	}

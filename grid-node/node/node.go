@@ -75,7 +75,7 @@ func New(cfg Config) (*Node, error) {
 	if computes != nil {
 		computes.maps.clients = &n.data.clients
 	}
-	n.data.parts.regions.now = n.cfg.Regions
+	n.data.parts.regions.now, n.data.parts.calendar = n.cfg.Regions, n.cfg.Execution.phases(time.Now())
 	if n.cfg.LimitsFile != "" {
 		if n.data.parts.profile.text, err = n.cfg.readProfile(); err != nil {
 			return nil, fmt.Errorf("--limits: %w", err)
@@ -174,6 +174,9 @@ func (n *Node) watchFiles() {
 		n.wg.Go(func() {
 			x.File.Watch(n.ctx, instrumentsEvery, func() { n.loop.Post(n.data.parts.instrumentsChanged) })
 		})
+	}
+	if x := n.cfg.Execution; x != nil && x.Calendar != nil {
+		n.watchCalendar()
 	}
 	a := n.cfg.Access
 	if a == nil {

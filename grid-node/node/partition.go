@@ -55,6 +55,7 @@ type partition struct {
 	feeds        int            // learners it sent the log to when the limits were divided
 
 	sinkEnded      map[string]chan struct{} // by sink: closed when the latest incarnation's queue has let go of it
+	profileWaits   string                   // why the log has later limits than the file, as it was logged
 	profileRefused string                   // why the limits of the file cannot be in force, as it was logged
 
 	discardedFor string // why the last incarnation was discarded
@@ -148,6 +149,7 @@ func (p *partition) incarnate(boot uint64) error {
 		st.Close()
 		return err
 	}
+	r.SetCalendar(p.all.calendar)
 	ctx, cancel := context.WithCancel(p.ctx)
 	inc := &incarnation{self: self, store: st, feed: feed.New(st), ctx: ctx, cancel: cancel, warm: make(chan struct{})}
 	if files != nil {

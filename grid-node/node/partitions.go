@@ -25,6 +25,7 @@ type partitions struct {
 	computes    *computeFunctions // nil: none are called
 	posts       *postFunctions
 	profile     profile // of limits
+	calendar    *replica.Calendar
 	regions     regionsRead
 	journals    journalStats // of Config.Journal
 	ahead       atomic.Int64 // memory made present before entries need it, a partition; for every thread

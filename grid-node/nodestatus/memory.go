@@ -110,6 +110,7 @@ type PartitionLimits struct {
 	SinceUnixNs int64  `json:"sinceUnixNs,omitempty"` // the time of the entry
 	Kills       int    `json:"kills,omitempty"`       // in effect
 	Refused     string `json:"refused,omitempty"`     // why this primary cannot put that of the file in force
+	Waits       string `json:"waits,omitempty"`       // why it does not, though it could: the log has a later one
 }
 
 // Regions is whether the logs have the regions of a node's file, see docs/regions.md.
@@ -164,6 +165,26 @@ type Execution struct {
 	// Waiting are books that neither trade nor are closed, of the partitions that this node is
 	// the primary of: the eight that have waited for the longest, those first.
 	Waiting []WaitingBook `json:"waiting,omitempty"`
+	// Calendar is what is done by the calendar of sessions; absent without.
+	Calendar *Calendar `json:"calendar,omitempty"`
+}
+
+// Calendar is whether books are in the phase that the calendar of the node has.
+type Calendar struct {
+	SHA256 string `json:"sha256,omitempty"` // of the file that is in use
+	Error  string `json:"error,omitempty"`  // why its present content is not
+	// The phase that books are to be in, and the next one, each with its time; 0 and empty if none is known.
+	PhaseUnixNs int64  `json:"phaseUnixNs,omitempty"`
+	Phase       string `json:"phase,omitempty"` // open, call, closed
+	NextUnixNs  int64  `json:"nextUnixNs,omitempty"`
+	Next        string `json:"next,omitempty"`
+	// Books of the partitions that this node is the primary of, and those of them that have not entered the present phase:
+	// eight of these, with their state.
+	Books      int      `json:"books,omitempty"`
+	Behind     int      `json:"behind,omitempty"`
+	SomeBehind []string `json:"someBehind,omitempty"` // "IBM (halted)"
+	// Waits are why primaries do nothing by the calendar: "p1: …".
+	Waits []string `json:"waits,omitempty"`
 }
 
 // WaitingBook is a book in an auction, or halted.

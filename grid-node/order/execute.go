@@ -1,5 +1,7 @@
 package order
 
+import "fmt"
+
 // InstructionSize is the size of an Instruction, in bytes: the beginning of the payload of
 // an entry of kind execute. The FIX message follows, verbatim.
 const InstructionSize = 64
@@ -107,7 +109,15 @@ const (
 	MarketConfig MarketOp = 1 // bounds of the engine: the first of its partition
 	MarketDefine MarketOp = 2 // an instrument, and the state that its book begins in
 	MarketApply  MarketOp = 3 // an operation of the exchange on a book, or on all
+	// MarketScheduled is the same by the calendar, on one book, or none if the book is in the state
+	// of the phase already: kind 0. The fifth value is when it was due, Unix ns.
+	MarketScheduled MarketOp = 4
+	// MarketCalendar: the calendar is that of another source, which is the symbol.
+	MarketCalendar MarketOp = 5
 )
+
+// MaxCalendarSource bounds the source of a calendar, in bytes.
+const MaxCalendarSource = 256
 
 // MaxReason bounds the reason of an operation of the exchange, in bytes.
 const MaxReason = 128
@@ -131,9 +141,10 @@ type Market struct {
 	Book                   uint16
 	PriceDigits, QtyDigits uint8
 	// Values: of a config orders, pages, books, work, seed; of an instrument tick, lot,
-	// lowest, highest and reference price; of an operation price, stop, until, owner, 0.
+	// lowest, highest and reference price; of an operation price, stop, until, owner, and when
+	// it was due by the calendar.
 	Values [5]uint64
-	Symbol []byte // of an instrument; of an operation the reason that a person gave, if one did
+	Symbol []byte // of an instrument; of an operation the reason that a person gave, if one did; the source of a calendar
 }
 
 // Append appends the payload.
@@ -163,13 +174,7 @@ func MarketOf(payload []byte) (m Market) {
 func (e *Entry) checkExecution(b []byte) error {
 	n := len(b)
 	if e.Kind == KindMarket {
-		switch {
-		case n < MarketSize || n > MarketSize+MaxReason || MarketOp(b[0]) == MarketDefine && n > MarketSize+MaxSymbol:
-			return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "112..176 for a market entry, ..240 with a reason"}
-		case MarketOp(b[0]) < MarketConfig || MarketOp(b[0]) > MarketApply || MarketOp(b[0]) != MarketApply && (MarketOp(b[0]) == MarketDefine) != (n > MarketSize):
-			return &EntryError{Seq: e.Seq, Field: "op", Value: uint64(b[0]), Allowed: "1 config, 2 define, which has a symbol, 3 apply, which may have a reason"}
-		}
-		return nil
+		return e.checkMarket(b)
 	}
 	switch {
 	case n <= InstructionSize:
@@ -180,6 +185,24 @@ func (e *Entry) checkExecution(b []byte) error {
 		return &EntryError{Seq: e.Seq, Field: "reserved", Value: le.Uint64(b[56:]), Allowed: "0, and flags 0 or 1"}
 	case e.Fields.ClOrdIDOff < InstructionSize:
 		return &EntryError{Seq: e.Seq, Field: "clOrdIDOff", Value: uint64(e.Fields.ClOrdIDOff), Allowed: "64 or more: the message is behind the instruction"}
+	}
+	return nil
+}
+
+// textsOfMarket are the shortest and the longest text of each operation of kind market.
+var textsOfMarket = [...][2]int{MarketConfig: {0, 0}, MarketDefine: {1, MaxSymbol}, MarketApply: {0, MaxReason}, MarketScheduled: {0, 0}, MarketCalendar: {1, MaxCalendarSource}}
+
+func (e *Entry) checkMarket(b []byte) error {
+	n := len(b) - MarketSize
+	if n < 0 {
+		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: "112 or more for a market entry"}
+	}
+	op := int(b[0])
+	if op == 0 || op >= len(textsOfMarket) || n < textsOfMarket[op][0] || n > 0 && textsOfMarket[op][1] == 0 {
+		return &EntryError{Seq: e.Seq, Field: "op", Value: uint64(op), Allowed: "1 config, 2 define, which has a symbol, 3 apply, which may have a reason, 4 scheduled, 5 calendar, which has a source"}
+	}
+	if most := textsOfMarket[op][1]; n > most {
+		return &EntryError{Seq: e.Seq, Field: "size", Value: uint64(e.Size), Allowed: fmt.Sprintf("112..%d for a market entry of op %d", HeaderSize+MarketSize+most, op)}
 	}
 	return nil
 }

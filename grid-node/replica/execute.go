@@ -89,7 +89,7 @@ func (r *Replica) beginExecution() {
 // executionDue reports whether this replica has entries of the exchange to make.
 func (r *Replica) executionDue() bool {
 	b := r.live.Books
-	return r.role == RolePrimary && (!b.Ready() || b.Pending() || r.undefined() >= 0 || r.namesDue())
+	return r.role == RolePrimary && (!b.Ready() || b.Pending() || r.undefined() >= 0 || r.namesDue() || r.calendarDue())
 }
 
 // match prepares a machine, after Begin, for what the partition does.
@@ -274,6 +274,9 @@ func (r *Replica) logExecution() {
 		}
 	}
 	r.logLapses()
+	if r.schedule.calendar != nil {
+		r.logCalendar()
+	}
 	if b.Pending() && r.mayLogExecution() && (!mutant(mutContinueForgotten) || r.epoch == 1) {
 		_ = r.append(&order.Entry{Kind: order.KindContinue}, nil, 0, pending{}) // a full store: later
 	}
@@ -286,7 +289,7 @@ func (r *Replica) logMarket(m *order.Market, by pending) error {
 	if !r.mayLogExecution() {
 		return fmt.Errorf("market operation %d: not now, allowed: by a primary with a place in its window; retry", m.Op)
 	}
-	e := order.Entry{Kind: order.KindMarket}
+	e := order.Entry{Kind: order.KindMarket, TimeNs: r.now.Wall}
 	r.text = m.Append(r.text[:0])
 	if err := r.live.Check(&e, r.text); err != nil {
 		return err

@@ -27,6 +27,23 @@ func (r *Replica) allKnow(f wire.FeatureSet) bool {
 	return know
 }
 
+// allHere reports whether as many copies as are wanted are in sync, and each has said that it knows
+// these features. What is begun then is not begun in the middle of an update, where a copy of a
+// release before is away that could not come back.
+func (r *Replica) allHere(f wire.FeatureSet) bool {
+	if len(r.cfg.InSync) < r.opt.Replicas || !r.allKnow(f) {
+		return false
+	}
+	here := true
+	for i := range r.primary.peers {
+		if p := &r.primary.peers[i]; p.inSync() && p.features&f != f && !mutant(mutFeaturesUnasked) {
+			here = false
+			r.askFeatures(p)
+		}
+	}
+	return here
+}
+
 // askFeatures asks a peer with the next flush, unless it has said so, or was asked just now.
 func (r *Replica) askFeatures(p *peer) {
 	if !p.featuresSaid && (p.featuresAskedAt == 0 || r.now.Mono-p.featuresAskedAt >= int64(r.opt.Timing.Resend)) {

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
@@ -14,8 +15,10 @@ import (
 
 // guardState is what a replica has beside the machine.
 type guardState struct {
-	profile []byte // to be in force; nil: what the log has
-	refused []byte // a profile that the log cannot have, not tried again
+	profile []byte          // to be in force; nil: what the log has
+	parsed  *limits.Profile // the same
+	plain   []byte          // the same without its source; nil if it has none
+	refused []byte          // a profile that the log cannot have, not tried again
 	why     string
 	fields  order.Fields // of the order that is being checked
 }
@@ -28,7 +31,17 @@ func (g *guardState) hold(f *order.Fields) *order.Fields {
 
 // SetProfile changes the limits that this replica puts in force as a primary, as
 // limits.Profile writes them; nil: those that the log has stay.
-func (r *Replica) SetProfile(text []byte) { r.limits, r.restTill = guardState{profile: text}, 0 }
+func (r *Replica) SetProfile(text []byte) { r.limits, r.restTill = newGuardState(text), 0 }
+
+func newGuardState(text []byte) guardState {
+	g := guardState{profile: text, parsed: &limits.Profile{}}
+	if p, err := limits.ParseProfile(text); err == nil { // else the log refuses it
+		if g.parsed = p; p.Source != nil {
+			g.plain = p.Plain().Canonical()
+		}
+	}
+	return g
+}
 
 // ProfileRefused returns why the log cannot have the profile, empty if it can.
 func (r *Replica) ProfileRefused() string { return r.limits.why }
@@ -56,19 +69,45 @@ func (r *Replica) Limits() (text []byte, at machine.Decree, kills int) {
 }
 
 // profileDue reports whether this primary has limits to put in force.
-func (r *Replica) profileDue() bool {
-	if r.role != RolePrimary || r.limits.profile == nil || !r.makesEntries() || bytes.Equal(r.limits.profile, r.limits.refused) {
-		return false
+func (r *Replica) profileDue() bool { return r.profileWanted() != nil }
+
+// profileWanted returns the limits that this primary has to put in force; nil: those that the log
+// has stay, which are the same, or later ones.
+func (r *Replica) profileWanted() []byte {
+	s, g := &r.limits, r.live.Guard
+	if r.role != RolePrimary || s.profile == nil || !r.makesEntries() || bytes.Equal(s.profile, s.refused) {
+		return nil
 	}
 	if r.live.Books != nil && !r.live.Books.Ready() {
-		return false
+		return nil
 	}
-	if g := r.live.Guard; g != nil {
-		if text, _ := g.Profile(); bytes.Equal(text, r.limits.profile) {
-			return false
+	want := s.profile
+	if s.plain != nil && g.Source() == nil && !r.allHere(wire.FeatureLimitSource) {
+		want = s.plain // as releases before do
+	}
+	if g != nil {
+		if text, _ := g.Profile(); bytes.Equal(text, want) || !g.Supersedes(s.parsed) {
+			return nil
 		}
 	}
-	return r.knowGuard()
+	if !r.knowGuard() {
+		return nil
+	}
+	return want
+}
+
+// ProfileWaits returns why this primary does not put its limits in force although the log could
+// have them: it has later ones. Empty if that is not so. A file that is behind is the reason, as
+// a rule, and its next content the end of it.
+func (r *Replica) ProfileWaits() string {
+	s, g := &r.limits, r.live.Guard
+	if r.role != RolePrimary || s.profile == nil || g == nil || g.Supersedes(s.parsed) {
+		return ""
+	}
+	if text, _ := g.Profile(); bytes.Equal(text, s.profile) {
+		return ""
+	}
+	return fmt.Sprintf("the file has %v, and the log %v, which stays in force until the file has a later one", s.parsed.Source, g.Source())
 }
 
 // knowGuard reports whether every replica knows entries with limits. Once there is one, all
@@ -87,10 +126,11 @@ func (r *Replica) knowGuard() bool {
 
 // logProfile puts the limits of the options in force, as a primary.
 func (r *Replica) logProfile() {
-	if !r.profileDue() || r.parking() || r.closing() || r.windowFull() {
+	want := r.profileWanted()
+	if want == nil || r.parking() || r.closing() || r.windowFull() {
 		return
 	}
-	g := order.Guard{Op: order.GuardProfile, Who: []byte(r.self.ID), Profile: r.limits.profile}
+	g := order.Guard{Op: order.GuardProfile, Who: []byte(r.self.ID), Profile: want}
 	e := order.Entry{Kind: order.KindGuard}
 	payload := g.Append(nil)
 	if err := r.live.Check(&e, payload); err != nil {

@@ -166,6 +166,9 @@ const (
 	mutCopyEndedLate
 	mutResumedCounted
 	mutFeaturesUnasked
+	mutCalendarTwice
+	mutCalendarBack
+	mutCalendarForgotten
 	mutGuardUnasked
 	mutGuardUnchecked
 	mutGuardLocalClock

@@ -74,6 +74,7 @@ var proofs = [mutants]string{
 	mutConnectionsKept:       "^TestScripts$/^old_connection$",
 
 	mutFeaturesUnasked:    "^TestScripts$/^fix_books_versions$",
+	mutCalendarBack:       "^TestCalendarThatIsBehind$",
 	mutGuardUnasked:       "^TestScripts$/^limits_versions$",
 	mutFixUnasked:         "^TestScripts$/^fix_versions$",
 	mutFixOpenUncommitted: "^TestScripts$/^fix_open$",

@@ -80,6 +80,7 @@ type Replica struct {
 	execution             // of one that matches
 	functions    functionsState
 	limits       guardState
+	schedule     schedule
 	logged       logCheck
 	differedAt   int64  // when a copy was removed because its state differs, 0 for never
 	resumedTo    uint64 // the last entry that was read from a journal
@@ -153,7 +154,7 @@ func New(o Options) (*Replica, error) {
 	r.run(&r.live)
 	r.run(&r.base)
 	r.regions.asks = wire.TypeSubmit
-	r.limits.profile = o.Profile
+	r.limits = newGuardState(o.Profile)
 	r.seats.sessions = map[uint64]int{}
 	r.primary.pend.init(o.Limits.InFlight)
 	r.primary.reads.init(o.Limits.PendingReads)

@@ -58,6 +58,9 @@ func (w *world) converged() string {
 	if why := w.regionsUnsettled(); why != "" {
 		return why
 	}
+	if why := w.limitsAwaited(); why != "" {
+		return why
+	}
 	return w.fixUnsettled()
 }
 

@@ -40,10 +40,10 @@ func journalProfile(seed uint64, rng *rand.Rand) *profile {
 	p.restores, p.views, p.fixes = nil, nil, nil
 	switch seed / 3 % 3 {
 	case 1:
-		p.fixes, p.guards = rand.New(rand.NewPCG(seed, fixBegin)), nil // limits are of worlds without sessions
+		p.fixes, p.guards, p.sources = rand.New(rand.NewPCG(seed, fixBegin)), nil, nil // limits are of worlds without sessions
 	case 2: // as in the world match
 		p.match, p.pace = rand.New(rand.NewPCG(seed, 0x65786368616e6765)), 5*millisecond
-		p.regions = nil
+		p.regions, p.sources = nil, nil
 	}
 	p.mayLose, p.rewinds, p.placed = false, false, false
 	p.weights[faultRewind], p.weights[faultLossAccepted] = 0, 0

@@ -13,7 +13,8 @@ import (
 
 // judge looks at executions with nothing of the engine: orders in a map, the best found by
 // looking at all. It knows continuous trading of limit and market orders, cancels,
-// replaces, mass cancels and halts, which is what the world match has.
+// replaces, mass cancels and halts, which is what the world match has, and of auctions (calendar.go)
+// who may trade, and at which price.
 type judge struct {
 	orders  map[uint64]*judged
 	states  []match.State // by book
@@ -21,17 +22,22 @@ type judge struct {
 	newest  int64         // time of an entry so far
 	traded  [][3]int64    // by book and side
 	bands   [][2]int64    // by book: prices that new orders may have
+	price   []int64       // by book: of its last auction
 	moved   int           // bands
 	banned  int           // orders for a price outside
 	lineage uint64
 	clock   int
 	fills   int
-	masses  int  // mass cancels of FIX sessions
-	swept   int  // orders that those cancelled
-	killed  int  // orders that kills cancelled
-	lapsed  int  // orders of FIX sessions that were gone
-	named   bool // kills cancel what rests
-	kills   []order.Guard
+
+	schedule schedule
+	auctions int // trades in them
+
+	masses int  // mass cancels of FIX sessions
+	swept  int  // orders that those cancelled
+	killed int  // orders that kills cancelled
+	lapsed int  // orders of FIX sessions that were gone
+	named  bool // kills cancel what rests
+	kills  []order.Guard
 
 	e *order.Entry
 	i order.Instruction
@@ -85,13 +91,16 @@ func (j *judge) entry(e *order.Entry, payload []byte, records []match.Record) st
 	case order.KindMarket:
 		if j.m = order.MarketOf(payload); j.m.Op == order.MarketDefine {
 			j.states, j.traded, j.changed = append(j.states, match.Closed), append(j.traded, [3]int64{}), append(j.changed, e.TimeNs)
-			j.bands = append(j.bands, [2]int64{int64(j.m.Values[2]), int64(j.m.Values[3])})
+			j.bands, j.price = append(j.bands, [2]int64{int64(j.m.Values[2]), int64(j.m.Values[3])}), append(j.price, 0)
 		}
 	}
 	for n := range records {
 		if text := j.record(records, n); text != "" {
 			return fmt.Sprintf("record %d (%+v): %s", n+1, records[n], text)
 		}
+	}
+	if text := j.inPhase(records); text != "" {
+		return text
 	}
 	return j.end()
 }
@@ -108,11 +117,14 @@ func (j *judge) record(records []match.Record, n int) string {
 		}
 		return j.accepted(r)
 	case match.Filled:
-		if r.Flags&match.Passive != 0 {
+		if r.Flags&match.Passive != 0 || r.Flags&match.Auction != 0 && r.Side == match.Sell {
 			return "" // judged with the one before
 		}
 		if n+1 == len(records) {
 			return "a trade with one side"
+		}
+		if r.Flags&match.Auction != 0 {
+			return j.auctioned(r, &records[n+1])
 		}
 		return j.filled(r, &records[n+1])
 	case match.Cancelled:
@@ -121,6 +133,8 @@ func (j *judge) record(records []match.Record, n int) string {
 		return j.replaced(r)
 	case match.StateChanged:
 		j.become(r.Book, match.State(r.Flags))
+	case match.AuctionPrice:
+		j.states[r.Book], j.price[r.Book] = match.Uncrossing, r.Price
 	case match.BandChanged:
 		return j.band(r)
 	case match.Rejected, match.CancelRejected:
@@ -162,10 +176,15 @@ func (j *judge) accepted(r *match.Record) string {
 	switch {
 	case r.Order != j.e.Seq || j.i.Op != order.InstructEnter || j.orders[o.id] != nil:
 		return "an order that is not that of the entry, or twice"
-	case j.states[o.book] != match.Open:
+	case j.states[o.book] != match.Open && j.states[o.book] != match.Call:
 		return "an order in a book that is not open"
 	case !o.market && !j.within(o.book, o.price):
 		return fmt.Sprintf("an order at %d, outside of the band %v", o.price, j.bands[o.book])
+	case j.states[o.book] == match.Call && (j.i.TIF != 0 || j.i.Flags&order.InstructPost != 0):
+		return "an order in a call that does not wait for its end"
+	case j.states[o.book] == match.Call:
+		o.rests, j.orders[o.id] = true, o
+		return ""
 	case j.i.Flags&order.InstructPost != 0 && j.crosses(o) != nil:
 		return "a post-only order that can trade"
 	}
@@ -225,13 +244,21 @@ func (j *judge) filled(t, m *match.Record) string {
 		o *judged
 		r *match.Record
 	}{{taker, t}, {maker, m}} {
-		x.o.leaves, x.o.cum = x.o.leaves-qty, x.o.cum+qty
-		if x.r.Leaves != x.o.leaves || x.r.Cum != x.o.cum || x.o.leaves+x.o.cum != x.o.qty {
-			return fmt.Sprintf("order %d has %d left and %d filled of %d", x.o.id, x.o.leaves, x.o.cum, x.o.qty)
+		if text := j.fill(x.o, x.r, qty); text != "" {
+			return text
 		}
-		if x.o.leaves == 0 {
-			delete(j.orders, x.o.id)
-		}
+	}
+	return ""
+}
+
+// fill counts a fill of an order.
+func (j *judge) fill(o *judged, r *match.Record, qty int64) string {
+	o.leaves, o.cum = o.leaves-qty, o.cum+qty
+	if r.Leaves != o.leaves || r.Cum != o.cum || o.leaves+o.cum != o.qty {
+		return fmt.Sprintf("order %d has %d left and %d filled of %d", o.id, o.leaves, o.cum, o.qty)
+	}
+	if o.leaves == 0 {
+		delete(j.orders, o.id)
 	}
 	return ""
 }
@@ -279,7 +306,10 @@ func (j *judge) replaced(r *match.Record) string {
 	j.orders[o.id] = o
 	if !keeps {
 		j.clock++
-		o.prio, o.rests, j.taker = j.clock, false, o
+		o.prio = j.clock
+		if j.states[o.book] != match.Call {
+			o.rests, j.taker = false, o
+		}
 	}
 	return ""
 }

@@ -25,15 +25,19 @@ const limitsBegin = 0x6c696d6974730a11
 
 // limitsText is the file of limits that a process is given as it starts: the
 // administrator changed it meanwhile, or not.
-func (w *world) limitsText() []byte {
-	rng := w.profile.guards
-	if rng == nil {
+func (p *pod) limitsText() []byte {
+	w, rng := p.w, p.w.profile.guards
+	switch {
+	case rng == nil || w.profile.match != nil:
 		return nil
-	}
-	if w.profile.match != nil {
-		return []byte(nil)
+	case w.profile.sources != nil:
+		return w.limitsFiles[p.limitsFile]
 	}
 	text := fmt.Sprintf(`{"maxMessages":{"perSecond":%d,"burst":%d}}`, 20<<rng.IntN(4), 4+rng.IntN(12))
+	return canonicalLimits(text)
+}
+
+func canonicalLimits(text string) []byte {
 	p, err := limits.ParseProfile([]byte(text))
 	if err != nil {
 		panic(err) // a mistake in this package
@@ -137,6 +141,7 @@ type limitsModel struct {
 	names  map[string]bool  // of clients that are killed
 	level  map[uint32]int64 // of a session slot, in billionths of a message
 	at     map[uint32]int64
+	file   int // which of world.limitsFiles is in force, from 1; 0: one without a source
 }
 
 // checkLimits: I36, no order is committed beyond the limits in force at its position; I37,
@@ -161,6 +166,7 @@ func (w *world) checkLimits(t *timeline, e *order.Entry, msg []byte) {
 				return
 			}
 			m.rules, _ = p.Rules()
+			w.checkSource(m, e, g.Profile)
 		case order.GuardKill:
 			if g.Scope == order.GuardClient {
 				m.names[string(g.Name)] = true

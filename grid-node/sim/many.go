@@ -200,12 +200,13 @@ func (s *Summary) String() string {
 	fmt.Fprintf(&b, "changes of the configuration %d, to another primary %d, of these planned %d, with loss accepted %d; replicas discarded %d\n",
 		st.Changes, st.Failovers, st.HandOvers, st.Losses, st.Discards)
 	if st.Fills > 0 {
-		fmt.Fprintf(&b, "trades %d; executions to sessions %d, to followers %d; books shown %d\n", st.Fills, st.Executions, st.Taped, st.Books)
+		fmt.Fprintf(&b, "trades %d, in auctions %d; phases of calendars %d; executions to sessions %d, to followers %d; books shown %d\n", st.Fills, st.Auctioned, st.Phases, st.Executions, st.Taped, st.Books)
 	}
 	fmt.Fprintf(&b, "entries freed %d; learners that began with a snapshot %d\n", st.Freed, st.Snapshots)
 	if st.Records > 0 {
 		fmt.Fprintf(&b, "records of functions on all replicas %d; changes of the functions in force %d\n", st.Records, st.FunctionChanges)
 	}
+	fmt.Fprintf(&b, "profiles of limits that came into force in the order they were given %d\n", st.Profiles)
 	fmt.Fprintf(&b, "answers of views %d; askers that were told that they hold another history %d\n", st.Answers, st.AskedOther)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
 	fmt.Fprintf(&b, "FIX sessions opened %d, reports %d, executions %d, drop copies %d, states %d, mass cancels %d of %d orders, lapses %d and %d in the end, fetched from the log again %d; requests refused for now %d\n", st.FixOpened, st.FixReports, st.FixExecuted, st.FixCopies, st.FixStates, st.FixMasses, st.FixSwept, st.Lapses, st.LapsesAwaited, st.FixResent, st.FixHeld)

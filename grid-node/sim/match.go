@@ -51,11 +51,12 @@ func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	if rng := rand.New(rand.NewPCG(seed, 0x62616e64730a)); rng.IntN(2) == 0 {
 		p.bands = rng
 	}
+	schedules(p, seed)
 	p.forges, p.digests, p.fixes, p.regions = nil, nil, nil, nil
 	if rng := rand.New(rand.NewPCG(seed, 0x66697865730a)); rng.IntN(2) == 0 {
 		p.fixes, p.lapses, p.copies = rng, lapseRand(seed), copiesRand(seed)
 	}
-	if p.guards = nil; p.fixes == nil {
+	if p.guards, p.sources = nil, nil; p.fixes == nil {
 		if rng := rand.New(rand.NewPCG(seed, 0x6b696c6c730a)); rng.IntN(3) > 0 {
 			p.guards = rng
 		}
@@ -223,6 +224,8 @@ func (w *world) exchange() {
 		}
 	case n < 6 && !w.healing:
 		op.State = match.Halted
+	case w.profile.calendar != nil && (n == 9 || w.healing && n > 6):
+		op.State = match.Call // which a book that was halted in a call goes on with
 	}
 	w.atExchange(op)
 }
@@ -297,7 +300,7 @@ func (w *world) checkExchange() {
 		if p := w.processOf(w.api.rec.Primary.Boot); p == nil || p.r.BooksPending() {
 			return "something is still pending"
 		}
-		return ""
+		return w.calendarAwaited()
 	})
 	if w.stopped {
 		return
@@ -315,7 +318,11 @@ func (w *world) checkExchange() {
 			w.violation("I28", "entry %d: %v", i+1, err)
 			return
 		}
-		if text := j.entry(&e, order.Payload(x.entry), x.records); text != "" {
+		text := j.entry(&e, order.Payload(x.entry), x.records)
+		if text == "" && e.Kind == order.KindMarket {
+			text = j.scheduled(w)
+		}
+		if text != "" {
 			w.violation("I28", "entry %d: %s", i+1, text)
 			return
 		}
@@ -338,6 +345,7 @@ func (w *world) checkExchange() {
 	}
 	w.checkStates(&j)
 	w.stats.Fills += uint64(j.fills)
+	w.stats.Phases, w.stats.Auctioned = w.stats.Phases+uint64(j.schedule.entered), w.stats.Auctioned+uint64(j.auctions)
 	w.stats.FixMasses, w.stats.FixSwept = w.stats.FixMasses+uint64(j.masses), w.stats.FixSwept+uint64(j.swept)
 	w.stats.Killed += uint64(j.killed)
 	w.stats.Bands, w.stats.Banned = w.stats.Bands+uint64(j.moved), w.stats.Banned+uint64(j.banned)

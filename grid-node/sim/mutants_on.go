@@ -47,7 +47,8 @@ var ofMatch = []string{"execute-undecided", "release-at-execution", "tape-behind
 	"post-only-ignored", "states-unrestored", "sweep-map", "local-clock", "keep-priority", "fok-partial", "band-stands", "restore-band", "restore-sweep", "restore-party",
 	"fix-names-shared", "fix-value-unsnapshotted", "fix-numbers-shared", "fix-mass-of-all", "fix-mass-unreported", "sweep-late", "fix-opened-ahead", "fix-report-early", "fix-first-of-entry",
 	"fix-state-of-entry", "fix-state-of-any",
-	"fix-lapse-forgotten", "fix-lapse-of-loss", "fix-lapse-seated", "fix-lapse-on-primary", "fix-lapse-of-first", "fix-lapse-unfenced", "fix-lapse-unsnapshotted", "fix-lapse-late", "copy-numbers-shared"}
+	"fix-lapse-forgotten", "fix-lapse-of-loss", "fix-lapse-seated", "fix-lapse-on-primary", "fix-lapse-of-first", "fix-lapse-unfenced", "fix-lapse-unsnapshotted", "fix-lapse-late", "copy-numbers-shared",
+	"calendar-twice", "calendar-forgotten", "calendar-unsnapshotted"}
 
 // OfMatch reports whether only the world match can show what a mutant breaks.
 func OfMatch(name string) bool { return slices.Contains(ofMatch, name) }

@@ -68,7 +68,7 @@ func newPair(seed uint64, trace io.Writer) *pair {
 func pairProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
 	p.mapsOrders = nil
-	p.resizes, p.forbids, p.withdraws, p.floods, p.moves, p.plans, p.surges, p.digests, p.forges, p.decides, p.guards, p.regions = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	p.resizes, p.forbids, p.withdraws, p.floods, p.moves, p.plans, p.surges, p.digests, p.forges, p.decides, p.guards, p.sources, p.regions = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	p.mayLose, p.rewinds, p.placed, p.follows, p.partial, p.outside = false, false, false, false, false, ""
 	p.weights[faultRewind], p.weights[faultLossAccepted] = 0, 0
 	p.pods, p.readers = p.replicas, []string{""}

@@ -24,6 +24,8 @@ type pod struct {
 	disk       *journal.Disk // nil without journals
 	noHeir     bool          // the next process has another boot id
 	newRegions bool          // it has read the new file of regions
+	limitsFile int           // which of world.limitsFiles it has
+	calendar   int           // which of world.calendars
 	spoiled    bool          // the journal lost what was synced
 	given      string        // the module that the next process is given, "" for the one deployed
 	cleared    int64         // when the address was last taken by a new process
@@ -126,10 +128,11 @@ func (p *pod) start() *process {
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre, opt.Compute, opt.Map = w.newDecider(proc), w.newComputer(proc), w.newMapper(proc)
 	opt.Functions = w.newFunctions()
-	opt.Profile = w.limitsText()
+	opt.Profile = p.limitsText()
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}
+	proc.r.SetCalendar(p.calendarOf())
 	p.proc, p.cleared = proc, w.now
 	if n <= len(p.all) {
 		proc.before, p.all[n-1] = p.all[n-1], proc

@@ -43,6 +43,7 @@ type profile struct {
 	decides    *rand.Rand        // orders are decided on by a function; nil: by none
 	calls      *rand.Rand        // every copy calls functions for each order; nil: none
 	guards     *rand.Rand        // limits are in force, and a person kills; nil: none
+	sources    *rand.Rand        // an operator gives the limits, in files that reach pods late; nil: each process has its own
 	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
 	fixes      *rand.Rand        // there are FIX sessions; nil: none
 	copies     *rand.Rand        // of the worlds whose last FIX session gets drop copies, see copies.go; nil: it does not
@@ -54,6 +55,7 @@ type profile struct {
 	mapsOrders *rand.Rand        // a client has all orders read, see maporders.go; nil: none does
 	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
 	bands      *rand.Rand        // and the exchange moves price bands; nil: it does not
+	calendar   *rand.Rand        // and has a calendar of sessions; nil: none
 	orders     *rand.Rand        // clients keep its books order by order, see orders.go; nil: they do not
 	journal    *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
 	heirWait   time.Duration
@@ -227,6 +229,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	views(p, seed)
 	calls(p, seed)
 	limited(p, seed)
+	sourced(p, seed)
 	regions(p, seed)
 	regionFile(p, seed)
 	computes(p, seed)
@@ -297,8 +300,8 @@ func follows(p *profile, seed uint64) {
 const followsBegin = 0x666f6c6c6f787823
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, restored from an archive %t, FIX sessions %t, decided on by a function %t, limits %t, views %t, functions called %t, regions %t, functions computing %t, maps %t, of orders %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.restores != nil, p.fixes != nil, p.decides != nil, p.guards != nil, p.views != nil, p.calls != nil, p.regions != nil, p.computes != nil, p.maps != nil, p.mapsOrders != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, restored from an archive %t, FIX sessions %t, decided on by a function %t, limits %t, by an operator %t, views %t, functions called %t, regions %t, functions computing %t, maps %t, of orders %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.restores != nil, p.fixes != nil, p.decides != nil, p.guards != nil, p.sources != nil, p.views != nil, p.calls != nil, p.regions != nil, p.computes != nil, p.maps != nil, p.mapsOrders != nil, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -19,6 +19,9 @@ type Stats struct {
 	Decided         uint64 // of those, refused by a function
 	Killed          uint64 // orders that rested and were cancelled by a kill
 	KillCounts      uint64 // answers that a kill is complete
+	Profiles        uint64 // that came into force with their source
+	Phases          uint64 // of a calendar that books entered
+	Auctioned       uint64 // trades in auctions
 	Kills           uint64 // that a person was answered, with their ends
 	Repeated        uint64 // acknowledged orders that were sent again and answered
 	Ops             uint64 // operations checked by Porcupine
@@ -82,6 +85,9 @@ func (s *Stats) add(o *Stats) {
 	s.Kills += o.Kills
 	s.Killed += o.Killed
 	s.KillCounts += o.KillCounts
+	s.Profiles += o.Profiles
+	s.Phases += o.Phases
+	s.Auctioned += o.Auctioned
 	s.Repeated += o.Repeated
 	s.Ops += o.Ops
 	s.Changes += o.Changes
@@ -176,6 +182,8 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	for i := range w.profile.pods {
 		w.addPod(i)
 	}
+	w.makeLimitsFiles()
+	w.makeCalendars()
 	w.net.init(w)
 	w.api.init(w)
 	w.initMoves()
@@ -196,6 +204,8 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addMapOrdersClient()
 	w.addAskers()
 	w.addOfficer()
+	w.scheduleLimitsFiles()
+	w.scheduleCalendars()
 	return w
 }
 

@@ -41,6 +41,9 @@ type world struct {
 
 	regionClients []*regionClient
 
+	calendars   []*replica.Calendar // that the exchange has one after the other; nil: none
+	limitsFiles [][]byte            // what the operator gives one after the other, as limits.Profile writes them; nil: no operator does
+
 	faults  faultCounts
 	healing bool // no new faults, no chance events in the network
 

@@ -18,12 +18,14 @@ const (
 	FeatureLapse                                // FIX sessions whose orders are cancelled when they are gone
 	FeatureReadOrders                           // the frame ReadOrders
 	FeatureMarketBand                           // price bands in the frame Market
+	FeatureLimitSource                          // limits that say which RiskProfile they are of
+	FeatureCalendar                             // phases of a calendar of sessions
 
 	FeatureMapOrders FeatureSet = 1 << 11 // the frame MapOrders
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand | FeatureMapOrders
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand | FeatureLimitSource | FeatureCalendar | FeatureMapOrders
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {

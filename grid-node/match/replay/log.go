@@ -224,6 +224,7 @@ func (l *Log) market() {
 		l.define(&m)
 	case l.matcher == nil:
 		l.wrong("%v", ErrBeginning)
+	case m.Op == order.MarketCalendar, m.Op == order.MarketScheduled && m.Kind == 0:
 	default:
 		l.do(match.Op{Kind: match.OpKind(m.Kind), Time: l.e.TimeNs, ID: l.e.Seq, Book: m.Book, Side: match.Side(m.Side), State: match.State(m.State),
 			Price: int64(v[0]), Stop: int64(v[1]), Until: int64(v[2]), Owner: uint32(v[3])})
