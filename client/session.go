@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -89,7 +90,23 @@ func (s *Session) Partition() wire.PartitionID { return s.partition }
 // deadline in ctx, Config.RequestTimeout applies; a cancelled or passed ctx is
 // noticed within about 20 ms. With the window full, Submit waits.
 func (s *Session) Submit(ctx context.Context, fix []byte) (Receipt, error) {
-	return s.submit(ctx, fix, nil, true)
+	receipt, err := s.submit(ctx, fix, nil, true)
+	if err != nil && errors.Is(err, ErrVersionAwaited) {
+		return s.submitAgain(ctx, fix, err)
+	}
+	return receipt, err
+}
+
+// versionPatience is how long an order is sent again that a copy of the partition is not known to
+// know: the primary asks the copies upon the first one.
+const versionPatience = time.Second
+
+func (s *Session) submitAgain(ctx context.Context, fix []byte, err error) (receipt Receipt, _ error) {
+	var back backoff
+	for until := nanotime() + int64(versionPatience); errors.Is(err, ErrVersionAwaited) && nanotime() < until && back.wait(ctx.Done(), s.client.cfg.RetryMax); {
+		receipt, err = s.submit(ctx, fix, nil, true)
+	}
+	return receipt, err
 }
 
 // TrySubmit is Submit that returns ErrWindowFull at once instead of waiting for room.

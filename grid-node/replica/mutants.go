@@ -166,6 +166,8 @@ const (
 	mutCopyEndedLate
 	mutResumedCounted
 	mutFeaturesUnasked
+	mutFix50Unasked
+	mutFix50Fed
 	mutGuardUnasked
 	mutGuardUnchecked
 	mutGuardLocalClock

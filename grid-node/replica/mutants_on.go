@@ -173,6 +173,8 @@ var mutantList = [mutants]Mutant{
 	mutFixStateOfEntry:     {"fix-state-of-entry", "the state of an order is what its first entry did"},
 	mutFixStateOfAny:       {"fix-state-of-any", "the state of an order may be that of another session's with the same ClOrdID"},
 	mutFeaturesUnasked:     {"features-unasked", "an entry of a new feature is made although a copy does not know it"},
+	mutFix50Unasked:        {"fix50-unasked", "an order of FIX 5.0 SP2 is taken although a copy does not know that version"},
+	mutFix50Fed:            {"fix50-fed", "a copy that does not know FIX 5.0 SP2 is given a log with such orders"},
 	mutGuardUnasked:        {"guard-unasked", "limits come into force while a copy does not know them"},
 	mutGuardUnchecked:      {"guard-unchecked", "a primary that took over does not check limits"},
 	mutGuardLocalClock:     {"guard-local-clock", "limits count by the clock of each copy"},

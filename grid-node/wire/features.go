@@ -18,10 +18,13 @@ const (
 	FeatureLapse                                // FIX sessions whose orders are cancelled when they are gone
 	FeatureReadOrders                           // the frame ReadOrders
 	FeatureMarketBand                           // price bands in the frame Market
+
+	FeatureFix50 FeatureSet = 1 << 10 // orders of FIX 5.0 SP2
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand |
+	FeatureFix50
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {
