@@ -88,7 +88,8 @@ func (s *Session) Partition() wire.PartitionID { return s.partition }
 // Submit sends one FIX message (35=D, F or G) and waits until it is committed on every
 // in-sync copy. See FateOf for what an error means. fix is not kept. Without a
 // deadline in ctx, Config.RequestTimeout applies; a cancelled or passed ctx is
-// noticed within about 20 ms. With the window full, Submit waits.
+// noticed within about 20 ms. With the window full, Submit waits. An order that is refused
+// with ErrVersionAwaited is sent again for up to a second.
 func (s *Session) Submit(ctx context.Context, fix []byte) (Receipt, error) {
 	receipt, err := s.submit(ctx, fix, nil, true)
 	if err != nil && errors.Is(err, ErrVersionAwaited) {
