@@ -196,7 +196,7 @@ robustness: ## Break a grid under load and judge what that did (TARGET=dev|clust
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
 .PHONY: hostile
-hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens), at another grid beside it and at its own, do to the latency of a client with a right to be there, and what clients that read nothing, forged frames between nodes, certificates with another's name, streams, calls of functions, orders that functions fail on, changes by SQL, logons with wrong tokens and mass cancels do; ROUNDS=10
+hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens), at another grid beside it and at its own, do to the latency of a client with a right to be there, and what clients that read nothing, forged frames between nodes, certificates with another's name, streams, calls of functions, orders that functions fail on, changes by SQL, values published to regions, books read order by order, logons with wrong tokens and mass cancels do; ROUNDS=10
 	@ORDERGRID_HOSTILE_ROUNDS=$(if $(filter file,$(origin ROUNDS)),10,$(ROUNDS)) $(GO) test -count 1 -v -timeout 30m ./e2e/hostile
 
 .PHONY: skew

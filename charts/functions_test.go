@@ -29,7 +29,7 @@ func callFunction(t *testing.T, cl client.Client) {
 	for _, o := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: at("modules"), BinaryData: map[string][]byte{"audit.wasm": examples.AuditTrail}},
 		&api.GridFunction{ObjectMeta: at("audit"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost,
-			Module: api.FunctionFile{ConfigMap: api.ConfigMapFile{Name: "modules", Key: "audit.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
+			Module: api.FunctionModule{ConfigMap: &api.ConfigMapFile{Name: "modules", Key: "audit.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
 		grid,
 	} {
 		if err := cl.Create(t.Context(), o); err != nil {

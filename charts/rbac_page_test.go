@@ -105,7 +105,8 @@ func TestRBACPage(t *testing.T) {
 		nil,
 		{"drills.namespaces={staging}", "drills.nodeFeaturesNamespace=tools"},
 		{"drills.namespaces={*}", "certificates.namespaces={*}"},
-		{"certificates.namespaces={desk}"},
+		{"certificates.namespaces={desk}", "functions.pullSecrets={desk}"},
+		{"functions.pullSecrets={*}"},
 		{"clientTokens.namespaces={trading}", "metrics.insecure=Accept"},
 		{"drills.namespaces={*}", "watchNamespaces={emea,apac}", "preflight=always"},
 	} {

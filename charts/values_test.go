@@ -43,6 +43,8 @@ var switches = []struct {
 	{"networkPolicy.apiServerPorts", nil, []string{"networkPolicy.apiServerPorts={443,16443}"}, operator, "--api-server-ports=443,16443"},
 	{"drills.namespaces", nil, []string{"drills.namespaces={lab}"}, operator, "--drill-namespaces=lab"},
 	{"podTemplates.allow", nil, []string{"podTemplates.allow.lab={HostPath//mnt/huge}"}, operator, "--pod-template-allow=lab=HostPath//mnt/huge"},
+	{"functions.allow", nil, []string{"functions.allow.lab={registry.example:5000}"}, operator, "--function-allow=lab=registry.example:5000"},
+	{"functions.pullSecrets", nil, []string{"functions.pullSecrets={lab}"}, "Role/lab/og-ordergrid-pull-secrets", "secrets"},
 	{"drills.allow", nil, []string{"drills.allow.lab={NodePowerOff}"}, operator, "--drill-allow=lab=NodePowerOff"},
 	{"drills.executors", nil, []string{"drills.executors[0].name=lab", "drills.executors[0].url=https://x:1", "drills.executors[0].tokenSecret=t", "drills.executors[0].caSecret=t"}, operator, "--drill-executor=lab=https://x:1"},
 	{"drills.nodeFeaturesNamespace", []string{"drills.namespaces={lab}"}, []string{"drills.nodeFeaturesNamespace=tools"}, operator, "--drill-node-features-namespace=tools"},

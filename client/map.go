@@ -17,7 +17,10 @@ type MapRequest struct {
 	// Region whose entries the function is called for, in each partition those after one entry
 	// of its log; "": there are none, the function gets Args.
 	Region string
-	// Partitions whose entries the function is called for, each once; nil: all. With a region only.
+	// Orders has the function called for the orders that each partition's log holds, as far as it is committed: no region.
+	// It takes the permission Watch, and a node of this release.
+	Orders bool
+	// Partitions whose entries or orders the function is called for, each once; nil: all. With one of those two only.
 	Partitions []wire.PartitionID
 	Args       []byte // at most 4,096 bytes
 	// Slices is into how many parts the work is divided, which compute side by side as far as nodes
@@ -39,19 +42,22 @@ type MapPart struct {
 	Partition wire.PartitionID // of the entries; without a region of the node that computed
 	Slice     int
 	Reply     []byte // at most 4,096 bytes
-	Rows      uint64 // entries that the function was called for
+	Rows      uint64 // entries or orders that the function was called for
 	Fuel      uint64 // that its calls took
 	Epoch     uint64 // of the primary that had the entries
-	Seq       uint64 // the last entry of kind region that counted
+	Seq       uint64 // the last entry of kind region that counted; of Orders the last entry of the log
+	From      uint64 // of Orders: the first entry, before which all are freed; Seq+1 and Seq: there are none
+	Hash      uint64 // of Orders: that of entry Seq, the same at every copy
 	Address   string
 	Took      time.Duration // from the request to the answer
 }
 
-// Map calls a function of kind Compute for the entries of a region in every partition, or in those
-// that are named, or without a region for arguments alone, and returns what it made of each slice, by
+// Map calls a function of kind Compute for the entries of a region, or the orders of the log, in every partition, or in those
+// that are named, or without these for arguments alone, and returns what it made of each slice, by
 // partition and slice. Nothing is changed. The entries of a partition are those after one entry of its log that
 // is committed, and acknowledged before Map was called or later, as with a confirmed read;
-// those of several partitions are not of one instant, nor are several slices.
+// those of several partitions are not of one instant, nor are several slices of a region. Those of Orders are: all
+// slices of a partition are of entries MapPart.From to MapPart.Seq.
 //
 // A slice whose node is lost is computed anew at another. All slices are there, or there is an
 // error: a *FunctionError, and ErrMapBound and ErrFunctionUnknown, are final.
@@ -76,6 +82,7 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 		next    atomic.Int64
 		load    = mapLoad{slices: map[string]int{}, done: map[string]int{}}
 	)
+	prefixes := c.mapPrefixes(ctx, &q, count, of)
 	for range min(n, q.AtOnce) {
 		wg.Go(func() {
 			for k := int(next.Add(1)) - 1; k < n; k = int(next.Add(1)) - 1 {
@@ -83,7 +90,12 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 				if errs[i] = ctx.Err(); errs[i] != nil {
 					continue
 				}
-				if errs[i] = c.mapSlice(ctx, function, &q, count, &parts[i], &load); errs[i] != nil {
+				if q.Orders {
+					errs[i] = c.mapOrdersSlice(ctx, function, &q, count, &parts[i], prefixes[i/count])
+				} else {
+					errs[i] = c.mapSlice(ctx, function, &q, count, &parts[i], &load)
+				}
+				if errs[i] != nil {
 					cancel(errs[i])
 				} else if q.OnPart != nil {
 					telling.Lock()
@@ -108,7 +120,7 @@ func (c *Client) Map(ctx context.Context, function string, q MapRequest) ([]MapP
 // mapOf returns the partitions of a Map, sorted: one that does not count without a region.
 func (c *Client) mapOf(q *MapRequest) []wire.PartitionID {
 	switch {
-	case q.Region == "":
+	case q.Region == "" && !q.Orders:
 		return []wire.PartitionID{0}
 	case q.Partitions != nil:
 		return slices.Sorted(slices.Values(q.Partitions))
@@ -122,8 +134,11 @@ func (c *Client) mapOf(q *MapRequest) []wire.PartitionID {
 
 // checkMapOf refuses partitions that a Map cannot have.
 func (c *Client) checkMapOf(q *MapRequest) error {
-	if q.Partitions != nil && (q.Region == "" || len(q.Partitions) == 0) {
-		return fmt.Errorf("client: Partitions of a Map has %d of region %q, allowed: one or more, with a region; or nil for all", len(q.Partitions), q.Region)
+	if q.Orders && q.Region != "" {
+		return fmt.Errorf("client: a Map has Orders and region %q, allowed: one of them", q.Region)
+	}
+	if q.Partitions != nil && (q.Region == "" && !q.Orders || len(q.Partitions) == 0) {
+		return fmt.Errorf("client: Partitions of a Map has %d of region %q, allowed: one or more, with a region or Orders; or nil for all", len(q.Partitions), q.Region)
 	}
 	seen := map[wire.PartitionID]bool{}
 	for _, p := range q.Partitions {
@@ -198,22 +213,10 @@ func (c *Client) mapSlice(ctx context.Context, function string, q *MapRequest, s
 
 // mapAt has one slice computed at one node.
 func (c *Client) mapAt(ctx context.Context, addr string, m *wire.Map, part *MapPart) error {
-	k, err := c.callerOf(ctx, addr)
-	if err != nil {
-		return err
-	}
-	frame, _, err := k.exchange(ctx, func(dst []byte, reqID uint64) []byte {
+	frame, err := c.mapFrame(ctx, addr, part.Partition, func(dst []byte, reqID uint64) []byte {
 		m.ReqID = reqID
 		return wire.AppendMap(dst, part.Partition, m)
-	}, func(dst []byte, reqID uint64) []byte {
-		return wire.AppendMap(dst, part.Partition, &wire.Map{ReqID: reqID})
 	})
-	if errors.Is(err, errLost) {
-		c.dropCaller(k)
-	}
-	if err == nil {
-		err = k.refusal(frame)
-	}
 	if err != nil {
 		return err
 	}
@@ -223,4 +226,22 @@ func (c *Client) mapAt(ctx context.Context, addr string, m *wire.Map, part *MapP
 	}
 	part.Reply, part.Rows, part.Fuel, part.Epoch, part.Seq = append([]byte(nil), a.Reply...), a.Rows, a.Fuel, a.Epoch, a.Seq
 	return nil
+}
+
+// mapFrame sends what begins a Map and returns its answer. A Map that is not waited for any more is ended.
+func (c *Client) mapFrame(ctx context.Context, addr string, p wire.PartitionID, encode func([]byte, uint64) []byte) ([]byte, error) {
+	k, err := c.callerOf(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	frame, _, err := k.exchange(ctx, encode, func(dst []byte, reqID uint64) []byte {
+		return wire.AppendMap(dst, p, &wire.Map{ReqID: reqID})
+	})
+	if errors.Is(err, errLost) {
+		c.dropCaller(k)
+	}
+	if err == nil {
+		err = k.refusal(frame)
+	}
+	return frame, err
 }

@@ -208,6 +208,29 @@ type DrillTraffic struct {
 	// resources of the recorder's container.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// announce has the recorder tell the clients of a stream gateway, and their consoles, once a second how far the drill is.
+	// Default: they are not told.
+	// +optional
+	Announce *DrillAnnouncement `json:"announce,omitempty"`
+}
+
+// DrillAnnouncement is the stream gateway whose clients are told of a drill: topic user.drills. and the name of the drill,
+// with hyphens in place of dots. A gateway that cannot be reached changes nothing for the drill.
+type DrillAnnouncement struct {
+	// address is host:port of a listener of protocol WebSocket with TLS, such as desk-gateway:7441. Its certificate has to be
+	// valid for the host.
+	// +required
+	// +kubebuilder:validation:MaxLength=261
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?:[1-9][0-9]{0,4}$')",messageExpression="'%s is not host:port; write it as desk-gateway:7441'.format([self])"
+	Address string `json:"address"`
+
+	// secretName names a Secret of the namespace. Its key token is the token of a client of the gateway that may publish to
+	// user.drills.>, its key ca.crt has the authorities of the gateway's certificate.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
 }
 
 // DrillSteadyState is the expectations. Lost, repeated and reordered orders are always judged; a limit that

@@ -18,9 +18,10 @@ type GridFunctionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the kind of a function never changes: grids call it by its kind; create another GridFunction"
 	Kind FunctionKind `json:"kind"`
 
-	// module is the WebAssembly module, at most 1 MiB; of kind Post, 256 KiB.
+	// module is the WebAssembly module, at most 1 MiB; of kind Post, 256 KiB. It is in a ConfigMap of the namespace, or the
+	// operator fetches it once, from a registry or a web server that an administrator allows.
 	// +required
-	Module FunctionFile `json:"module"`
+	Module FunctionModule `json:"module"`
 
 	// config is given to the function when it is loaded; of kind Post, at most 4 KiB.
 	// +optional

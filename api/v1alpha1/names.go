@@ -172,6 +172,12 @@ func FunctionsConfigMap(grid string) string { return grid + ".functions" }
 // digest of both.
 func FunctionConfigMap(grid, files string) string { return grid + ".function." + files }
 
+// FunctionModuleConfigMap names the ConfigMap with the module that the operator has fetched for a GridFunction: the first digits
+// of its digest are in it. No GridFunction has a dot in its name.
+func FunctionModuleConfigMap(function, sha256 string) string {
+	return function + ".module." + sha256[:min(len(sha256), 20)]
+}
+
 // CertificateName names the ConfigMap with the certificate of a FailoverDrill.
 func CertificateName(drill string) string { return drill + "-certificate" }
 

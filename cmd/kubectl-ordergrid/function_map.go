@@ -19,6 +19,7 @@ type mapFlags struct {
 	argumentFlags
 	region, output string
 	slices, atOnce int
+	orders         bool
 	partitions     []int
 	sliceTimeout   time.Duration
 }
@@ -29,13 +30,14 @@ func functionMapCommand(k *kubeFlags) *cobra.Command {
 	var f mapFlags
 	cmd := &cobra.Command{
 		Use:   "map GRID FUNCTION",
-		Short: "Call a function of kind Compute for all entries of a region, or for arguments alone",
+		Short: "Call a function of kind Compute for all entries of a region, all orders, or for arguments alone",
 		Long: `Calls a function of kind Compute (spec.callbacks.compute of the OrderGrid, docs/functions.md) for every entry
-of a region (--region), on the primary of each partition, or without a region for arguments alone, on all
-nodes. It computes on threads beside orders and changes nothing. The entries of a partition are those after
-one entry of its log (column ENTRY): everything acknowledged before the call is in it.
+of a region (--region) or every order that the log holds (--orders), on the primary of each partition, or
+without these for arguments alone, on all nodes. It computes on threads beside orders and changes nothing. The
+entries of a partition are those after one entry of its log (column ENTRY), the orders those up to it:
+everything acknowledged before the call is in it. Orders that were freed, since they are downstream, are not.
 
-With --slices N each partition's entries, or without a region the work, are divided into N parts that are
+With --slices N each partition's entries or orders, or without them the work, are divided into N parts that are
 computed side by side, as far as nodes have threads for it: half of their cores. Prints a line for each part:
 what the function answered, for how many entries it was called, and how long that took. All parts are
 there, or the command fails; one whose node is lost is computed anew at the next primary.
@@ -49,6 +51,7 @@ of reply where that is no UTF-8. What is done so far is shown on a terminal, els
 Exit codes: 0 all parts are there, 1 the function returned an error or failed, or a part needs more than a
 bound of the nodes (a minute, fuel, memory): ask for more slices, 2 wrong usage, 4 failed.`,
 		Example: `  kubectl ordergrid function map trades total --region positions -n trading
+  kubectl ordergrid function map trades notional --orders --slices 4 -n trading
   kubectl ordergrid function map dev primes --args-hex 1027000001000000 --slices 8 --endpoint 127.0.0.1:7400
   kubectl ordergrid function map dev primes --region numbers --args-hex 0000000001000000 --endpoint 127.0.0.1:7400 -o json`,
 		Args: countOf(2, 2, "an OrderGrid and a function"),
@@ -58,8 +61,9 @@ bound of the nodes (a minute, fuel, memory): ask for more slices, 2 wrong usage,
 	f.argumentFlags.register(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.region, "region", "", "region whose entries the function is called for; default: none, it gets the arguments alone")
-	fl.IntSliceVar(&f.partitions, "partition", nil, "with --region: numbers of partitions, such as 0,3; default: all")
-	fl.IntVar(&f.slices, "slices", 1, fmt.Sprintf("into how many parts the work is divided, of each partition with --region: 1 to %d", wire.MaxSlices))
+	fl.BoolVar(&f.orders, "orders", false, "call the function for the orders that the log holds; takes the permission Watch")
+	fl.IntSliceVar(&f.partitions, "partition", nil, "with --region or --orders: numbers of partitions, such as 0,3; default: all")
+	fl.IntVar(&f.slices, "slices", 1, fmt.Sprintf("into how many parts the work is divided, of each partition with --region or --orders: 1 to %d", wire.MaxSlices))
 	fl.IntVar(&f.atOnce, "at-once", 0, fmt.Sprintf("how many parts are under way at a time at most: 1 to %d, 0 is %d", client.MaxAtOnce, client.MaxAtOnce))
 	fl.DurationVar(&f.sliceTimeout, "slice-timeout", time.Minute, "of one part at one node: 1ms to 1m")
 	fl.StringVarP(&f.output, "output", "o", formatTable, "table, json")
@@ -77,8 +81,10 @@ func (f *mapFlags) check() error {
 		return usageError{fmt.Errorf("--slices: value %d, allowed: 1 to %d", f.slices, wire.MaxSlices)}
 	case f.atOnce < 0 || f.atOnce > client.MaxAtOnce:
 		return usageError{fmt.Errorf("--at-once: value %d, allowed: 0 to %d", f.atOnce, client.MaxAtOnce)}
-	case len(f.partitions) > 0 && f.region == "":
-		return usageError{errors.New("--partition: needs --region, since arguments alone are of no partition")}
+	case f.orders && f.region != "":
+		return usageError{errors.New("--orders: not with --region; give one of them")}
+	case len(f.partitions) > 0 && f.region == "" && !f.orders:
+		return usageError{errors.New("--partition: needs --region or --orders, since arguments alone are of no partition")}
 	case f.sliceTimeout < time.Millisecond || f.sliceTimeout > time.Minute:
 		return usageError{fmt.Errorf("--slice-timeout: value %s, allowed: 1ms to 1m", f.sliceTimeout)}
 	}
@@ -105,10 +111,10 @@ func (f *mapFlags) run(cmd *cobra.Command, k *kubeFlags, grid, function string) 
 		switch {
 		case of != nil:
 			show.all *= len(of)
-		case f.region != "":
+		case f.region != "" || f.orders:
 			show.all *= len(c.Table())
 		}
-		parts, err := c.Map(ctx, function, client.MapRequest{Region: f.region, Partitions: of, Args: arguments, Slices: f.slices, AtOnce: f.atOnce, Timeout: f.sliceTimeout, OnPart: show.part})
+		parts, err := c.Map(ctx, function, client.MapRequest{Region: f.region, Orders: f.orders, Partitions: of, Args: arguments, Slices: f.slices, AtOnce: f.atOnce, Timeout: f.sliceTimeout, OnPart: show.part})
 		show.line.end()
 		if failed := (*client.FunctionError)(nil); errors.As(err, &failed) || errors.Is(err, client.ErrMapBound) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d parts were there: %v\n", show.done, show.all, err)
@@ -164,7 +170,9 @@ type mapPartJSON struct {
 	Slice       int     `json:"slice"`
 	Rows        uint64  `json:"rows"`
 	Fuel        uint64  `json:"fuel"`
-	Entry       string  `json:"entry,omitempty"` // the last one of the log that counted; absent without a region
+	From        uint64  `json:"from,omitempty"`  // with --orders, the number of the first entry of the log that counted
+	Entry       string  `json:"entry,omitempty"` // the last one of the log that counted; absent for arguments alone
+	Hash        string  `json:"hash,omitempty"`  // with --orders, of that entry
 	Epoch       uint64  `json:"epoch"`
 	Address     string  `json:"address"`
 	Seconds     float64 `json:"seconds"`
@@ -184,7 +192,10 @@ func writeParts(out io.Writer, format string, parts []client.MapPart) error {
 		list := make([]mapPartJSON, 0, len(parts))
 		for i := range parts {
 			p := &parts[i]
-			j := mapPartJSON{Partition: p.Partition.String(), Slice: p.Slice, Rows: p.Rows, Fuel: p.Fuel, Entry: entryOf(p), Epoch: p.Epoch, Address: p.Address, Seconds: p.Took.Seconds()}
+			j := mapPartJSON{Partition: p.Partition.String(), Slice: p.Slice, Rows: p.Rows, Fuel: p.Fuel, Entry: entryOf(p), Epoch: p.Epoch, Address: p.Address, Seconds: p.Took.Seconds(), From: p.From}
+			if p.Hash != 0 {
+				j.Hash = fmt.Sprintf("%016x", p.Hash)
+			}
 			if text := string(p.Reply); utf8.ValidString(text) {
 				j.Reply = &text
 			} else {

@@ -29,7 +29,8 @@ func TestMapOfARealGrid(t *testing.T) {
 		return name
 	}
 	g := testgrid.Run(t, "--", "--regions", file("regions.yaml", []byte("memory: 16Mi\nregions: [{name: numbers}]\n")),
-		"--function-compute", fmt.Sprintf("primes=%s:sha256=%x", file("primes.wasm", examples.Primes), sha256.Sum256(examples.Primes)))
+		"--function-compute", fmt.Sprintf("primes=%s:sha256=%x", file("primes.wasm", examples.Primes), sha256.Sum256(examples.Primes)),
+		"--function-compute", fmt.Sprintf("notional=%s:sha256=%x", file("notional.wasm", examples.Notional), sha256.Sum256(examples.Notional)))
 	c, err := client.Dial(t.Context(), client.Config{Endpoints: g.Endpoints})
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +85,7 @@ func TestMapOfARealGrid(t *testing.T) {
 	if len(one) != 2 || !strings.HasPrefix(one[1], "p1 ") {
 		t.Errorf("of one partition:\n%s", strings.Join(one, "\n"))
 	}
+	ordersOf(t, call(0, "notional", "--orders", "--slices=2", "-o=json"), 2*partitions)
 	if out := call(exitFailedCall, "primes", "--args=x"); !strings.Contains(out, "0 of 1 parts were there: function primes returned error 1: arguments are n and rounds") {
 		t.Errorf("an error of the function: %q", out)
 	}
@@ -93,9 +95,23 @@ func TestMapOfARealGrid(t *testing.T) {
 	if _, err := run("function", "map", "dev", "none", "--endpoint="+strings.Join(g.Endpoints, ",")); !errors.Is(err, client.ErrFunctionUnknown) {
 		t.Errorf("a function that is not there: %v", err)
 	}
-	for _, wrong := range [][]string{{}, {"primes", "--slices=0"}, {"primes", "--slices=1025"}, {"primes", "--at-once=61"}, {"primes", "--partition=0"}, {"primes", "--slice-timeout=2m"}, {"primes", "-o=text"}, {"primes", "--args=" + strings.Repeat("x", 4097)}, {"primes", "--args=a", "--args-hex=61"}} {
+	for _, wrong := range [][]string{{}, {"primes", "--slices=0"}, {"primes", "--slices=1025"}, {"primes", "--at-once=61"}, {"primes", "--partition=0"}, {"primes", "--orders", "--region=numbers"}, {"primes", "--slice-timeout=2m"}, {"primes", "-o=text"}, {"primes", "--args=" + strings.Repeat("x", 4097)}, {"primes", "--args=a", "--args-hex=61"}} {
 		if _, err := run(append([]string{"function", "map", "dev"}, wrong...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)
+		}
+	}
+}
+
+// ordersOf has parts of a grid without orders: entries that a log has in any case, and no row.
+func ordersOf(t *testing.T, out string, parts int) {
+	t.Helper()
+	var list []mapPartJSON
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != parts {
+		t.Fatalf("%d parts (%v), want %d\n%s", len(list), err, parts, out)
+	}
+	for _, p := range list {
+		if p.Rows != 0 || p.From != 1 || len(p.Hash) != 16 || !strings.HasPrefix(p.Entry, p.Partition+"/") || p.Reply == nil || *p.Reply != "" {
+			t.Errorf("part %+v", p)
 		}
 	}
 }

@@ -76,6 +76,7 @@ func command() *cobra.Command {
 	f.StringSliceVar(&o.Namespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas (default: all)")
 	f.BoolVar(&o.Preflight, "preflight", false, "read Kubernetes nodes, which requires permission to list and watch them, and report what nodes lack for a grid's pods")
 	f.StringArrayVar(&o.PodTemplateAllow, "pod-template-allow", nil, `NAMESPACE=FEATURE that spec.podTemplate of OrderGrids may have there beyond a restricted pod, such as trading=PriorityClass/high; "*" is every namespace; may be repeated (docs/spec/ordergrid.md)`)
+	f.StringArrayVar(&o.FunctionAllow, "function-allow", nil, `NAMESPACE=HOST[:PORT] from which modules of GridFunctions there may be fetched, such as trading=registry.example:5000; *.DOMAIN is every host below it, "*" every namespace; may be repeated (default: none, docs/functions.md)`)
 	f.StringSliceVar(&o.Drill.Namespaces, "drill-namespaces", nil, `namespaces in which FailoverDrills may run, separated by commas; "*" is all (default: none)`)
 	f.StringArrayVar(&o.DrillAllow, "drill-allow", nil, `NAMESPACE=TYPE of a fault that drills may make there although it affects more than the grid: APIServerOutage, NodeLinkDown or NodePowerOff; "*" is every namespace; may be repeated`)
 	f.StringVar(&o.DrillNodeFeaturesNamespace, "drill-node-features-namespace", "", "namespace of the Jobs that detect which faults a node's kernel supports; they need NET_ADMIN and SYS_ADMIN (default: the drill's)")

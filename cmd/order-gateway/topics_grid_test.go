@@ -61,7 +61,7 @@ func topicsFiles(t *testing.T) (clients, peers string) {
 	}), peers
 }
 
-// freeAddr returns a loopback address that nobody listens on now.
+// freeAddr returns a loopback address without a listener.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,8 @@ func (k *talker) say(text string) {
 
 type heard struct {
 	Op, Topic, From, Reply, Code, Error string
-	ID                                  int
+	ID, Partition                       int
+	At, Position                        string
 	Data, User                          json.RawMessage
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,6 +32,11 @@ const (
 	identityVolume = "identity"
 	identityMount  = "/etc/ordergrid/recorder"
 
+	// announceVolume has what the recorder proves itself to a stream gateway with.
+	announceVolume = "announce"
+	announceMount  = "/etc/ordergrid/announce"
+	announceToken  = "token"
+
 	// patience bounds the wait for one copy or sink that does not answer at the end; finishLimit bounds all of them.
 	patience = 2 * time.Minute
 )
@@ -49,6 +55,11 @@ func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, t
 	spec.SecurityContext = restricted.PodWithVolumes()
 	spec.Affinity = awayFromGrid(d, steps, taken)
 	spec.Volumes = []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, *certificates.Volume(identityVolume, recorderName(d))}
+	if a := d.Spec.Traffic.Announce; a != nil {
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: announceVolume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: a.SecretName, DefaultMode: ptr.To[int32](0o440), Optional: ptr.To(true), // without it the drill is not announced, and goes on
+		}}})
+	}
 	return spec
 }
 
@@ -80,6 +91,9 @@ func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.S
 		LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
 	}}}}
 	c.VolumeMounts = []corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}, {Name: identityVolume, MountPath: identityMount, ReadOnly: true}}
+	if t.Announce != nil {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: announceVolume, MountPath: announceMount, ReadOnly: true})
+	}
 	c.Resources = runs.Resources(t.Resources, recorderMemory(d, grid, steps))
 	if t.Resources == nil {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: c.Resources.Requests[corev1.ResourceMemory]}
@@ -117,7 +131,17 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 	if reason := noSink(grid, steps); reason != "" {
 		args = append(args, "--no-sink", reason)
 	}
+	if a := t.Announce; a != nil {
+		args = append(args, "--announce", "wss://"+a.Address, "--announce-name", announcedAs(d.Name),
+			"--announce-token-file", path.Join(announceMount, announceToken), "--announce-ca", path.Join(announceMount, certificates.KeyCA))
+	}
 	return args
+}
+
+// announcedAs is the name of a drill as a token of a topic.
+func announcedAs(name string) string {
+	name = strings.ReplaceAll(name, ".", "-")
+	return name[:min(len(name), 63)]
 }
 
 // noSink returns why the sink cannot be compared: an EmptyDir is deleted with its pod, and the next pod does not write

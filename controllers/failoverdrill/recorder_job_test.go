@@ -42,6 +42,12 @@ func TestRecorderArguments(t *testing.T) {
 	if line := strings.Join(args, " "); !strings.Contains(line, "--endpoint rtd-client.trading.svc:7400 --grid rtd --replicas 2") || !strings.Contains(line, "--rate 3000") {
 		t.Errorf("arguments %s", line)
 	}
+	d.Spec.Traffic.Announce = &api.DrillAnnouncement{Address: "desk-gateway:7441", SecretName: "announcer"}
+	d.Name = "nightly.v2"
+	args = recorderArgs(d, grid, steps)
+	if line := strings.Join(args, " "); !strings.Contains(line, "--announce wss://desk-gateway:7441 --announce-name nightly-v2 --announce-token-file /etc/ordergrid/announce/token --announce-ca /etc/ordergrid/announce/ca.crt") {
+		t.Errorf("arguments %s", line)
+	}
 	if out, err := exec.CommandContext(t.Context(), program, append(args, "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "Run the recorder") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -63,6 +69,11 @@ func TestRecorderPod(t *testing.T) {
 	}
 	if v := pod.Volumes[1]; v.Projected.Sources[0].Secret.Name != "nightly-recorder" || c.VolumeMounts[1].Name != v.Name || !slices.Contains(c.Args, c.VolumeMounts[1].MountPath+"/tls.key") {
 		t.Errorf("it has no credentials: %+v, %+v, %v", pod.Volumes, c.VolumeMounts, c.Args)
+	}
+	o.drill.Spec.Traffic.Announce = &api.DrillAnnouncement{Address: "desk-gateway:7441", SecretName: "announcer"}
+	pod = recorderJob(o.drill, grid, o.plan, []string{"a", "b"}, testDefaults).Spec.Template.Spec
+	if v, m := pod.Volumes[2], pod.Containers[0].VolumeMounts[2]; v.Secret.SecretName != "announcer" || !*v.Secret.Optional || m.Name != v.Name || m.MountPath != announceMount || !m.ReadOnly {
+		t.Errorf("it cannot announce the drill: %+v, %+v", v, m)
 	}
 	if pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Error("it must avoid machines although none is broken")

@@ -18,6 +18,9 @@ const (
 	reasonTooLarge      = "TooLarge"
 	reasonModuleRefused = "ModuleRefused"
 	reasonNotGranted    = "NotGranted"
+	reasonFetchFailed   = "FetchFailed"
+	reasonNotAllowed    = "SourceNotAllowed"
+	reasonNoModule      = "NoModule"
 	reasonInUse         = "InUse"
 	reasonUnused        = "Unused"
 )

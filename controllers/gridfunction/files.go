@@ -3,7 +3,9 @@ package gridfunction
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +34,8 @@ type Problem struct {
 	Text   string
 	// Passing is true where it may be mended without a change of the function.
 	Passing bool
+	// Again is when to look again, if it is Passing; 0: lookAgain.
+	Again time.Duration
 }
 
 func (p *Problem) Error() string { return p.Text }
@@ -45,11 +49,23 @@ func FilesDigest(spec *api.GridFunctionSpec) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(spec.Module.SHA256+" "+config)))[:20]
 }
 
-// Read reads the files of a function from the API server. An error is a *Problem, or one of the API server.
+// Read reads the files of a function from the API server: a module that was fetched from where it is kept. An error is a
+// *Problem, or one of the API server.
 func Read(ctx context.Context, live client.Reader, f *api.GridFunction) (*Files, error) {
 	files := &Files{}
 	var err error
-	if files.Module, err = readFile(ctx, live, f, "module", &f.Spec.Module); err != nil {
+	module := api.FunctionFile{SHA256: f.Spec.Module.SHA256}
+	if f.Spec.Module.Fetched() {
+		module.ConfigMap = api.ConfigMapFile{Name: api.FunctionModuleConfigMap(f.Name, f.Spec.Module.SHA256), Key: moduleKey}
+	} else {
+		module.ConfigMap = *f.Spec.Module.ConfigMap
+	}
+	var problem *Problem
+	files.Module, err = readFile(ctx, live, f, "module", &module)
+	switch {
+	case f.Spec.Module.Fetched() && errors.As(err, &problem) && problem.Reason == reasonFileNotFound:
+		return nil, &Problem{Reason: reasonFetchFailed, Text: fmt.Sprintf("ConfigMap %s with the module that was fetched is gone; it is fetched again", module.ConfigMap.Name), Passing: true}
+	case err != nil:
 		return nil, err
 	}
 	if f.Spec.Config != nil {
@@ -61,25 +77,44 @@ func Read(ctx context.Context, live client.Reader, f *api.GridFunction) (*Files,
 }
 
 func readFile(ctx context.Context, live client.Reader, f *api.GridFunction, field string, file *api.FunctionFile) ([]byte, error) {
-	var m corev1.ConfigMap
-	switch err := live.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: file.ConfigMap.Name}, &m); {
-	case apierrors.IsNotFound(err):
-		return nil, &Problem{reasonFileNotFound, fmt.Sprintf("spec.%s: there is no ConfigMap %s in namespace %s; create it, or correct spec.%s.configMap.name", field, file.ConfigMap.Name, f.Namespace, field), true}
-	case err != nil:
-		return nil, fmt.Errorf("read ConfigMap %s: %w", file.ConfigMap.Name, err)
-	}
-	content, binary := m.BinaryData[file.ConfigMap.Key]
-	if !binary {
-		text, there := m.Data[file.ConfigMap.Key]
-		if !there {
-			return nil, &Problem{reasonFileNotFound, fmt.Sprintf("spec.%s: ConfigMap %s has no key %s; add it, or correct spec.%s.configMap.key", field, file.ConfigMap.Name, file.ConfigMap.Key, field), true}
-		}
-		content = []byte(text)
+	content, err := readKey(ctx, live, f.Namespace, "spec."+field+".configMap", &file.ConfigMap)
+	if err != nil {
+		return nil, err
 	}
 	if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != file.SHA256 {
-		return nil, &Problem{reasonDigestDiffers, fmt.Sprintf("spec.%s: key %s of ConfigMap %s has sha256 %s, allowed: %s; deploy the file that is named, or name the one that is deployed", field, file.ConfigMap.Key, file.ConfigMap.Name, got, file.SHA256), true}
+		return nil, &Problem{Reason: reasonDigestDiffers, Text: fmt.Sprintf("spec.%s: key %s of ConfigMap %s has sha256 %s, allowed: %s; deploy the file that is named, or name the one that is deployed", field, file.ConfigMap.Key, file.ConfigMap.Name, got, file.SHA256), Passing: true}
 	}
 	return content, nil
+}
+
+// readKey reads a key of a ConfigMap that field names.
+func readKey(ctx context.Context, live client.Reader, namespace, field string, file *api.ConfigMapFile) ([]byte, error) {
+	no := func(format string, args ...any) error {
+		return &Problem{Reason: reasonFileNotFound, Text: field + ": " + fmt.Sprintf(format, args...), Passing: true}
+	}
+	var m corev1.ConfigMap
+	switch err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: file.Name}, &m); {
+	case apierrors.IsNotFound(err):
+		return nil, no("there is no ConfigMap %s in namespace %s; create it, or correct the name", file.Name, namespace)
+	case err != nil:
+		return nil, fmt.Errorf("read ConfigMap %s: %w", file.Name, err)
+	}
+	if content, binary := m.BinaryData[file.Key]; binary {
+		return content, nil
+	}
+	text, there := m.Data[file.Key]
+	if !there {
+		return nil, no("ConfigMap %s has no key %s; add it, or correct the key", file.Name, file.Key)
+	}
+	return []byte(text), nil
+}
+
+// maxModule is the size of a module of a kind.
+func maxModule(kind api.FunctionKind) int {
+	if kind == api.FunctionPost {
+		return maxPostModule
+	}
+	return maxFiles
 }
 
 func bounded(kind api.FunctionKind, files *Files) error {

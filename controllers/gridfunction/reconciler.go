@@ -4,12 +4,15 @@
 package gridfunction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/queue"
 )
@@ -45,19 +49,30 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder of events.
 	Recorder events.EventRecorder
-	// Clock for the times in conditions.
+	// Clock for the times in conditions, and of fetches.
 	Clock clock.PassiveClock
+	// Sources are the hosts, as fetch.CheckHost takes them, that modules may be fetched from, by namespace.
+	Sources allow.List
+
+	fetches   fetches
+	compiling sync.Mutex // one module at a time: the memory for it is the operator's
 }
 
-// SetupWithManager registers the controller and its watches. It has one worker, so that one module is compiled at a
-// time: the memory for it is the operator's.
+// SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gridfunction").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
 		For(&api.GridFunction{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.ConfigMap{}, builder.WithPredicates(gone)).
 		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(functionsOf), builder.WithPredicates(callsOthers)).
 		Complete(r)
+}
+
+// gone lets through that a module that was fetched is there no more.
+var gone = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
 }
 
 // callsOthers lets through changes of the functions of a grid. A function that a grid no longer calls is among those of
@@ -93,16 +108,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	f := &api.GridFunction{}
 	if err := r.Client.Get(ctx, req.NamespacedName, f); err != nil {
 		if apierrors.IsNotFound(err) {
-			kindMetrics.Forget(req.NamespacedName)
+			r.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if f.DeletionTimestamp != nil {
-		kindMetrics.Forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	before := f.DeepCopy()
 	problem, err := r.look(ctx, f)
+	if errors.Is(err, errBusy) {
+		return ctrl.Result{RequeueAfter: fetchBusy}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -124,13 +142,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case stale:
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	case problem != nil && problem.Passing:
-		return ctrl.Result{RequeueAfter: lookAgain}, nil
+		return ctrl.Result{RequeueAfter: cmp.Or(problem.Again, lookAgain)}, nil
+	case problem != nil:
+		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, r.drop(ctx, f)
+}
+
+func (r *Reconciler) forget(name types.NamespacedName) {
+	kindMetrics.Forget(name)
+	r.fetches.forget(name)
 }
 
 // Checked reports whether the operator has loaded the module that spec names. A digest pins the content, so what was
-// found for a generation holds for it.
+// found for a generation holds for it, wherever the module comes from: nothing is fetched to see whether it has changed.
 func Checked(f *api.GridFunction) bool {
 	c := meta.FindStatusCondition(f.Status.Conditions, api.ConditionValid)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == f.Generation && f.Status.Module != nil && f.Status.Module.SHA256 == f.Spec.Module.SHA256
@@ -138,22 +163,34 @@ func Checked(f *api.GridFunction) bool {
 
 // look sets what is known of the module, or returns why it cannot be given to a grid.
 func (r *Reconciler) look(ctx context.Context, f *api.GridFunction) (*Problem, error) {
-	if Checked(f) {
+	var problem *Problem
+	err := r.fetched(ctx, f)
+	if err == nil && Checked(f) {
 		return nil, nil
 	}
 	f.Status.Module = nil
-	var problem *Problem
-	files, err := Read(ctx, r.Live, f)
 	if err == nil {
-		var found *api.FunctionModuleStatus
-		if found, err = check(ctx, &f.Spec, files); err == nil {
-			f.Status.Module = found
-		}
+		err = r.load(ctx, f)
 	}
 	if errors.As(err, &problem) {
 		return problem, nil
 	}
 	return nil, err
+}
+
+// load reads the module and loads it as a grid node does.
+func (r *Reconciler) load(ctx context.Context, f *api.GridFunction) error {
+	files, err := Read(ctx, r.Live, f)
+	if err != nil {
+		return err
+	}
+	r.compiling.Lock()
+	defer r.compiling.Unlock()
+	found, err := check(ctx, &f.Spec, files)
+	if err == nil {
+		f.Status.Module = found
+	}
+	return err
 }
 
 // grids are those that name the function, or call it still.

@@ -42,7 +42,7 @@ func newBench(t *testing.T, kind api.FunctionKind, module []byte) *bench {
 	b.events = recorder.Events
 	b.r = &Reconciler{Client: observed, Live: observed, Recorder: recorder, Clock: clocktesting.NewFakePassiveClock(time.Unix(1.8e9, 0))}
 	b.f = &api.GridFunction{ObjectMeta: metav1.ObjectMeta{Name: "limit", Namespace: envtest.Namespace(t, b.cl, "function-")},
-		Spec: api.GridFunctionSpec{Kind: kind, Module: api.FunctionFile{ConfigMap: api.ConfigMapFile{Name: "modules", Key: "f.wasm"}, SHA256: digest(module)}}}
+		Spec: api.GridFunctionSpec{Kind: kind, Module: api.FunctionModule{ConfigMap: &api.ConfigMapFile{Name: "modules", Key: "f.wasm"}, SHA256: digest(module)}}}
 	b.must(b.cl.Create(t.Context(), b.f))
 	return b
 }

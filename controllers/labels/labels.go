@@ -18,6 +18,7 @@ const (
 	Link     = "link"
 	Gateway  = "gateway"
 	SinkJob  = "sink-job"
+	Function = "function"
 	// RestoreJob reads the archive that a grid begins with.
 	RestoreJob = "restore-job"
 )

@@ -91,7 +91,7 @@ func (b *bench) steady() *world {
 			SessionsFrom: &api.GatewaySessions{Secret: &api.GatewayFile{Name: "sessions", Key: "fix.json"}}}},
 		keyed: &api.GridRegion{ObjectMeta: b.meta("positions")},
 		code: &api.GridFunction{ObjectMeta: b.meta("audit"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost,
-			Module: api.FunctionFile{ConfigMap: api.ConfigMapFile{Name: "modules", Key: "audit.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
+			Module: api.FunctionModule{ConfigMap: &api.ConfigMapFile{Name: "modules", Key: "audit.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
 	}
 	b.create(&corev1.ConfigMap{ObjectMeta: b.meta("modules"), BinaryData: map[string][]byte{"audit.wasm": examples.AuditTrail}})
 	b.create(w.code)

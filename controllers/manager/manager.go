@@ -30,6 +30,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
 	"github.com/ordergrid/ordergrid/controllers/gridfunction"
+	"github.com/ordergrid/ordergrid/controllers/gridfunction/fetch"
 	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/gridregion"
 	"github.com/ordergrid/ordergrid/controllers/installcheck"
@@ -68,6 +69,8 @@ type Options struct {
 	// PodTemplateAllow, NAMESPACE=FEATURE each, is what spec.podTemplate of OrderGrids may have beyond a restricted
 	// pod.
 	PodTemplateAllow []string
+	// FunctionAllow, NAMESPACE=HOST each, are hosts from which modules of GridFunctions may be fetched.
+	FunctionAllow []string
 	// Drill configures where drills may run. Its images are the probe's.
 	Drill failoverdrill.Defaults
 	// DrillAllow, NAMESPACE=TYPE each, are faults that drills may make there although they affect more than the grid.
@@ -104,6 +107,9 @@ func (o Options) Check() error {
 	if _, err := o.podTemplates(); err != nil {
 		return err
 	}
+	if _, err := o.functionSources(); err != nil {
+		return err
+	}
 	if err := o.checkDrills(); err != nil {
 		return err
 	}
@@ -116,6 +122,10 @@ func (o Options) Check() error {
 
 func (o Options) podTemplates() (allow.List, error) {
 	return allow.Parse("--pod-template-allow", o.PodTemplateAllow, ordergrid.CheckPodFeature)
+}
+
+func (o Options) functionSources() (allow.List, error) {
+	return allow.Parse("--function-allow", o.FunctionAllow, fetch.CheckHost)
 }
 
 // Scheme has the kinds the operator reads and writes.
@@ -178,6 +188,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	}
 	functions := &gridfunction.Reconciler{
 		Client: apply.Logged(mgr.GetClient()), Live: mgr.GetAPIReader(), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},
+	}
+	if functions.Sources, err = o.functionSources(); err != nil {
+		return nil, err
 	}
 	regions := &gridregion.Reconciler{
 		Client: apply.Logged(mgr.GetClient()), Recorder: messages.Logged(mgr.GetEventRecorder("ordergrid-operator")), Clock: clock.RealClock{},

@@ -25,6 +25,7 @@ func TestCheck(t *testing.T) {
 		{func(o *Options) { o.Link.Image = "" }, "--grid-link-image: empty; name the image"},
 		{func(o *Options) { o.Drill.Namespaces = []string{"a", ""} }, `--drill-namespaces: an empty name; give names of namespaces, or "*"`},
 		{func(o *Options) { o.PodTemplateAllow = []string{"trading=Privilege"} }, `--pod-template-allow: "trading=Privilege": "Privilege" is unknown; allowed are Capability or Capability/NAME`},
+		{func(o *Options) { o.FunctionAllow = []string{"lab=https://registry.example"} }, `--function-allow: "lab=https://registry.example": `},
 		{func(o *Options) { o.DrillAllow = []string{"lab=PodKill"} }, `--drill-allow: "lab=PodKill": "PodKill" is not a type of fault that has to be allowed; these are APIServerOutage, NodeLinkDown, NodePowerOff`},
 		{func(o *Options) { o.Workers = 0 }, "--workers: 0 is out of range; give at least 1"},
 		{func(o *Options) { o.Grid.ImagePullPolicy = "Sometimes" }, `--image-pull-policy: "Sometimes" is not a pull policy; allowed are Always, IfNotPresent, Never`},

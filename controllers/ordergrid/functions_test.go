@@ -24,7 +24,7 @@ import (
 )
 
 func defined(kind api.FunctionKind, name, sha string, tags ...int32) *api.GridFunction {
-	return &api.GridFunction{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: api.GridFunctionSpec{Kind: kind, Module: api.FunctionFile{SHA256: sha}, Fuel: 100_000, MemoryPages: 16, SetTags: tags}}
+	return &api.GridFunction{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: api.GridFunctionSpec{Kind: kind, Module: api.FunctionModule{SHA256: sha}, Fuel: 100_000, MemoryPages: 16, SetTags: tags}}
 }
 
 func named(names ...string) (list []api.CallbackReference) {
@@ -106,7 +106,7 @@ func (b *functionBench) define(kind api.FunctionKind, name string, module []byte
 		b.must(b.client.Update(b.t.Context(), m))
 	}
 	f := &api.GridFunction{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
-	spec := api.GridFunctionSpec{Kind: kind, Module: api.FunctionFile{ConfigMap: api.ConfigMapFile{Name: name, Key: "f.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(module))}}
+	spec := api.GridFunctionSpec{Kind: kind, Module: api.FunctionModule{ConfigMap: &api.ConfigMapFile{Name: name, Key: "f.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(module))}}
 	if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(f), f); apierrors.IsNotFound(err) {
 		f.Spec = spec
 		b.must(b.client.Create(b.t.Context(), f))

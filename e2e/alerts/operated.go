@@ -141,8 +141,8 @@ func open() kube.Object {
 func otherModule() []kube.Object {
 	return []kube.Object{
 		&corev1.ConfigMap{ObjectMeta: object("modules"), BinaryData: map[string][]byte{"counts.wasm": examples.CountAccounts}},
-		&api.GridFunction{ObjectMeta: object("counts"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost, Module: api.FunctionFile{
-			ConfigMap: api.ConfigMapFile{Name: "modules", Key: "counts.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
+		&api.GridFunction{ObjectMeta: object("counts"), Spec: api.GridFunctionSpec{Kind: api.FunctionPost, Module: api.FunctionModule{
+			ConfigMap: &api.ConfigMapFile{Name: "modules", Key: "counts.wasm"}, SHA256: fmt.Sprintf("%x", sha256.Sum256(examples.AuditTrail))}}},
 	}
 }
 

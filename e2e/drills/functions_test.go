@@ -84,7 +84,8 @@ func (f *field) deployFunctions(ctx context.Context) {
 	}
 	var objects []any
 	function := func(name string, spec api.GridFunctionSpec, module []byte, config string) {
-		spec.Module = file(name+".wasm", module)
+		m := file(name+".wasm", module)
+		spec.Module = api.FunctionModule{ConfigMap: &m.ConfigMap, SHA256: m.SHA256}
 		if config != "" {
 			c := file(name+".conf", []byte(config))
 			spec.Config = &c

@@ -39,6 +39,18 @@ var streamers = []neighbour{
 	{name: "100 begin 64 streams of executions each, and reconnect", conns: 100, say: streams(64, &wire.Stream{}), stay: 300 * time.Millisecond, seen: "ordergrid_node_follow_ends_total"},
 	{name: "100 begin 64 streams of 256 other accounts and symbols each, and reconnect", conns: 100, say: streams(64, &wire.Stream{Accounts: others(), Symbols: others()}),
 		stay: 300 * time.Millisecond, seen: "ordergrid_node_follow_ends_total"},
+	{name: "100 read a book order by order 5,000 times and read no answer", conns: 100, say: bookReads(5000), seen: "ordergrid_node_connections_paused_total"},
+	{name: "100 read a book order by order 5,000 times and read no answer, and reconnect", conns: 100, say: bookReads(5000), stay: 300 * time.Millisecond,
+		seen: "ordergrid_node_connections_reset_total"},
+}
+
+// bookReads asks n times for as many orders as an answer may have.
+func bookReads(n int) []byte {
+	b := hello()
+	for i := range n {
+		b = wire.AppendReadOrders(b, 0, &wire.ReadOrders{ReqID: uint64(i + 1), From: wire.OrdersPlace{Side: 1}, Most: wire.MostShown, Symbol: []byte("INTC")})
+	}
+	return b
 }
 
 // streams begins n streams of orders and executions from the first entry on, and credits nothing.

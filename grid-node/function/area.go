@@ -88,6 +88,15 @@ func (i *Instance) fill(area []byte, o *Order) {
 
 // fillLocated writes what has to be found in the message; at is where values may be copied to.
 func (i *Instance) fillLocated(area []byte, o *Order, at uint32) {
+	spans, at := i.fillFields(area, o, at)
+	for k, s := range spans {
+		at = i.fillValue(area, areaTags+8*k, o.Raw, s, at)
+	}
+}
+
+// fillFields writes the fields that every function gets. It returns the spans of the module's tags, and where their
+// values may be copied to.
+func (i *Instance) fillFields(area []byte, o *Order, at uint32) ([]order.Span, uint32) {
 	h := (*[areaData]byte)(area)
 	spans := i.locator.Locate(o.Raw, o.Places)
 	fillNumbers(h, o.Raw, spans[0].Off, spans[1].Off)
@@ -100,13 +109,10 @@ func (i *Instance) fillLocated(area []byte, o *Order, at uint32) {
 	if h[areaMsgType+3] == 0 {
 		h[areaMsgType+3] = '0' // Day, as order.Parse has it
 	}
-	for k, s := range spans[firstSpan:] {
-		place := areaClOrdID + 8*k
-		if k >= len(ownTags)-firstSpan {
-			place = areaTags + 8*(k-(len(ownTags)-firstSpan))
-		}
-		at = i.fillValue(area, place, o.Raw, s, at)
+	for k, s := range spans[firstSpan:len(ownTags)] {
+		at = i.fillValue(area, areaClOrdID+8*k, o.Raw, s, at)
 	}
+	return spans[len(ownTags):], at
 }
 
 // fillNumbers writes quantity and price, whose values begin at these places; 0: not there.

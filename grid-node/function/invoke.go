@@ -22,7 +22,21 @@ type KeyCall struct {
 
 	Step          Step // 0: the call is about this key alone
 	Slice, Slices uint32
+	OfOrders      bool // a Map over orders: with StepEnd, for InvokeOrder has those
 }
+
+// OrderCall is what a Compute function is called with for an order of a Map.
+type OrderCall struct {
+	Order
+	Args          []byte
+	Slice, Slices uint32
+}
+
+// Sources of a Map.
+const (
+	ofKeys   = 0
+	ofOrders = 1
+)
 
 // Step is what a call of a Map is for. The memory of an instance lasts as long as the Map.
 type Step uint32
@@ -53,6 +67,40 @@ func (i *Instance) Invoke(ctx context.Context, c *KeyCall) Result {
 	return r
 }
 
+// InvokeOrder calls a Compute function for an order, as a step of a Map: StepRow. After a fault the memory of the
+// instance is as it was when it was made.
+func (i *Instance) InvokeOrder(ctx context.Context, c *OrderCall) Result {
+	i.used = 0
+	area, ok := i.view()
+	if !ok {
+		i.reset()
+		return Result{Fault: BadResult}
+	}
+	if room := len(area) - areaData; len(c.Args)+len(c.Raw) > room {
+		return Result{Room: room}
+	}
+	le.PutUint64(area[areaSeq:], c.Seq)
+	le.PutUint64(area[areaTime:], uint64(c.Time))
+	clear(area[areaTags:areaData])
+	at := uint32(areaData)
+	putSpan(area[areaValue:], at, uint32(copy(area[at:], c.Raw)))
+	i.fillFields(area, &c.Order, at)
+	at += uint32(len(c.Raw))
+	putSpan(area[areaPayload:], at, uint32(copy(area[at:], c.Args)))
+	putStep(area, StepRow, c.Slice, c.Slices, ofOrders)
+	r := i.decide(ctx, area, StepRow)
+	if r.Fault != None {
+		i.reset()
+	}
+	return r
+}
+
+func putStep(area []byte, step Step, slice, slices, source uint32) {
+	for k, v := range [...]uint32{uint32(step), slice, slices, source} {
+		le.PutUint32(area[areaStep+4*k:], v)
+	}
+}
+
 func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 	i.used = 0
 	area, ok := i.view()
@@ -65,9 +113,12 @@ func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 	le.PutUint64(area[areaSeq:], c.Version)
 	le.PutUint64(area[areaTime:], uint64(c.Time))
 	clear(area[areaTags:areaData])
-	le.PutUint32(area[areaStep:], uint32(c.Step))
-	le.PutUint32(area[areaStep+4:], c.Slice)
-	le.PutUint32(area[areaStep+8:], c.Slices)
+	source := uint32(ofKeys)
+	if c.OfOrders {
+		source = ofOrders
+		clear(area[areaQuantity:areaClOrdID]) // of the last order
+	}
+	putStep(area, c.Step, c.Slice, c.Slices, source)
 	at := uint32(areaData)
 	for _, part := range [...]struct {
 		place int
@@ -76,6 +127,11 @@ func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 		putSpan(area[part.place:], at, uint32(copy(area[at:], part.bytes)))
 		at += uint32(len(part.bytes))
 	}
+	return i.decide(ctx, area, c.Step)
+}
+
+// decide makes a call for which the area is filled.
+func (i *Instance) decide(ctx context.Context, area []byte, step Step) Result {
 	if f := i.run(ctx, i.call, i.result[:]); f != None {
 		return Result{Fault: f}
 	}
@@ -84,7 +140,7 @@ func (i *Instance) invoke(ctx context.Context, c *KeyCall) Result {
 	if ok && r.Code == 0 {
 		r.Value, ok = spanOf(area, areaSet)
 		switch action := le.Uint32(area[areaAction:]); {
-		case !allowed(c.Step, Action(action)):
+		case !allowed(step, Action(action)):
 			ok = false
 		case action != uint32(SetTo):
 			r.Value = nil

@@ -20,7 +20,7 @@ type meter struct {
 	stack   uint32
 	out     []byte
 	local   uint32 // fuel in this function
-	operand uint32 // of an instruction that costs by it
+	operand uint32 // of an instruction that costs by it; during a recursive call what is left of the stack
 }
 
 // op appends an instruction with an index.
@@ -91,15 +91,16 @@ func (w *meter) call(f uint32, in *instr, raw []byte) {
 		w.op(opGlobalGet, w.stack)
 		w.i32(weight)
 		w.out = append(w.out, opI32Sub)
+		w.op(opLocalTee, w.operand)
 		w.op(opGlobalSet, w.stack)
-		w.op(opGlobalGet, w.stack)
+		w.op(opLocalGet, w.operand)
 		w.i32(0)
 		w.out = append(w.out, opI32LtS)
 		w.stop()
 	}
 	w.out = append(w.out, raw...)
-	if weight > 0 {
-		w.op(opGlobalGet, w.stack)
+	if weight > 0 { // a call that returns has put the global back to what it found
+		w.op(opLocalGet, w.operand)
 		w.i32(weight)
 		w.out = append(w.out, opI32Add)
 		w.op(opGlobalSet, w.stack)
@@ -164,7 +165,7 @@ func (w *meter) declare(p *plan, raw []byte) {
 	groups := r.u32()
 	w.local, w.operand = uint32(p.values), uint32(p.values+1)
 	added := []byte{1, typeI64}
-	if p.dynamic {
+	if p.dynamic || w.g.loops[p.cycle] {
 		added = append(added, 1, typeI32)
 	}
 	w.out = appendU32(w.out, groups+uint32(len(added)/2))

@@ -1,6 +1,10 @@
 package match
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/ordergrid/ordergrid/internal/prefetch"
+)
 
 // An operation waits for memory several times: for the place of its id, the order, the
 // queue, the neighbour in it. A caller that has several operations, as a wake-up of a node
@@ -14,16 +18,16 @@ func (e *Engine) HintFar(op *Op) {
 		id = op.ID
 		if int(op.Book) < len(e.books) {
 			b := unsafe.Pointer(&e.books[op.Book])
-			prefetch(b)
-			prefetch(unsafe.Add(b, 64))
-			prefetch(unsafe.Add(b, 128))
+			prefetch.Line(b)
+			prefetch.Line(unsafe.Add(b, 64))
+			prefetch.Line(unsafe.Add(b, 128))
 		}
 	}
-	prefetch(unsafe.Pointer(&e.ids.table[e.ids.hash(id)&e.ids.mask]))
+	prefetch.Line(unsafe.Pointer(&e.ids.table[e.ids.hash(id)&e.ids.mask]))
 }
 
 // HintPlace starts to load a place of a table of the caller's.
-func HintPlace(table []uint64, at uint32) { prefetch(unsafe.Pointer(&table[at])) }
+func HintPlace(table []uint64, at uint32) { prefetch.Line(unsafe.Pointer(&table[at])) }
 
 // HintNear starts to load the order that is meant, or the queue of a new one.
 func (e *Engine) HintNear(op *Op) {
@@ -31,15 +35,15 @@ func (e *Engine) HintNear(op *Op) {
 		h := e.ids.hash(op.Orig)
 		for i := h & e.ids.mask; e.ids.table[i] != 0; i = (i + 1) & e.ids.mask {
 			if x := e.ids.table[i]; uint32(x>>32) == h {
-				prefetch(unsafe.Pointer(&e.orders[uint32(x)]))
+				prefetch.Line(unsafe.Pointer(&e.orders[uint32(x)]))
 				return
 			}
 		}
 		return
 	}
 	if p, key := e.hintPage(op); p != nil {
-		prefetch(unsafe.Pointer(&p.levels[key&(pageSize-1)]))
-		prefetch(unsafe.Pointer(&p.volumes[key&(pageSize-1)]))
+		prefetch.Line(unsafe.Pointer(&p.levels[key&(pageSize-1)]))
+		prefetch.Line(unsafe.Pointer(&p.volumes[key&(pageSize-1)]))
 	}
 }
 
@@ -64,7 +68,7 @@ func (e *Engine) hintPage(op *Op) (*page, uint32) {
 func (e *Engine) HintNext(op *Op) {
 	if op.Kind == Enter {
 		if p, key := e.hintPage(op); p != nil {
-			prefetch(unsafe.Pointer(&e.orders[p.levels[key&(pageSize-1)].tail]))
+			prefetch.Line(unsafe.Pointer(&e.orders[p.levels[key&(pageSize-1)].tail]))
 		}
 		return
 	}
@@ -74,8 +78,8 @@ func (e *Engine) HintNext(op *Op) {
 	}
 	o := &e.orders[slot]
 	b := &e.books[o.book]
-	prefetch(unsafe.Pointer(&e.orders[o.prev]))
-	prefetch(unsafe.Pointer(&e.orders[o.next]))
-	prefetch(unsafe.Pointer(e.level(b, o.place, o.key)))
-	prefetch(unsafe.Pointer(e.volume(b, o.place, o.key)))
+	prefetch.Line(unsafe.Pointer(&e.orders[o.prev]))
+	prefetch.Line(unsafe.Pointer(&e.orders[o.next]))
+	prefetch.Line(unsafe.Pointer(e.level(b, o.place, o.key)))
+	prefetch.Line(unsafe.Pointer(e.volume(b, o.place, o.key)))
 }

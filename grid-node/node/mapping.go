@@ -27,12 +27,14 @@ type mapping struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	patience time.Duration
+	forType  wire.Type
 
-	rows *replica.Rows // of a region, once they were opened
-	page []byte        // of them, as in a RegionPage
-	done bool          // page is the last one
-	gone bool          // the replica has them no more
-	busy time.Duration // that reading the page took of the loop
+	orders *orderRows    // of a Map over orders
+	rows   *replica.Rows // of a region, once they were opened
+	page   []byte        // of them, as in a RegionPage
+	done   bool          // page is the last one
+	gone   bool          // the replica has them no more
+	busy   time.Duration // that reading the page took of the loop
 
 	part   wire.MapPart
 	no     *wire.Reject // why there is no answer
@@ -81,7 +83,13 @@ func (g *mapping) compute() {
 	}
 	defer inst.Close(context.Background()) //nolint:errcheck // of memory only
 	c := function.KeyCall{Region: g.m.Region, Args: g.m.Args, Slice: uint32(g.m.Slice), Slices: uint32(g.m.Slices)}
-	if len(g.m.Region) > 0 && !g.scan(inst, &c) {
+	switch {
+	case g.orders != nil:
+		c.OfOrders, c.Time = true, g.orders.time
+		if !g.scanOrders(inst, &c) {
+			return
+		}
+	case len(g.m.Region) > 0 && !g.scan(inst, &c):
 		return
 	}
 	c.Step, c.Key, c.Value, c.Version = function.StepEnd, nil, nil, g.part.Seq
@@ -100,6 +108,11 @@ func (g *mapping) compute() {
 // call makes one call, and reports whether the Map goes on.
 func (g *mapping) call(inst *function.Instance, c *function.KeyCall) (function.Result, bool) {
 	r := inst.Invoke(context.Background(), c)
+	return r, g.goesOn(inst, c, &r)
+}
+
+// goesOn reports whether the Map goes on after a call.
+func (g *mapping) goesOn(inst *function.Instance, c *function.KeyCall, r *function.Result) bool {
 	g.part.Fuel += uint64(inst.Used())
 	switch {
 	case r.Room != 0:
@@ -114,9 +127,9 @@ func (g *mapping) call(inst *function.Instance, c *function.KeyCall) (function.R
 	case g.ctx.Err() != nil:
 		g.interrupted()
 	default:
-		return r, true
+		return true
 	}
-	return r, false
+	return false
 }
 
 // scan calls the function for each entry of the slice, and reports whether that was all of them.

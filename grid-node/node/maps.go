@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/replica"
@@ -36,6 +37,7 @@ type mapsOpen struct {
 	open     int
 	ofClient map[uint64]int // by link.client
 	slots    chan struct{}  // of those that compute
+	begun    uint64         // over orders, since the node started
 }
 
 // slotsBeside is how many Maps compute at once, and how many streams pass over what they do not send: the other cores are
@@ -62,8 +64,20 @@ type mapper struct {
 
 // Begin implements replica.Mapper.
 func (x mapper) Begin(conn uint64, m *wire.Map) *wire.Reject {
+	return x.begin(conn, wire.TypeMap, m, nil)
+}
+
+// BeginOrders implements replica.Mapper.
+func (x mapper) BeginOrders(conn uint64, m *wire.MapOrders, of replica.Prefix) *wire.Reject {
+	first, behind := m.Part(of.From, of.Through)
+	return x.begin(conn, wire.TypeMapOrders, &wire.Map{ReqID: m.ReqID, TimeoutMs: m.TimeoutMs, Slice: m.Slice, Slices: m.Slices, Function: m.Function, Args: m.Args},
+		&orderRows{of: of, next: first, behind: behind})
+}
+
+// begin begins a Map, over orders if there are some.
+func (x mapper) begin(conn uint64, t wire.Type, m *wire.Map, orders *orderRows) *wire.Reject {
 	ms, l, f := &x.fs.maps, x.fs.maps.clients.byID[conn], x.fs.find(m.Function)
-	no := &wire.Reject{RequestID: m.ReqID, ForType: wire.TypeMap}
+	no := &wire.Reject{RequestID: m.ReqID, ForType: t}
 	switch {
 	case l == nil: // it is closing
 		no.Code = wire.CodeOverloaded
@@ -85,8 +99,18 @@ func (x mapper) Begin(conn uint64, m *wire.Map) *wire.Reject {
 			return no
 		}
 	}
-	g := &mapping{p: x.p, inc: x.p.inc, l: l, client: l.client, fs: x.fs, f: f, m: *m}
+	g := &mapping{p: x.p, inc: x.p.inc, l: l, client: l.client, fs: x.fs, f: f, m: *m, forType: t, orders: orders}
 	g.m.Region, g.m.Function, g.m.Args = slices.Clone(m.Region), nil, slices.Clone(m.Args)
+	if orders != nil {
+		ms.begun++
+		log, err := x.p.inc.feed.Reader("map " + strconv.FormatUint(ms.begun, 10))
+		if err != nil {
+			no.Code, no.Text = wire.CodeOverloaded, []byte(err.Error())
+			return no
+		}
+		orders.log = log
+		orders.time = x.p.timeAt(orders.of.Through)
+	}
 	g.patience = min(time.Duration(m.TimeoutMs)*time.Millisecond, maxMapTime)
 	g.ctx, g.cancel = context.WithTimeout(g.inc.ctx, g.patience)
 	l.maps = append(l.maps, g)
@@ -134,18 +158,25 @@ func (g *mapping) finish() {
 	if g.rows != nil {
 		defer g.rows.Close() // also where the replica is another one
 	}
-	answer := replica.Mapped{Conn: g.l.conn.ID(), ReqID: g.m.ReqID, OfRegion: g.rows != nil || g.gone, Rows: g.rows}
-	if g.no != nil {
-		g.no.RequestID, g.no.ForType = g.m.ReqID, wire.TypeMap
+	answer := replica.Mapped{Conn: g.l.conn.ID(), ReqID: g.m.ReqID, OfRegion: g.orders == nil && (g.rows != nil || g.gone), Rows: g.rows}
+	if g.orders != nil {
+		g.orders.log.Close()
+		answer.Orders = &g.orders.of
+	}
+	switch {
+	case g.no != nil:
+		g.no.RequestID, g.no.ForType = g.m.ReqID, g.forType
 		answer.Frame = wire.AppendReject(nil, g.p.id, g.no)
-	} else {
+	case g.orders != nil:
+		answer.Frame = g.orders.part(g)
+	default:
 		g.part.ReqID = g.m.ReqID
 		answer.Frame = wire.AppendMapPart(nil, g.p.id, &g.part)
 	}
 	switch c := g.l.conn; {
 	case !c.Open():
 	case g.p.closed || g.p.ended || g.p.inc != g.inc:
-		c.SetOut(wire.AppendReject(c.Out(), g.p.id, &wire.Reject{RequestID: g.m.ReqID, Code: wire.CodeOverloaded, ForType: wire.TypeMap, Text: []byte("the replica was replaced meanwhile: ask again")}))
+		c.SetOut(wire.AppendReject(c.Out(), g.p.id, &wire.Reject{RequestID: g.m.ReqID, Code: wire.CodeOverloaded, ForType: g.forType, Text: []byte("the replica was replaced meanwhile: ask again")}))
 	default:
 		g.p.step(&replica.Event{Kind: replica.EventMapped, Mapped: &answer})
 	}

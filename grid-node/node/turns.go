@@ -67,7 +67,7 @@ func workOf(t wire.Type, frame []byte) int {
 		return requestWork
 	case wire.TypeOpenSession:
 		return sessionWork
-	case wire.TypeFollow, wire.TypeQuery, wire.TypeMap:
+	case wire.TypeFollow, wire.TypeQuery, wire.TypeMap, wire.TypeMapOrders:
 		return followWork
 	case wire.TypeStream: // it may be long, is checked, and copied
 		return followWork + len(frame)

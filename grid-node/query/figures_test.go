@@ -75,11 +75,11 @@ func apply(t *testing.T, c *querytest.Case) {
 		if c.View != nil {
 			c.View.Close()
 		}
-		v, err := view.New(view.Options{Log: c.Store, Memory: 512 << 20, Rows: figureRows})
+		follower, err := view.Follow(c.Store, view.Options{Memory: 512 << 20, Rows: figureRows})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.View = v
+		c.View = follower.View
 		from, sum := clock(), uint64(0)
 		for n := uint64(1); n <= figureRows; n++ {
 			e := c.Store.Read(n)
@@ -88,16 +88,12 @@ func apply(t *testing.T, c *querytest.Case) {
 		}
 		floor = append(floor, clock()-from)
 		from = clock()
-		for n := uint64(1); n <= figureRows; n++ {
-			if err := v.Apply(c.Store.Read(n)); err != nil {
+		for more := true; more; {
+			if _, more, err = follower.Apply(16, 16); err != nil {
 				t.Fatal(err)
-			}
-			if n%16 == 0 {
-				v.Publish()
 			}
 		}
 		engine = append(engine, clock()-from)
-		v.Publish()
 		t.Logf("round %d: Apply %4d ns an order, a quarter of them cancels; copy and hash of the entry %4d ns (%x)", round,
 			engine[round].Nanoseconds()/figureRows, floor[round].Nanoseconds()/figureRows, sum&1)
 	}

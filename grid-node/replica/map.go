@@ -17,6 +17,8 @@ type Mapper interface {
 	// Begin begins a Map, of which it keeps copies. Its answer is an EventMapped. Otherwise it
 	// returns why it does not begin.
 	Begin(conn uint64, m *wire.Map) *wire.Reject
+	// BeginOrders begins a Map over orders.
+	BeginOrders(conn uint64, m *wire.MapOrders, of Prefix) *wire.Reject
 	// End ends a Map whose answer is not waited for any more. There may be none.
 	End(conn, reqID uint64)
 }
@@ -31,8 +33,9 @@ type Rows struct {
 type Mapped struct {
 	Conn, ReqID uint64
 	OfRegion    bool
-	Rows        *Rows  // of OfRegion; nil: there were none to open. They are closed.
-	Frame       []byte // a MapPart or a Reject
+	Rows        *Rows   // of OfRegion; nil: there were none to open. They are closed.
+	Orders      *Prefix // of a Map over orders
+	Frame       []byte  // a MapPart, a MapOrdersPart or a Reject
 }
 
 // mapFrame begins or ends a Map.
@@ -84,6 +87,10 @@ func (r *Replica) OpenRows(name []byte, limit int) *Rows {
 
 // mapped answers a Map.
 func (r *Replica) mapped(m *Mapped) {
+	if m.Orders != nil {
+		r.mappedOrders(m)
+		return
+	}
 	if !m.OfRegion {
 		r.sendRegion(m.Conn, m.Frame)
 		return

@@ -200,6 +200,9 @@ const (
 	mutExpiredByClock
 	mutInvokeRetried
 	mutMapUnconfirmed
+	mutMapOrdersUnconfirmed
+	mutMapOrdersUncommitted
+	mutMapOrdersFreed
 	mutInvokedOnBackup
 	mutInvokeCommitted
 	mutInvokeNothingReceived

@@ -265,6 +265,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.invoke(ev.Conn, ev.Frame)
 	case wire.TypeMap:
 		err = r.mapFrame(ev.Conn, ev.Frame)
+	case wire.TypeMapOrders:
+		err = r.mapOrders(ev.Conn, ev.Frame)
 	case wire.TypeRegionGet:
 		err = r.regionGet(ev.Conn, ev.Frame)
 	case wire.TypeRegionScan:

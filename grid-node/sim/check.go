@@ -43,6 +43,7 @@ type checker struct {
 	plain       map[uint64]plainRow    // hash of an entry -> what it is, in worlds with views
 	states      map[uint64]uint64      // hash of an entry -> digest of the state up to it
 	executions  map[uint64]execution   // hash of an entry -> what it did
+	isOrder     map[uint64]bool        // hash of an entry -> it is an order, in worlds with Maps over orders
 	called      map[uint64]called      // hash of an entry -> what functions made of the log up to it
 	books       map[uint64][]shownBook // by the hash of the entry
 	orders      map[uint64][]shownOrders
@@ -180,6 +181,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 		}
 		made[key] = hash
 		w.keepPlain(hash, entry)
+		w.noteOrder(hash, entry)
 		w.checkI21(p, seq, hash)
 		w.checkI24(p, seq, epoch)
 		w.checkExecution(p, seq, hash)

@@ -32,6 +32,7 @@ func RunJournal(seed uint64, trace io.Writer) Result {
 // another third the partition matches.
 func journalProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
+	p.mapsOrders = nil
 	p.name = "journal: " + p.name
 	p.journal = rand.New(rand.NewPCG(seed, 0x706f776572))
 	p.heirWait = []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond}[seed%3]

@@ -31,7 +31,7 @@ func (p *profile) hasMaps() bool { return p.regions != nil && p.maps != nil }
 type mapper struct{ p *process }
 
 func (w *world) newMapper(p *process) replica.Mapper {
-	if !w.profile.hasMaps() {
+	if !w.profile.hasMaps() && w.profile.mapsOrders == nil {
 		return nil
 	}
 	return mapper{p}

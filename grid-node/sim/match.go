@@ -42,6 +42,7 @@ func RunMatch(seed uint64, trace io.Writer) Result {
 // matchProfile is that of a seed. Forged frames are those of partitions that store orders.
 func matchProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
+	p.mapsOrders = nil
 	p.name = "match: " + p.name
 	p.match = rand.New(rand.NewPCG(seed, 0x65786368616e6765))
 	if rng := rand.New(rand.NewPCG(seed, 0x6f7264657273)); rng.IntN(2) == 0 {
@@ -268,7 +269,7 @@ func (w *world) checkDivergence() {
 	}
 	w.await("other books of "+p.name+", and", func() string {
 		if p.alive && w.check.noticed == noticed {
-			return "nobody noticed"
+			return "no copy noticed"
 		}
 		return ""
 	})

@@ -67,6 +67,7 @@ func newPair(seed uint64, trace io.Writer) *pair {
 // pairProfile is that of a seed, without what is about one world alone.
 func pairProfile(seed uint64, rng *rand.Rand) *profile {
 	p := newProfile(seed, rng)
+	p.mapsOrders = nil
 	p.resizes, p.forbids, p.withdraws, p.floods, p.moves, p.plans, p.surges, p.digests, p.forges, p.decides, p.guards, p.regions = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	p.mayLose, p.rewinds, p.placed, p.follows, p.partial, p.outside = false, false, false, false, false, ""
 	p.weights[faultRewind], p.weights[faultLossAccepted] = 0, 0

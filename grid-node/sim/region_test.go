@@ -64,3 +64,23 @@ func TestMaps(t *testing.T) {
 		t.Errorf("%d Maps of %d entries: too few to mean anything", sum.Maps, sum.MapRows)
 	}
 }
+
+// TestMapsOverOrders runs the first worlds in which all orders of the log are read beside the replica.
+func TestMapsOverOrders(t *testing.T) {
+	var sum Stats
+	for seed, worlds := uint64(1), 0; worlds < 6; seed++ {
+		if !strings.Contains(Describe(seed), "of orders true") {
+			continue
+		}
+		worlds++
+		res := Run(seed, nil)
+		if res.Violation != nil {
+			t.Fatalf("seed %d: %v", seed, res.Violation)
+		}
+		sum.add(&res.Stats)
+	}
+	t.Logf("%d Maps over %d orders, %d that ended because entries were freed", sum.OrderMaps, sum.OrderMapRows, sum.OrderMapsFreed)
+	if sum.OrderMaps < 100 || sum.OrderMapRows < 1000 {
+		t.Errorf("%d Maps over %d orders: too few to mean anything", sum.OrderMaps, sum.OrderMapRows)
+	}
+}

@@ -50,6 +50,9 @@ type Stats struct {
 	RegionFailed    uint64 // conditions that did not hold
 	Maps            uint64 // that were answered
 	MapRows         uint64 // entries in those
+	OrderMaps       uint64 // over orders that were answered
+	OrderMapRows    uint64 // orders in those
+	OrderMapsFreed  uint64 // that ended because entries were freed
 	Executions      uint64 // records that reached a session
 	Taped           uint64 // records that followers were streamed
 	Books           uint64 // that were shown
@@ -109,6 +112,9 @@ func (s *Stats) add(o *Stats) {
 	s.RegionFailed += o.RegionFailed
 	s.Maps += o.Maps
 	s.MapRows += o.MapRows
+	s.OrderMaps += o.OrderMaps
+	s.OrderMapRows += o.OrderMapRows
+	s.OrderMapsFreed += o.OrderMapsFreed
 	s.Executions += o.Executions
 	s.Taped += o.Taped
 	s.Books += o.Books
@@ -160,7 +166,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w := &world{seed: seed, profile: p, trace: trace, rng: rng}
 	w.minInSync = w.profile.minInSync
 	w.check.made, w.check.states, w.check.receipts = [2]map[uint64]uint64{{}, {}}, map[uint64]uint64{}, map[receiptKey]string{}
-	w.check.executions, w.check.called = map[uint64]execution{}, map[uint64]called{}
+	w.check.executions, w.check.called, w.check.isOrder = map[uint64]execution{}, map[uint64]called{}, map[uint64]bool{}
 	w.check.plain = map[uint64]plainRow{}
 	w.check.refused, w.history.writers, w.history.revived = map[string]int{}, map[string]int{}, map[string]uint64{}
 	for _, name := range w.profile.readers {
@@ -187,6 +193,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 	w.addRegionClients()
 	w.addInvokers()
 	w.addMapClient()
+	w.addMapOrdersClient()
 	w.addAskers()
 	w.addOfficer()
 	return w

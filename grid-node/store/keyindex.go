@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/ordergrid/ordergrid/internal/prefetch"
 )
 
 // keyIndex maps ClOrdID to the position of its entry by extendible hashing: a
@@ -151,7 +153,7 @@ func (x *keyIndex) pageOf(fp uint32) uint32 { return x.dir[fp&(1<<x.depth-1)] }
 
 // prefetch starts to load what find and insert of this hash will access.
 func (x *keyIndex) prefetch(fp uint32) {
-	prefetch(unsafe.Pointer(&x.page(x.pageOf(fp))[startSlot(fp)]))
+	prefetch.Line(unsafe.Pointer(&x.page(x.pageOf(fp))[startSlot(fp)]))
 }
 
 // find returns the position of the first entry for which same is true.

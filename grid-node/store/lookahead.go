@@ -1,6 +1,10 @@
 package store
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/ordergrid/ordergrid/internal/prefetch"
+)
 
 // Looking an order up by ClOrdID waits for memory twice, for its slot in the index and for
 // its entry, and copying the entry waits again. Several lookups are done in steps, Hint
@@ -67,7 +71,7 @@ func (s *Store) PrefetchAt(p Place) { s.prefetchAt(uint32(p)) }
 func (s *Store) prefetchAt(pos uint32) {
 	b := s.seg.at(pos)
 	for off := 0; off < min(entryAhead, len(b)); off += cacheLine {
-		prefetch(unsafe.Pointer(&b[off]))
+		prefetch.Line(unsafe.Pointer(&b[off]))
 	}
 }
 
@@ -86,5 +90,5 @@ func (s *Store) At(p Place) []byte { return s.entryAt(uint32(p)) }
 
 func (x *seqIndex) prefetch(seq uint64) {
 	k, off := x.placeOf(seq)
-	prefetch(unsafe.Pointer(&x.chunks[k][off]))
+	prefetch.Line(unsafe.Pointer(&x.chunks[k][off]))
 }

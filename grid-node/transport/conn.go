@@ -3,64 +3,77 @@ package transport
 import (
 	"crypto/x509"
 	"errors"
+	"math"
 	"time"
 )
 
-// Conn is one connection of a Loop. All methods are for the loop only.
+// Conn is one connection of a Loop. All methods are for the loop only. There may be many thousands at rest, so what is rare
+// is apart, and what is bounded has the size it needs.
 type Conn struct {
 	// Tag belongs to the handler.
 	Tag any
 
-	id      uint64
-	core    *core
-	remote  string
-	chain   []*x509.Certificate
-	tls     bool
-	door    int // index of the Listen that accepted it
+	id     uint64
+	core   *core
+	remote string
+	peer   *peer // nil: without TLS
+	cause  error
+	sock   connSocket
+	guard  *protection // nil: plain bytes
+	moving *moving     // nil: HandOver was not called
+
+	partialAt int64  // Mono since an incomplete frame is pending; 0 = none
+	out       []byte // out[off:] is not written yet
+	in        []byte // received, not consumed
+	off       int
+	inflight  int   // bytes a writer goroutine holds (KindNet)
+	blockedAt int64 // Mono since output makes no progress; 0 = not blocked
+	by        int64 // Mono: deadline of a dial, or of a lingering connection whose output is written; 0 = neither
+
+	soft, hard int32
+	maxIn      int32
+	frameTime  int32  // ms in which a frame has to be complete; 0 = any
+	discarded  int32  // bytes read and discarded while lingering
+	countedOut int32  // of Buffered, in turns.unread
+	countedIn  int32  // of cap(in), in turns.input
+	door       uint16 // index of the Listen that accepted it
+	visits     uint8  // deliveries fully consumed, see provenAfter
+	idleOut    uint8  // flushes since out was last well used, for shrinking
+
 	dialled bool
 	open    bool // OnOpen was called
 	closing bool // in core.closing, or already closed
 	closed  bool
-	dirty   bool // in core.dirty
-	resume  bool // in core.resumed
-	paused  bool // reading stopped by back-pressure
-	waits   bool // the handler stopped consuming until the connection's turn
-	waiting bool // in turns.queue; reading is stopped
-	later   bool // in turns.long
-	exempt  bool // see Exempt
-	prompt  bool // its input is read before that of others, see Urgent
-	linger  bool // close as soon as the output is written
-	ended   bool // the peer sent its end of stream
-	cause   error
-
-	soft, hard int
-	maxIn      int
-	frameTime  int64  // ns in which a frame has to be complete; 0 = any
-	partialAt  int64  // Mono since an incomplete frame is pending; 0 = none
-	out        []byte // out[off:] is not written yet
-	off        int
-	inflight   int   // bytes a writer goroutine holds (KindNet)
-	blockedAt  int64 // Mono since output makes no progress; 0 = not blocked
-	dialBy     int64 // deadline of a dial in Mono; 0 = not dialling
-	lingerBy   int64 // deadline of a lingering connection in Mono
-	discarded  int   // bytes read and discarded while lingering
-	idleOut    int   // flushes since out was last well used, for shrinking
-	visits     int   // deliveries fully consumed, see provenAfter
-
-	countedOut int // of Buffered, in turns.unread
-	countedIn  int // of cap(in), in turns.input
-
-	in     []byte // received, not consumed
-	longIn bool   // in was needed for a long frame since the last trimInput
-
-	to     Loop // HandOver: target of HandOver,
-	toTag  any  // its Tag there,
-	toRest []byte
-
-	guard *protection // nil: plain bytes
-
-	sock connSocket
+	dirty   bool  // in core.dirty
+	resume  bool  // in core.resumed
+	paused  bool  // reading stopped by back-pressure
+	waits   bool  // the handler stopped consuming until the connection's turn
+	waiting bool  // in turns.queue; reading is stopped
+	later   bool  // in turns.long
+	exempt  bool  // see Exempt
+	prompt  bool  // its input is read before that of others, see Urgent
+	linger  bool  // close as soon as the output is written
+	ended   bool  // the peer sent its end of stream
+	usedIn  uint8 // what in was needed for since the last trimInput: 0, aShort or aLong frame
 }
+
+const (
+	aShort = 1
+	aLong  = 2
+)
+
+// peer is who the other side of a TLS connection has proved to be.
+type peer struct{ chain []*x509.Certificate }
+
+// moving is where a connection is handed over to.
+type moving struct {
+	to   Loop
+	tag  any // there
+	rest []byte
+}
+
+// dialling reports whether a connection attempt is under way.
+func (c *Conn) dialling() bool { return !c.open && c.by != 0 }
 
 // ID is unique within the process and never reused.
 func (c *Conn) ID() uint64 { return c.id }
@@ -70,21 +83,26 @@ func (c *Conn) Remote() string { return c.remote }
 
 // Door returns the index of the Loop.Listen call that accepted the connection; 0 for one
 // that was dialled.
-func (c *Conn) Door() int { return c.door }
+func (c *Conn) Door() int { return int(c.door) }
 
 // Certificate returns the peer's verified certificate; nil without TLS.
 func (c *Conn) Certificate() *x509.Certificate {
-	if len(c.chain) == 0 {
-		return nil
+	if chain := c.Chain(); len(chain) > 0 {
+		return chain[0]
 	}
-	return c.chain[0]
+	return nil
 }
 
 // Chain is Certificate followed by the peer's intermediate ones.
-func (c *Conn) Chain() []*x509.Certificate { return c.chain }
+func (c *Conn) Chain() []*x509.Certificate {
+	if c.peer == nil {
+		return nil
+	}
+	return c.peer.chain
+}
 
 // TLS reports whether this is a TLS connection; a loop with TLS may have plain ones too.
-func (c *Conn) TLS() bool { return c.tls }
+func (c *Conn) TLS() bool { return c.peer != nil }
 
 // Dialled reports whether this side opened the connection.
 func (c *Conn) Dialled() bool { return c.dialled }
@@ -94,10 +112,12 @@ func (c *Conn) Open() bool { return c.open && !c.closing && !c.linger }
 
 // SetLimits replaces Config.SoftOut and Config.HardOut, both in bytes, once the handler
 // has identified the peer. soft 0 means: never pause reading.
-func (c *Conn) SetLimits(soft, hard int) { c.soft, c.hard = soft, hard }
+func (c *Conn) SetLimits(soft, hard int) {
+	c.soft, c.hard = int32(min(soft, math.MaxInt32)), int32(min(hard, math.MaxInt32))
+}
 
 // SetMaxInput replaces Config.MaxInput, in bytes, once the handler has identified the peer.
-func (c *Conn) SetMaxInput(n int) { c.maxIn = n }
+func (c *Conn) SetMaxInput(n int) { c.maxIn = int32(min(n, math.MaxInt32)) }
 
 // SetSendBuffer bounds what the kernel holds of output that the peer has not received, to
 // about twice as many bytes, and what it holds beyond the peer's window to a quarter as
@@ -107,7 +127,9 @@ func (c *Conn) SetSendBuffer(bytes int) { c.sock.setSendBuffer(bytes) }
 
 // SetFrameTime closes the connection, with ErrUnfinished, when a frame is not complete so
 // long after its first bytes. 0, the default: no limit.
-func (c *Conn) SetFrameTime(d time.Duration) { c.frameTime = int64(d) }
+func (c *Conn) SetFrameTime(d time.Duration) {
+	c.frameTime = int32(min((d+time.Millisecond-1)/time.Millisecond, math.MaxInt32))
+}
 
 // Buffered returns how many bytes wait to be sent.
 func (c *Conn) Buffered() int {
@@ -120,7 +142,7 @@ func (c *Conn) Buffered() int {
 
 // Backlogged reports that a handler must not consume more input now.
 func (c *Conn) Backlogged() bool {
-	return (c.soft > 0 && c.Buffered() > c.soft) || c.closing || c.linger
+	return (c.soft > 0 && c.Buffered() > int(c.soft)) || c.closing || c.linger
 }
 
 // Out returns the output buffer to append to; hand the result to SetOut.
@@ -144,7 +166,7 @@ func (c *Conn) SetOut(b []byte) {
 		c.out = b
 	}
 	c.touched()
-	if c.Buffered() > c.hard {
+	if c.Buffered() > int(c.hard) {
 		c.core.stats.SlowPeers++
 		c.Close(ErrOutputFull)
 	}
@@ -224,15 +246,15 @@ func (c *Conn) finish() {
 		}
 		patience = c.core.cfg.WriteStall
 	}
-	if c.lingerBy == 0 {
-		c.lingerBy = c.core.clock.mono + int64(patience)
+	if c.by == 0 {
+		c.by = c.core.clock.mono + int64(patience)
 		c.sock.shutdownWrite(c)
 	}
 }
 
 // discard counts input of a lingering connection.
 func (c *Conn) discard(n int) {
-	if c.discarded += n; c.discarded > maxDiscard {
+	if c.discarded += int32(n); c.discarded > maxDiscard {
 		c.Close(c.cause)
 	}
 }
@@ -246,18 +268,18 @@ func (c *Conn) held() int {
 	return n
 }
 
-// trimInput releases a large input buffer that was not needed since the last call.
-// Releasing it as soon as it is empty would reallocate it for every other batch of a busy
-// peer.
+// trimInput releases an input buffer that was not needed since the last call, a large one
+// that was not needed for a long frame: a connection at rest has none. Releasing it as soon
+// as it is empty would reallocate it for every other batch of a busy peer.
 func (c *Conn) trimInput() {
 	const keep = 64 << 10
-	if !c.longIn && len(c.in) == 0 && cap(c.in) > keep {
+	if len(c.in) == 0 && (c.usedIn == 0 || c.usedIn != aLong && cap(c.in) > keep) {
 		c.in = nil
 	}
-	if g := c.guard; g != nil && len(g.raw) == 0 && cap(g.raw) > keep {
+	if g := c.guard; g != nil && len(g.raw) == 0 && (c.usedIn == 0 || cap(g.raw) > keep) {
 		g.raw = nil
 	}
-	c.longIn = false
+	c.usedIn = 0
 }
 
 // drained is called by a socket once all output was handed to the kernel.
@@ -293,7 +315,7 @@ func (c *Conn) wrote(n int) {
 // mayResume schedules a paused connection's input for re-delivery once half of
 // the soft limit is free.
 func (c *Conn) mayResume() {
-	if c.paused && !c.resume && c.Buffered() <= c.soft/2 {
+	if c.paused && !c.resume && c.Buffered() <= int(c.soft)/2 {
 		c.resume = true
 		c.core.resumed = append(c.core.resumed, c)
 	}

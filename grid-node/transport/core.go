@@ -24,7 +24,7 @@ type connSocket interface {
 	release(c *Conn, reset bool)
 	// accepts reports whether the socket can be handed over to a loop.
 	accepts(to Loop) error
-	// handOver gives the socket to c.to.
+	// handOver gives the socket to c.moving.to.
 	handOver(c *Conn)
 	// info asks the kernel.
 	info() (SocketInfo, error)
@@ -85,7 +85,8 @@ func (l *core) greeting() *handshakes {
 func (l *core) add(c *Conn) {
 	l.nextID++
 	c.id, c.core = l.nextID, l
-	c.soft, c.hard, c.maxIn = l.cfg.SoftOut, l.cfg.HardOut, l.cfg.MaxInput
+	c.SetLimits(l.cfg.SoftOut, l.cfg.HardOut)
+	c.SetMaxInput(l.cfg.MaxInput)
 	l.conns[c.id] = c
 	if c.dialled {
 		l.outgoing++
@@ -94,7 +95,7 @@ func (l *core) add(c *Conn) {
 
 // opened announces an established connection.
 func (l *core) opened(c *Conn, remote net.Addr) {
-	c.open, c.dialBy = true, 0
+	c.open, c.by = true, 0
 	if len(c.out) > 0 { // queued while dialling
 		c.SetOut(c.out)
 	}
@@ -136,7 +137,7 @@ func (l *core) deliver(c *Conn, data []byte) []byte {
 		l.pause(c)
 	case c.waits:
 		l.await(c)
-	case len(rest) > c.maxIn:
+	case len(rest) > int(c.maxIn):
 		c.Close(ErrInputFull)
 	case !c.prompt && n > 0 && len(rest) == 0 && unsent == 0:
 		c.visited()
@@ -197,7 +198,7 @@ func (l *core) reap() {
 		if c.dialled {
 			l.outgoing--
 		}
-		if c.to != nil {
+		if c.moving != nil {
 			c.sock.handOver(c)
 		} else {
 			l.release(c)
@@ -324,14 +325,14 @@ func (l *core) sweep(now int64) bool {
 		}
 		switch {
 		case c.closing:
-		case c.dialBy != 0 && now > c.dialBy:
+		case c.dialling() && now > c.by:
 			c.Close(ErrDialTimeout)
-		case c.lingerBy != 0 && (now > c.lingerBy || c.ended && c.sock.unsent() == 0):
+		case c.linger && c.by != 0 && (now > c.by || c.ended && c.sock.unsent() == 0):
 			c.Close(c.cause)
 		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
 			l.stats.SlowPeers++
 			c.Close(ErrSlowReader)
-		case c.partialAt != 0 && now-c.partialAt > c.frameTime:
+		case c.partialAt != 0 && now-c.partialAt > int64(c.frameTime)*int64(time.Millisecond):
 			l.stats.Unfinished++
 			c.Close(ErrUnfinished)
 		default:

@@ -54,7 +54,7 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	if c.guard != nil {
 		own = false
 	} else if own {
-		c.longIn = true
+		c.usedIn = aLong
 		room := minRoom // the announced length may never arrive
 		if c.exempt {
 			room = l.cfg.ReadBuffer
@@ -95,9 +95,9 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	case own:
 		c.in = c.in[:copy(c.in[:cap(c.in)], rest)]
 	default:
-		c.in = append(c.in[:0], rest...)
+		c.in, c.usedIn = append(c.in[:0], rest...), max(c.usedIn, aShort)
 	}
-	if cap(c.in) != c.countedIn && !c.exempt {
+	if cap(c.in) != int(c.countedIn) && !c.exempt {
 		l.countIn(c)
 	}
 	s.writeEarly(c)
@@ -194,22 +194,16 @@ func (s *epollSocket) setMask(c *Conn, mask uint32) {
 	}
 }
 
-// shutdownWrite of a connection whose peer did the same removes it from epoll: it would be
-// ready, with EPOLLHUP, all the time.
+// shutdownWrite of a connection whose peer did the same lets epoll report each change once:
+// it is ready, with EPOLLHUP, all the time.
 func (s *epollSocket) shutdownWrite(c *Conn) {
 	if c.ended {
-		_ = unix.EpollCtl(s.ep, unix.EPOLL_CTL_DEL, s.fd, nil)
+		s.setMask(c, unix.EPOLLET)
 	}
 	_ = unix.Shutdown(s.fd, unix.SHUT_WR)
 }
 
-func (s *epollSocket) unsent() int {
-	n, err := unix.IoctlGetInt(s.fd, unix.SIOCOUTQ)
-	if err != nil {
-		return 0
-	}
-	return n
-}
+func (s *epollSocket) unsent() int { return unsentOfSocket(s.fd) }
 
 func (s *epollSocket) setSendBuffer(bytes int) {
 	boundSending(s.fd, bytes)

@@ -37,13 +37,13 @@ type epollLoop struct {
 // epollSocket is one registered descriptor. A listener has no conn.
 type epollSocket struct {
 	l      *epollLoop
+	conn   *Conn
 	fd     int
 	ep     int   // the set it is in
 	gen    int32 // guards against events of a closed descriptor whose number was reused
-	conn   *Conn
 	mask   uint32
 	listen bool
-	door   int // of a listener: which call of Listen, from 0
+	door   uint16 // of a listener: which call of Listen, from 0
 }
 
 func newEpollLoop(cfg Config, h Handler) (Loop, error) {
@@ -192,8 +192,14 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 	if c.closing {
 		return
 	}
-	if c.dialBy != 0 {
+	if c.dialling() {
 		l.dialled(s)
+		return
+	}
+	if c.linger && c.by != 0 && c.ended {
+		if s.unsent() == 0 { // the peer has it all, or is gone
+			c.Close(c.cause)
+		}
 		return
 	}
 	if ev.Events&unix.EPOLLOUT != 0 {
@@ -260,7 +266,7 @@ func (l *epollLoop) Listen(addr string) (net.Addr, error) {
 	l.mu.Unlock()
 	l.Post(func() {
 		s := l.register(fd, l.patientfd)
-		s.listen, s.door = true, door
+		s.listen, s.door = true, uint16(door)
 		if err := l.ctl(unix.EPOLL_CTL_ADD, s, unix.EPOLLIN); err != nil {
 			l.err = err
 		}
@@ -330,7 +336,7 @@ func (l *epollLoop) attach(c *Conn, fd int, mask uint32) bool {
 func (l *epollLoop) Dial(addr string, tag any) *Conn {
 	c := &Conn{Tag: tag, dialled: true, prompt: true, remote: addr}
 	l.add(c)
-	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
+	c.by = l.clock.mono + int64(l.cfg.DialTimeout)
 	c.sock = noSocket{}
 	if l.cfg.TLS != nil && !l.cfg.TLS.DialPlain {
 		go l.dialSecured(c, addr)

@@ -26,7 +26,7 @@ func (l *epollLoop) secured(door int, s *secured) bool {
 		}
 		l.stats.Accepted++
 		tuneSocket(fd)
-		c := &Conn{door: door}
+		c := &Conn{door: uint16(door)}
 		l.add(c)
 		l.secure(c, s)
 		if !l.attach(c, fd, readMask) {

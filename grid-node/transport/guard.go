@@ -93,8 +93,9 @@ func (l *core) unseal(c *Conn, data []byte) {
 		sealed = g.raw
 	}
 	in, rest, err := g.Open(c.in, sealed)
-	if c.in = in; cap(in) > len(data) {
-		c.longIn = true
+	c.in, c.usedIn = in, max(c.usedIn, aShort)
+	if cap(in) > len(data) {
+		c.usedIn = aLong
 	}
 	g.raw = append(g.raw[:0], rest...)
 	if len(c.in) > 0 && (err == nil || errors.Is(err, io.EOF)) {
@@ -109,7 +110,7 @@ func (l *core) unseal(c *Conn, data []byte) {
 		if len(g.raw) > 0 && c.frameTime != 0 && c.partialAt == 0 && !c.paused {
 			c.partialAt = l.clock.mono
 		}
-		if cap(c.in)+cap(g.raw) != c.countedIn && !c.exempt {
+		if cap(c.in)+cap(g.raw) != int(c.countedIn) && !c.exempt {
 			l.countIn(c)
 		}
 	}
@@ -123,7 +124,7 @@ func (c *Conn) unsealed(err error) {
 		c.endOfInput()
 	case errors.As(err, &alert):
 		c.Close(fmt.Errorf("%w: %w", ErrPeerClosed, secure.ExplainRead(err)))
-	case !c.tls: // its records carry no reason
+	case c.peer == nil: // its records carry no reason
 		c.Close(fmt.Errorf("%s: %w", c.remote, err))
 	default:
 		c.sayEnd(err)

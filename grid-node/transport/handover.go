@@ -19,7 +19,7 @@ func (c *Conn) HandOver(to Loop, tag any) error {
 	switch {
 	case !c.Open() || c.ended:
 		return ErrClosed
-	case c.guard != nil && !c.tls:
+	case c.guard != nil && c.peer == nil:
 		return errors.New("hand over a connection: it is protected already, allowed: before Protect")
 	case c.Buffered() > 0:
 		return fmt.Errorf("hand over a connection: %d bytes of output are not sent", c.Buffered())
@@ -27,15 +27,15 @@ func (c *Conn) HandOver(to Loop, tag any) error {
 	if err := c.sock.accepts(to); err != nil {
 		return err
 	}
-	c.to, c.toTag = to, tag
+	c.moving = &moving{to: to, tag: tag}
 	c.Close(ErrHandedOver)
 	return nil
 }
 
 // keepRest saves the unconsumed input of a connection that is handed over.
 func (c *Conn) keepRest(rest []byte) {
-	if c.to != nil {
-		c.toRest = append([]byte(nil), rest...)
+	if c.moving != nil {
+		c.moving.rest = append([]byte(nil), rest...)
 	}
 }
 
@@ -81,8 +81,8 @@ func (s *netSocket) accepts(to Loop) error {
 // handOver stops the goroutines, which are idle in OnFrames, and passes the net.Conn on.
 func (s *netSocket) handOver(c *Conn) {
 	close(s.gone)
-	to := c.to.(*netLoop)
-	nc, tag, rest, guard := s.nc, c.toTag, c.toRest, c.guard
+	to := c.moving.to.(*netLoop)
+	nc, tag, rest, guard := s.nc, c.moving.tag, c.moving.rest, c.guard
 	ok := to.Post(func() {
 		if to.full() {
 			_ = nc.Close()
@@ -90,7 +90,7 @@ func (s *netSocket) handOver(c *Conn) {
 		}
 		a := &netSocket{l: to, secured: secured{nc: nc}}
 		a.prompt.Store(true)
-		ac := &Conn{Tag: tag, sock: a, prompt: true, chain: c.chain, tls: c.tls, guard: guard}
+		ac := &Conn{Tag: tag, sock: a, prompt: true, peer: c.peer, guard: guard}
 		a.conn = ac
 		to.add(ac)
 		to.serve(a)

@@ -169,10 +169,10 @@ func (l *netLoop) read(s *netSocket, c *Conn, ev netEvent) {
 		case c.guard != nil:
 			l.unseal(c, s.rbuf[:ev.n])
 		default:
-			c.in = append(c.in, s.rbuf[:ev.n]...)
+			c.in, c.usedIn = append(c.in, s.rbuf[:ev.n]...), max(c.usedIn, aShort)
 			rest := l.deliver(c, c.in)
 			c.in = c.in[:copy(c.in, rest)]
-			if cap(c.in) != c.countedIn && !c.exempt {
+			if cap(c.in) != int(c.countedIn) && !c.exempt {
 				l.countIn(c)
 			}
 		}
@@ -257,7 +257,7 @@ func (l *netLoop) accepted(s *netSocket) {
 		return
 	}
 	l.stats.Accepted++
-	c := &Conn{sock: s, door: s.door}
+	c := &Conn{sock: s, door: uint16(s.door)}
 	s.conn = c
 	l.secure(c, &s.secured)
 	l.add(c)
@@ -294,7 +294,7 @@ func (l *netLoop) Dial(addr string, tag any) *Conn {
 	s.prompt.Store(true)
 	c.sock = s
 	l.add(c)
-	c.dialBy = l.clock.mono + int64(l.cfg.DialTimeout)
+	c.by = l.clock.mono + int64(l.cfg.DialTimeout)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.DialTimeout)
 		defer cancel()

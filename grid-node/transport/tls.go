@@ -57,7 +57,7 @@ func (l *core) secure(c *Conn, s *secured) {
 		return
 	}
 	l.stats.BytesIn += uint64(len(s.session.Early))
-	c.tls, c.chain = true, s.session.State.PeerCertificates
+	c.peer = &peer{s.session.State.PeerCertificates}
 	c.guard = &protection{Guard: s.session, raw: s.session.Early, begun: true}
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"net"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +67,25 @@ func unsentOf(nc net.Conn) (n int) {
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	_ = raw.Control(func(fd uintptr) { n = unsentOfSocket(int(fd)) })
+	return n
+}
+
+// tcpClosed is the state of a connection that has ended, with a reset for example.
+const tcpClosed = 7
+
+// unsentOfSocket is unsentOf of a descriptor. What was under way when the peer reset the
+// connection is never acknowledged, and counts no more.
+func unsentOfSocket(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+	if err != nil || n == 0 {
+		return 0
+	}
+	state, size := uint8(0), uint32(1) // the first byte of TCP_INFO
+	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO, uintptr(unsafe.Pointer(&state)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno == 0 && state == tcpClosed {
+		return 0
+	}
 	return n
 }
 

@@ -134,9 +134,9 @@ func (l *core) countOut(c *Conn) {
 	if !c.exempt {
 		n = c.Buffered()
 	}
-	l.turns.unread += n - c.countedOut
-	grown := n > c.countedOut
-	c.countedOut = n
+	l.turns.unread += n - int(c.countedOut)
+	grown := n > int(c.countedOut)
+	c.countedOut = int32(n)
 	if !grown || l.turns.unread <= l.cfg.MaxUnread {
 		return
 	}
@@ -162,9 +162,9 @@ func (l *core) countIn(c *Conn) {
 			n += cap(c.guard.raw)
 		}
 	}
-	l.turns.input += n - c.countedIn
-	grown := n > c.countedIn
-	c.countedIn = n
+	l.turns.input += n - int(c.countedIn)
+	grown := n > int(c.countedIn)
+	c.countedIn = int32(n)
 	if grown && l.turns.input > l.cfg.MaxHeldInput {
 		l.shed(ErrHeldInput, func(c *Conn) int64 {
 			if len(c.in) == 0 && cap(c.in) > 0 { // a buffer that is kept for the next frame

@@ -21,7 +21,14 @@ func (v *View) Apply(entry []byte) error {
 	if v.full != nil {
 		return v.full
 	}
-	if err := v.apply(entry); err != nil {
+	p := &v.ahead[0]
+	p.entry = entry
+	v.prepare(p)
+	return v.applyPrepared(p)
+}
+
+func (v *View) applyPrepared(p *prepared) error {
+	if err := v.apply(p); err != nil {
 		v.full = err
 		return err
 	}
@@ -31,11 +38,11 @@ func (v *View) Apply(entry []byte) error {
 // Publish lets snapshots have the rows that were applied.
 func (v *View) Publish() { v.applied.Store(v.next - 1) }
 
-func (v *View) apply(entry []byte) error {
-	var e order.Entry
-	if _, err := order.DecodeEntry(entry, &e); err != nil {
-		return err
+func (v *View) apply(p *prepared) error {
+	if p.err != nil {
+		return p.err
 	}
+	e := &p.e
 	if e.Seq != v.next {
 		return fmt.Errorf("view: entry %d applied, allowed: %d, the next", e.Seq, v.next)
 	}
@@ -51,7 +58,7 @@ func (v *View) apply(entry []byte) error {
 	}
 	v.putTime(c, offReceived, offReceivedBase, i, e.TimeNs, &c.zones[zoneReceived])
 	*at[uint16](c, offSession, i) = uint16(e.Session)
-	if e.Kind != order.KindOrder || v.blind {
+	if e.Kind != order.KindOrder || v.blind == e.Seq {
 		*at[byte](c, offMsgType, i) = 0
 		put32(at[uint32](c, offHeir, i), 0)
 		v.ids.skip(c, i)
@@ -59,7 +66,7 @@ func (v *View) apply(entry []byte) error {
 		v.next++
 		return nil
 	}
-	if err := v.order(c, i, &e, order.Payload(entry)); err != nil {
+	if err := v.order(c, i, p, order.Payload(p.entry)); err != nil {
 		return err
 	}
 	v.next++
@@ -67,24 +74,23 @@ func (v *View) apply(entry []byte) error {
 }
 
 // order fills the row of an order. Everything that can fail comes first.
-func (v *View) order(c *chunk, i uint32, e *order.Entry, msg []byte) error {
-	f := &e.Fields
-	// The place in the index is far away: it is loaded while the message is read.
-	place := v.ids.place(msg[f.ClOrdIDOff : int(f.ClOrdIDOff)+int(f.ClOrdIDLen)])
-	before := v.ids.heads[place]
+func (v *View) order(c *chunk, i uint32, p *prepared, msg []byte) error {
+	e, f := &p.e, &p.e.Fields
+	before := v.ids.heads[p.place]
 	spans := v.find.Locate(msg, f.Places())
-	symbol, err := v.code(&v.defs[defSymbol], msg[f.SymbolOff:int(f.SymbolOff)+int(f.SymbolLen)], e.Seq)
+	symbol, err := v.code(&v.defs[defSymbol], msg[f.SymbolOff:int(f.SymbolOff)+int(f.SymbolLen)], p.symbol, e.Seq)
 	if err != nil {
 		return err
 	}
-	account, err := v.code(&v.defs[defAccount], msg[f.AccountOff:int(f.AccountOff)+int(f.AccountLen)], e.Seq)
+	account, err := v.code(&v.defs[defAccount], msg[f.AccountOff:int(f.AccountOff)+int(f.AccountLen)], p.account, e.Seq)
 	if err != nil {
 		return err
 	}
 	*at[uint32](c, offSymbol, i), *at[uint32](c, offAccount, i) = symbol, account
 	for k, d := range v.extra {
 		if d.store == inCode {
-			code, err := v.code(d, spans[firstExtra+k].Of(msg), e.Seq)
+			text := spans[firstExtra+k].Of(msg)
+			code, err := v.code(d, text, d.dict.hash(text), e.Seq)
 			if err != nil {
 				return err
 			}
@@ -100,16 +106,16 @@ func (v *View) order(c *chunk, i uint32, e *order.Entry, msg []byte) error {
 		}
 	}
 	v.numbers(c, i, f, msg, spans)
-	v.link(c, i, e, msg, spans, place, before)
+	v.link(c, i, e, msg, spans, p.place, before)
 	return nil
 }
 
-// code returns the number of a text, 0 for an empty one.
-func (v *View) code(d *Def, text []byte, seq uint64) (uint32, error) {
+// code returns the number of a text with this hash, 0 for an empty one.
+func (v *View) code(d *Def, text []byte, hash uint32, seq uint64) (uint32, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}
-	code, err := d.dict.add(text)
+	code, err := d.dict.add(text, hash)
 	if code == 0 {
 		return 0, v.noRoom(seq, "the values of "+d.Name, err)
 	}

@@ -61,28 +61,32 @@ func (d *dict) text(code uint32) []byte {
 	return unsafe.Slice((*byte)(e.text), e.n)
 }
 
-// find returns the code of a text, 0 if it has none, and where the search ended.
-func (d *dict) find(s []byte) (code, hash, place uint32) {
-	hash = uint32(maphash.Bytes(d.seed, s))
+func (d *dict) hash(s []byte) uint32 {
+	hash := uint32(maphash.Bytes(d.seed, s))
 	if mutant(mutDictCollision) {
 		hash &= 7
 	}
+	return hash
+}
+
+// find returns the code of a text with this hash, 0 if it has none, and where the search ended.
+func (d *dict) find(s []byte, hash uint32) (code, place uint32) {
 	first := firstBytes(s)
 	mask := uint32(len(d.table) - 1)
 	for place = hash & mask; ; place = (place + 1) & mask {
 		code = atomic.LoadUint32(&d.table[place])
 		if code == 0 {
-			return 0, hash, place
+			return 0, place
 		}
 		e := d.entry(code)
 		if e.hash != hash {
 			continue
 		}
 		if mutant(mutDictCollision) {
-			return code, hash, place
+			return code, place
 		}
 		if e.n == uint32(len(s)) && e.first == first && (len(s) <= 8 || string(d.text(code)) == string(s)) {
-			return code, hash, place
+			return code, place
 		}
 	}
 }
@@ -98,9 +102,9 @@ func firstBytes(s []byte) (x uint64) {
 	return x
 }
 
-// add returns the code of a text, a new one if it has none; 0 if there is no room.
-func (d *dict) add(s []byte) (uint32, error) {
-	code, hash, place := d.find(s)
+// add returns the code of a text with this hash, a new one if it has none; 0 if there is no room.
+func (d *dict) add(s []byte, hash uint32) (uint32, error) {
+	code, place := d.find(s, hash)
 	if code != 0 {
 		return code, nil
 	}

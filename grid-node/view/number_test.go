@@ -110,7 +110,7 @@ func TestPostingsWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.dict.close()
-	code, _ := d.dict.add([]byte("x"))
+	code, _ := d.dict.add([]byte("x"), d.dict.hash([]byte("x")))
 	for row := uint64(first); row < first+rows; row++ {
 		if ok, err := p.reserve(&d.dict.entry(code).list); !ok {
 			t.Fatal(err)

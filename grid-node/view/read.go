@@ -54,7 +54,8 @@ func (d *Def) TextOf(code uint32) []byte { return d.dict.text(code) }
 
 // CodeOf returns the number of a text, 0 if no row has it.
 func (d *Def) CodeOf(text string) uint32 {
-	code, _, _ := d.dict.find(unsafe.Slice(unsafe.StringData(text), len(text)))
+	s := unsafe.Slice(unsafe.StringData(text), len(text))
+	code, _ := d.dict.find(s, d.dict.hash(s))
 	return code
 }
 

@@ -49,11 +49,12 @@ type View struct {
 	find  *order.Locator
 	extra []*Def // those the locator finds, from spans[firstExtra] on
 	clock clock
+	ahead [aheadRows]prepared
 
 	first    uint64 // seq of the first row ever
 	next     uint64 // seq of the row that Apply makes
 	cur      *chunk // of next
-	blind    bool   // of a mutant: the row that Apply makes is empty
+	blind    uint64 // of a mutant: the row that Apply makes of this entry is empty
 	full     error  // nil while it takes rows
 	applied  atomic.Uint64
 	base     atomic.Uint64

@@ -19,12 +19,13 @@ const (
 	FeatureReadOrders                           // the frame ReadOrders
 	FeatureMarketBand                           // price bands in the frame Market
 
-	FeatureFix50 FeatureSet = 1 << 10 // orders of FIX 5.0 SP2
+	FeatureFix50     FeatureSet = 1 << 10 // orders of FIX 5.0 SP2
+	FeatureMapOrders FeatureSet = 1 << 11 // the frame MapOrders
 )
 
 // Features are all features of this release.
 const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand |
-	FeatureFix50
+	FeatureFix50 | FeatureMapOrders
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {

@@ -10,33 +10,47 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/hack/streambench/rounds"
 )
 
 // clients are all clients of a round, read by one epoll loop.
 type clients struct {
-	shape     *shape
+	shape     *rounds.Shape
 	ep        int
 	conns     map[int32]*client
 	delivered int
 	latency   []int64 // of every message, in ns
+	take      func(k *client, b []byte)
 }
 
 type client struct {
 	fd      int
 	partial []byte
+	head    []byte // of a frame of NATS,
+	left    int    // and of its payload
 	keep    net.Conn
 }
 
 // connect opens and subscribes all clients.
-func connect(s *shape, kind, addr string) (*clients, error) {
+func connect(s *rounds.Shape, kind, addr string) (*clients, error) {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	c := &clients{shape: s, ep: ep, conns: map[int32]*client{}}
-	for i := range s.clients {
+	if c.take = c.takeFrames; kind == "nats" {
+		c.take = c.takeNATS
+	}
+	for i := range s.Clients {
 		nc, err := net.Dial("tcp", addr)
-		if err == nil {
+		var rest []byte
+		switch {
+		case err != nil:
+		case kind == "nats":
+			_ = nc.SetDeadline(time.Now().Add(time.Minute))
+			rest, err = subscribeNATS(nc, s, i)
+		default:
 			_ = nc.SetDeadline(time.Now().Add(time.Minute))
 			err = subscribe(nc, s, kind, i)
 		}
@@ -55,6 +69,9 @@ func connect(s *shape, kind, addr string) (*clients, error) {
 			return nil, err
 		}
 		c.conns[int32(k.fd)] = k
+		if len(rest) > 0 {
+			c.take(k, rest)
+		}
 	}
 	return c, nil
 }
@@ -67,7 +84,7 @@ func (c *clients) close() {
 }
 
 // subscribe says to the server what a client wants, and waits until that is known there.
-func subscribe(nc net.Conn, s *shape, kind string, number int) error {
+func subscribe(nc net.Conn, s *rounds.Shape, kind string, number int) error {
 	if kind == "floor" { // the floor knows by the number
 		if _, err := nc.Write(binary.BigEndian.AppendUint32(nil, uint32(number))); err != nil {
 			return err
@@ -80,15 +97,15 @@ func subscribe(nc net.Conn, s *shape, kind string, number int) error {
 	if err != nil {
 		return err
 	}
-	for i, topic := range s.wants(number) {
-		command := fmt.Sprintf(`{"op":"subscribe","id":%d,"topics":"%s","flush_ms":%d}`, i, topicOf(topic), s.flush.Milliseconds())
+	for i, topic := range s.Wants(number) {
+		command := fmt.Sprintf(`{"op":"subscribe","id":%d,"topics":"%s","flush_ms":%d}`, i, rounds.TopicOf(topic), s.Flush.Milliseconds())
 		frame := append([]byte{0x81, 0x80 | byte(len(command)), 0, 0, 0, 0}, command...) // masked with zeros, below 126 bytes
 		if _, err := nc.Write(frame); err != nil {
 			return err
 		}
 	}
 	var got []byte
-	for b := make([]byte, 4096); strings.Count(string(got), `"op":"subscribed"`) < s.each || got[len(got)-1] != '}'; {
+	for b := make([]byte, 4096); strings.Count(string(got), `"op":"subscribed"`) < s.Each || got[len(got)-1] != '}'; {
 		n, err := nc.Read(b)
 		if err != nil {
 			return fmt.Errorf("%w behind %q", err, got)
@@ -127,13 +144,16 @@ func (c *clients) run(stop <-chan struct{}) error {
 	}
 }
 
-// take counts messages. All have one size; the time is at the start of the payload.
-func (c *clients) take(k *client, b []byte) {
-	size, at := c.shape.frameSize(), now()
-	count := func(frame []byte) {
-		c.delivered++
-		c.latency = append(c.latency, at-int64(binary.BigEndian.Uint64(frame[size-c.shape.payload:])))
-	}
+// count counts a message by its payload, which begins with the time.
+func (c *clients) count(payload []byte, at int64) {
+	c.delivered++
+	c.latency = append(c.latency, at-int64(binary.BigEndian.Uint64(payload)))
+}
+
+// takeFrames counts messages. All have one size.
+func (c *clients) takeFrames(k *client, b []byte) {
+	size, at := c.shape.FrameSize(), rounds.Now()
+	count := func(frame []byte) { c.count(frame[size-c.shape.Payload:], at) }
 	if len(k.partial) > 0 {
 		n := min(len(b), size-len(k.partial))
 		k.partial, b = append(k.partial, b[:n]...), b[n:]

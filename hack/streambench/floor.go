@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/hack/streambench/rounds"
 )
 
 // floor is the least that a server can do: one thread, non-blocking sockets, a frame made once for each message and handed
 // to the kernel for each socket of the topic, by way of a buffer that holds what is there already, or of the interval.
 type floor struct {
-	shape   *shape
+	shape   *rounds.Shape
 	ready   chan []int
 	topics  [][]int // sockets
 	buffers map[int][]byte
@@ -24,17 +26,17 @@ type floor struct {
 	opened  []net.Conn
 }
 
-func newFloor(s *shape) *floor {
-	return &floor{shape: s, ready: make(chan []int, 1<<16), topics: make([][]int, s.topics), buffers: map[int][]byte{}}
+func newFloor(s *rounds.Shape) *floor {
+	return &floor{shape: s, ready: make(chan []int, 1<<16), topics: make([][]int, s.Topics), buffers: map[int][]byte{}}
 }
 
-func (f *floor) listen() (string, error) {
+func (f *floor) Listen() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
 	go func() {
-		for range f.shape.clients {
+		for range f.shape.Clients {
 			nc, err := ln.Accept()
 			if err != nil {
 				panic(err)
@@ -56,7 +58,7 @@ func (f *floor) accept(nc *net.TCPConn) {
 		panic(err)
 	}
 	err = raw.Control(func(fd uintptr) {
-		for _, topic := range f.shape.wants(int(binary.BigEndian.Uint32(number[:]))) {
+		for _, topic := range f.shape.Wants(int(binary.BigEndian.Uint32(number[:]))) {
 			f.topics[topic] = append(f.topics[topic], int(fd))
 		}
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 32<<10)
@@ -72,11 +74,11 @@ func (f *floor) accept(nc *net.TCPConn) {
 
 func (f *floor) serve() {
 	runtime.LockOSThread()
-	frame := make([]byte, f.shape.frameSize())
-	flushAt := time.Now().Add(f.shape.flush)
+	frame := make([]byte, f.shape.FrameSize())
+	flushAt := time.Now().Add(f.shape.Flush)
 	for list := range f.ready {
 		for _, topic := range list[1:] {
-			binary.BigEndian.PutUint64(frame[len(frame)-f.shape.payload:], uint64(list[0]))
+			binary.BigEndian.PutUint64(frame[len(frame)-f.shape.Payload:], uint64(list[0]))
 			for _, fd := range f.topics[topic] {
 				b := f.buffers[fd]
 				if len(b) == 0 {
@@ -86,11 +88,11 @@ func (f *floor) serve() {
 			}
 		}
 		switch {
-		case f.shape.flush == 0 && len(f.ready) == 0:
+		case f.shape.Flush == 0 && len(f.ready) == 0:
 			f.flush()
-		case f.shape.flush > 0 && time.Now().After(flushAt):
+		case f.shape.Flush > 0 && time.Now().After(flushAt):
 			f.flush()
-			flushAt = flushAt.Add(f.shape.flush)
+			flushAt = flushAt.Add(f.shape.Flush)
 		}
 		f.queued.Add(-1)
 	}
@@ -108,8 +110,8 @@ func (f *floor) write(fd int, b []byte) {
 	for len(b) > 0 {
 		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 		if err == unix.EAGAIN {
-			if len(b)%f.shape.frameSize() == 0 {
-				f.lost.Add(int64(len(b) / f.shape.frameSize()))
+			if len(b)%f.shape.FrameSize() == 0 {
+				f.lost.Add(int64(len(b) / f.shape.FrameSize()))
 				return
 			}
 			continue // a frame is begun
@@ -121,13 +123,13 @@ func (f *floor) write(fd int, b []byte) {
 	}
 }
 
-func (f *floor) publish(list []int) {
+func (f *floor) Publish(list []int) {
 	f.queued.Add(1)
-	f.ready <- append([]int{int(now())}, list...)
+	f.ready <- append([]int{int(rounds.Now())}, list...)
 }
 
-func (f *floor) finish() int {
-	f.publish(nil) // flushes
+func (f *floor) Finish() int {
+	f.Publish(nil) // flushes
 	for f.queued.Load() > 0 {
 		time.Sleep(time.Millisecond)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 	"github.com/ordergrid/ordergrid/internal/webguard"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
@@ -29,6 +30,7 @@ type drillFlags struct {
 	fix    string
 	http   string
 	secure struct{ cert, key, ca string }
+	say    struct{ url, name, token, ca string }
 	seed   int64
 }
 
@@ -75,6 +77,10 @@ it), 2 wrong command line, 4 there is none.`,
 	set.StringVar(&c.Dir, "dir", "drill", "directory for history and certificate")
 	set.DurationVar(&c.TTL, "ttl", time.Hour, "how long to serve them after the end")
 	set.StringVar(&f.http, "http", fmt.Sprintf("127.0.0.1:%d", api.Port), "address to serve at; a non-local one requires a certificate")
+	set.StringVar(&f.say.url, "announce", "", "wss://HOST:PORT of a stream gateway whose consoles show the drill as it happens, or ws:// on this machine; empty: none")
+	set.StringVar(&f.say.name, "announce-name", "drill", "name of the drill there: topic "+api.AnnouncedTopic+"NAME")
+	set.StringVar(&f.say.token, "announce-token-file", "", "file with the token of a client of that gateway that may publish to this topic, read anew for each connection")
+	set.StringVar(&f.say.ca, "announce-ca", "", "PEM file of the authorities of that gateway's certificate (default: those of this machine)")
 	set.StringVar(&f.secure.cert, "http-cert", "", "file with the certificate to serve with, in PEM (default: plain HTTP)")
 	set.StringVar(&f.secure.key, "http-key", "", "file with its private key, in PEM")
 	set.StringVar(&f.secure.ca, "http-ca", "", "file with the authority, in PEM, whose certificate "+api.MetricsReader+" may get /metrics (default: the token alone)")
@@ -90,6 +96,9 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	var err error
 	c.GridToken = f.tls.Token()
 	if c.TLS, err = f.tls.Client(); err != nil {
+		return usage(err)
+	}
+	if c.Announce, err = f.announce(); err != nil {
 		return usage(err)
 	}
 	for c.Seed = uint64(f.seed); c.Seed == 0; {
@@ -122,6 +131,25 @@ func (f *drillFlags) run(cmd *cobra.Command) error {
 	out.say("verdict %s; history and certificate are in %s and served for %s", r.State().Verdict, c.Dir, c.TTL)
 	f.linger(cmd.Context(), c.TTL)
 	return nil
+}
+
+// announce is where the drill is announced; nil without.
+func (f *drillFlags) announce() (*recorder.Announce, error) {
+	s := &f.say
+	if s.url == "" {
+		if s.token != "" || s.ca != "" {
+			return nil, errors.New(`--announce "": --announce-token-file and --announce-ca are for it: name the gateway`)
+		}
+		return nil, nil
+	}
+	a := &recorder.Announce{URL: s.url, Drill: s.name}
+	if s.token != "" {
+		a.Token = client.TokenFile(s.token)
+	}
+	if s.ca != "" {
+		a.TLS = client.TLSAuthority(s.ca, "")
+	}
+	return a, nil
 }
 
 // listen with TLS, or on this machine only: requests carry the drill's token.

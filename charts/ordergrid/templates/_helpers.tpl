@@ -155,6 +155,16 @@ reads Secrets by the names it gave them, or that spec gives.
 {{- end -}}
 
 {{/*
+pullSecretRules are the permissions for imagePullSecrets of GridFunctions, granted in functions.pullSecrets only. No list or watch: the
+operator reads the Secrets that spec names.
+*/}}
+{{- define "ordergrid.pullSecretRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
+{{- end -}}
+
+{{/*
 drillRules are the additional permissions for drills, granted in drills.namespaces only.
 */}}
 {{- define "ordergrid.drillRules" -}}

@@ -61,9 +61,17 @@ func (l *line) flush(now fix.Now) {
 		}
 		return
 	}
-	if l.full() {
-		return
+	if !l.full() {
+		l.ask(now)
 	}
+	if len(l.out) > 0 {
+		l.road.send(l.out)
+		l.out = l.out[:0]
+	}
+}
+
+// ask asks for what the doors want.
+func (l *line) ask(now fix.Now) {
 	dirty := l.dirty
 	l.dirty = l.spare[:0]
 	for i, x := range dirty {
@@ -74,10 +82,6 @@ func (l *line) flush(now fix.Now) {
 	}
 	l.spare = dirty[:0]
 	l.step()
-	if len(l.out) > 0 {
-		l.road.send(l.out)
-		l.out = l.out[:0]
-	}
 }
 
 // step asks for the numbers of administrative messages, of all sessions with one frame.

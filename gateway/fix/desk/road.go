@@ -25,8 +25,8 @@ type road struct {
 const (
 	// roadFull is how many bytes the node may not have read before what sessions want waits.
 	roadFull = 4 << 20
-	// roadHard is above it by what one session, and the answers to one read, may add.
-	roadHard = roadFull + 4*maxItemBytes
+	// roadHard is above it by what one session may add: 512 refusals of 64 KiB each.
+	roadHard = roadFull + 64<<20
 )
 
 // drive connects; what follows is handled on the loop.

@@ -66,7 +66,7 @@ func (h *Hub) seekBack(s *Sub) {
 		e := h.ring.entry(k.next)
 		m := h.ring.message(e, h.fields)
 		h.fields = m.Fields
-		if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {
+		if s.isFor(&m) {
 			k.seek--
 		}
 		k.at[e.partition] = e.before
@@ -107,7 +107,12 @@ func (s *Sub) Rewind(at []Position) {
 }
 
 // For returns what the subscription is for. It is for any goroutine.
-func (s *Sub) For() (topics.Pattern, topics.Filter) { return s.pattern, s.filter }
+func (s *Sub) For() (topics.Pattern, topics.Filter) {
+	if s.filter == nil {
+		return *s.pattern, topics.Filter{}
+	}
+	return *s.pattern, *s.filter
+}
 
 // Missing returns what a subscription that resumes lacks and the ring does not have.
 func (s *Sub) Missing() []Range {
@@ -135,7 +140,7 @@ func (s *Sub) Feed(m *Message) bool {
 	if s.catch == nil || !s.catch.hold || !s.catch.at[m.Partition].Before(m.At) {
 		return true
 	}
-	if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {
+	if s.isFor(m) {
 		if !s.client.room(len(m.Topic) + len(m.Payload) + 64) {
 			return false
 		}
@@ -216,6 +221,7 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 				s.places[i].At = k.at[s.places[i].Partition]
 			}
 			s.catch = nil
+			h.settle(s)
 			return int(s.first) == len(s.queue) && s.gap == nil && !s.lost, false // messages of clients were not kept back
 		}
 		if h.left == 0 {
@@ -235,7 +241,7 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 		if k.at[p].Before(e.at) {
 			m := h.ring.message(e, h.fields)
 			h.fields = m.Fields
-			if s.pattern.Matches(m.Topic) && s.filter.Matches(m.Fields) {
+			if s.isFor(&m) {
 				if !c.room(h.size(c, e)) {
 					return false, true
 				}
@@ -250,36 +256,41 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 
 // wheel finds subscriptions whose interval ends, by the millisecond.
 type wheel struct {
-	slots [1024][]*Sub
-	at    int64 // milliseconds that are done
+	slots [1024]*Sub // the first of a list
+	at    int64      // milliseconds that are done
 	count int
 }
 
-func (w *wheel) add(s *Sub) {
-	ms := max((s.due+int64(time.Millisecond)-1)/int64(time.Millisecond), w.at+1) // not before it is due: its slot comes again late
-	slot := &w.slots[ms%int64(len(w.slots))]
-	*slot = append(*slot, s)
+const ms = int64(time.Millisecond)
+
+// add puts a subscription, which is not in the wheel, where it is due at a time.
+func (w *wheel) add(s *Sub, due int64) {
+	at := max((due+ms-1)/ms, w.at+1) // not before it is due: its slot comes again late
+	slot := &w.slots[at%int64(len(w.slots))]
+	s.timed, s.due, s.next, *slot = true, uint32(at), *slot, s
 	w.count++
 }
 
 func (w *wheel) advance(now int64, due func(*Sub)) {
-	to := now / int64(time.Millisecond)
+	to := now / ms
 	if w.at == 0 || to-w.at > int64(len(w.slots)) {
 		w.at = max(w.at, to-int64(len(w.slots)))
 	}
 	for w.at < to {
 		w.at++
 		slot := &w.slots[w.at%int64(len(w.slots))]
-		kept := (*slot)[:0]
-		for _, s := range *slot {
-			if s.due > now && !s.gone {
-				kept = append(kept, s)
+		s := *slot
+		*slot = nil
+		for s != nil {
+			next := s.next
+			if int32(s.due-uint32(to)) > 0 && !s.gone {
+				s.next, *slot = *slot, s
 			} else {
+				s.next = nil
 				w.count--
 				due(s)
 			}
+			s = next
 		}
-		clear((*slot)[len(kept):])
-		*slot = kept
 	}
 }

@@ -18,7 +18,8 @@ func (h *Hub) claim(s *Sub) {
 	for p := range since {
 		var known bool
 		if since[p], known = h.claims[s.id].Since(p, has[p]); !known {
-			s.places = append(s.places, PartitionPosition{Partition: p})
+			k := s.ownSpecial()
+			k.places = append(k.places, PartitionPosition{Partition: p})
 		}
 		complete = complete && known && !has[p].Before(since[p])
 	}
@@ -26,7 +27,7 @@ func (h *Hub) claim(s *Sub) {
 	case complete:
 		return
 	case s.catch == nil:
-		s.catch = &catching{at: append([]Position(nil), h.last...), next: h.ring.head}
+		s.ownSpecial().catch = &catching{at: append([]Position(nil), h.last...), next: h.ring.head}
 	case s.catch.seek > 0:
 		s.catch = &catching{at: s.catch.at, back: s.catch.seek, live: true}
 	}
@@ -64,7 +65,11 @@ func (s *Sub) Comes(partition int) (held bool) {
 		k.at[partition] = at
 		s.lost = s.lost || s.gap != nil && s.gap.User != 0 || s.oldest(userBit) != math.MaxUint64
 		h.clearQueue(s)
-		s.catch, s.gap = k, nil
+		if s.gap != nil {
+			s.gap = nil
+			h.settle(s)
+		}
+		s.ownSpecial().catch = k
 	}
 	k.since[partition] = since
 	if k.hold {
@@ -84,6 +89,7 @@ func (s *Sub) arrives(partition int) (since Position, known bool) {
 	if since, known = s.client.hub.claims[s.id].Since(partition, s.At(partition)); known {
 		if s.places = slices.Delete(s.places, i, i+1); len(s.places) == 0 {
 			s.places = nil
+			s.client.hub.settle(s)
 		}
 	}
 	return since, known
@@ -105,10 +111,7 @@ func (h *Hub) gets(s *Sub, partition int) bool {
 		h.tell(s, &Gap{Ranges: []Range{lacks}})
 		return true
 	}
-	if s.gap == nil {
-		s.gap = &Gap{}
-	}
-	s.gap.add(lacks)
+	s.ownGap().add(lacks)
 	h.schedule(s)
 	return true
 }

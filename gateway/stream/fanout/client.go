@@ -45,59 +45,27 @@ type Subscription struct {
 	Here bool
 }
 
-// Client is one connection.
+// Client is one connection. There are thousands, most of which have nothing to do: Client and Sub are as small as they can
+// be, and what a subscription has while messages wait for it, or for a special kind of topics, is apart.
 type Client struct {
 	hub      *Hub
 	out      Outlet
-	encoding int
-	phase    int64  // of its flushes: those of one client are together, those of clients spread
 	subs     []*Sub // by rising number
 	ready    []*Sub // to drain
-	queued   int    // bytes that wait
-	indexed  int    // bytes of patterns and filters
-	tried    int
-	paged    int64 // the time until which its pages are enough, see Limits.PageRate
-	busy     bool  // in Hub.busy
+	paged    int64  // the time until which its pages are enough, see Limits.PageRate
+	queued   int32  // bytes that wait
+	indexed  int32  // bytes of patterns and filters
+	phase    uint32 // of its flushes, in ms: those of one client are together, those of clients spread
+	encoding uint8
+	busy     bool // in Hub.busy
 	gone     bool
-}
-
-// Sub is a subscription of a client.
-type Sub struct {
-	client *Client
-	id     uint32 // in the index
-	number uint32
-	size   int32
-	at     int32 // in Hub.waiting; -1: not there
-	first  int32
-	policy Policy
-	ready  bool // in Client.ready
-	timed  bool // in the wheel
-	gone   bool
-	tried  bool
-	here   bool
-	lost   bool // to be told that messages of clients are missing
-	flush  int64
-	due    int64
-	queue  []uint64       // queue[first:] are numbers of the ring
-	latest map[string]int // Conflate: by topic, the place in queue
-	gap    *Gap           // behind the queue
-	catch  *catching      // nil: it is up to date
-	group  *group         // of latest messages; nil: it is to others
-	tail   string         // last token of its pattern,
-	owed   uint8          // which of them it is to be sent,
-	has    uint8          // and which it was sent
-	series *following     // nil: it is not to a series
-	// Of one to latest messages what it resumed from; of others the partitions that are away, and where it is there.
-	places  []PartitionPosition
-	pattern topics.Pattern
-	filter  topics.Filter
 }
 
 // Open adds a client that gets the encoding of the index.
 func (h *Hub) Open(out Outlet, encoding int) *Client {
 	h.clients++
 	h.users[encoding]++
-	return &Client{hub: h, out: out, encoding: encoding, phase: int64(h.random.Uint64()%uint64(MaxFlush/time.Millisecond)) * int64(time.Millisecond)}
+	return &Client{hub: h, out: out, encoding: uint8(encoding), phase: uint32(h.random.Uint64() % uint64(MaxFlush/time.Millisecond))}
 }
 
 // Close forgets a client. It does not call Outlet.Close.
@@ -126,8 +94,8 @@ func (c *Client) close(reason error) {
 // Subscribe adds a subscription. With Resume, what is missing is what neither the ring nor Feed has: it is told as a gap.
 func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	h, l := c.hub, &c.hub.cfg.Limits
-	s := &Sub{client: c, number: w.Number, policy: w.Policy, flush: int64(w.Flush), at: -1, pattern: w.Pattern, filter: w.Filter,
-		size: int32(256 + len(w.Pattern.String()) + w.Filter.Size()), tried: w.Filter.Tried(), here: w.Here}
+	s := &Sub{client: c, number: w.Number, policy: w.Policy, flush: uint32(w.Flush / time.Millisecond), at: -1, backlog: noBacklog, special: nothing,
+		size: int32(256 + len(w.Pattern.String()) + w.Filter.Size()), here: w.Here}
 	latest := h.isLatest(w.Pattern)
 	if latest && w.Resume != nil {
 		s.size += int32(24 * len(w.Resume.At))
@@ -139,10 +107,10 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 		return nil, fmt.Errorf("subscription number is %d, which is in use, allowed: another number", w.Number)
 	case len(c.subs) >= l.Subscriptions:
 		return nil, fmt.Errorf("%w: subscriptions are %d, allowed: at most %d", ErrLimit, len(c.subs)+1, l.Subscriptions)
-	case s.tried && c.tried >= l.Tried:
-		return nil, fmt.Errorf("%w: subscriptions whose filter has neither equal nor in are %d, allowed: at most %d", ErrLimit, c.tried+1, l.Tried)
-	case c.indexed+int(s.size) > l.IndexBytes:
-		return nil, fmt.Errorf("%w: patterns and filters take %d bytes, allowed: at most %d", ErrLimit, c.indexed+int(s.size), l.IndexBytes)
+	case w.Filter.Tried() && c.tried() >= l.Tried:
+		return nil, fmt.Errorf("%w: subscriptions whose filter has neither equal nor in are %d, allowed: at most %d", ErrLimit, c.tried()+1, l.Tried)
+	case int(c.indexed+s.size) > l.IndexBytes:
+		return nil, fmt.Errorf("%w: patterns and filters take %d bytes, allowed: at most %d", ErrLimit, c.indexed+s.size, l.IndexBytes)
 	case w.Flush < 0 || w.Flush > MaxFlush || w.Flush%time.Millisecond != 0:
 		return nil, fmt.Errorf("flush interval of subscription %d is %s, allowed: 0 to %s in whole milliseconds", w.Number, w.Flush, MaxFlush)
 	case w.Last < 0 || w.Last > MaxLast || w.Last > 0 && w.Resume != nil:
@@ -157,25 +125,32 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	if user && w.Resume != nil {
 		s.lost, w.Resume = true, nil
 	}
+	if w.Filter.Terms() > 0 {
+		f := w.Filter
+		s.filter = &f
+	}
 	if latest {
-		join := h.joinLatest
-		if h.isSeries(w.Pattern.String()) {
-			join = h.joinSeries
+		p, err := w.Pattern, error(nil)
+		if s.pattern = &p; h.isSeries(p.String()) {
+			err = h.joinSeries(s, &w)
+		} else {
+			err = h.joinLatest(s, &w)
 		}
-		if err := join(s, &w); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		c.add(s)
 		return s, nil
 	}
 	if w.Resume != nil {
-		var err error
-		if s.catch, err = h.resume(w.Resume); err != nil {
+		k, err := h.resume(w.Resume)
+		if err != nil {
 			return nil, err
 		}
-		s.catch.hold = w.Hold
+		k.hold = w.Hold
+		s.ownSpecial().catch = k
 	} else if w.Last > 0 {
-		s.catch = h.lastOf(w.Last)
+		s.ownSpecial().catch = h.lastOf(w.Last)
 	}
 	if _, literal := w.Pattern.First(); !literal && w.Filter.Terms() > 0 {
 		return nil, fmt.Errorf("pattern of subscription %d is %.80q, allowed: with a filter, one whose first token is neither * nor >", w.Number, w.Pattern)
@@ -186,6 +161,7 @@ func (c *Client) Subscribe(w Subscription) (*Sub, error) {
 	if err := h.join(s, &w); err != nil {
 		return nil, err
 	}
+	s.pattern = h.index.Shared(s.id)
 	if len(h.free) > 0 {
 		h.free, h.subs[s.id] = h.free[:len(h.free)-1], s
 	} else {
@@ -212,7 +188,7 @@ func (h *Hub) join(s *Sub, w *Subscription) error {
 	claim := h.cfg.Join(w.Pattern, w.Filter)
 	s.size += int32(claim.Size())
 	err := error(nil)
-	if n, most := s.client.indexed+int(s.size), h.cfg.Limits.IndexBytes; n > most {
+	if n, most := int(s.client.indexed+s.size), h.cfg.Limits.IndexBytes; n > most {
 		err = fmt.Errorf("%w: patterns, filters and what they select by take %d bytes, allowed: at most %d", ErrLimit, n, most)
 	} else {
 		err = h.index.Add(s.id, w.Pattern, w.Filter)
@@ -229,10 +205,15 @@ func (h *Hub) join(s *Sub, w *Subscription) error {
 func (c *Client) add(s *Sub) {
 	at, _ := c.find(s.number)
 	c.subs = slices.Insert(c.subs, at, s)
-	c.indexed += int(s.size)
-	if s.tried {
-		c.tried++
+	c.indexed += s.size
+}
+
+// tried returns how many subscriptions have a filter without a set of values.
+func (c *Client) tried() (n int) {
+	for _, s := range c.subs {
+		n += b2i(s.filter != nil && s.filter.Tried())
 	}
+	return n
 }
 
 // Unsubscribe ends a subscription and reports whether there was one. What waited for it is not sent.
@@ -244,10 +225,7 @@ func (c *Client) Unsubscribe(number uint32) bool {
 	s := c.subs[at]
 	c.subs = slices.Delete(c.subs, at, at+1)
 	c.hub.remove(s)
-	c.indexed -= int(s.size)
-	if s.tried {
-		c.tried--
-	}
+	c.indexed -= s.size
 	return true
 }
 
@@ -264,7 +242,7 @@ func (c *Client) find(number uint32) (int, bool) {
 }
 
 // Queued returns how many bytes of messages wait for the client.
-func (c *Client) Queued() int { return c.queued }
+func (c *Client) Queued() int { return int(c.queued) }
 
 // Writable says that the client's connection has room again.
 func (c *Client) Writable() {
@@ -275,14 +253,13 @@ func (c *Client) Writable() {
 
 // remove takes a subscription out of everything but its client.
 func (h *Hub) remove(s *Sub) {
+	s.gone = true
 	if s.series != nil {
 		h.leaveSeries(s)
-		s.gone = true
 		return
 	}
 	if s.group != nil {
 		h.leaveLatest(s)
-		s.gone = true
 		return
 	}
 	h.clearQueue(s)
@@ -293,7 +270,7 @@ func (h *Hub) remove(s *Sub) {
 		h.claims[s.id].Leave()
 		delete(h.claims, s.id)
 	}
-	s.gone, s.gap, s.catch, s.places = true, nil, nil, nil // the wheel and Client.ready pass over it
+	s.backlog, s.special = noBacklog, nothing // the wheel and Client.ready pass over it
 }
 
 // Token returns where all partitions are.

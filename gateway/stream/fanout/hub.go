@@ -64,11 +64,14 @@ type Config struct {
 	Lineage    uint32
 	Partitions int // 1..MaxPartitions
 	Encodings  []Encoding
-	RingBytes  int    // default DefaultRingBytes
-	RingSlots  int    // messages kept at most; default RingBytes / 256
-	MaxTried   int    // see topics.NewIndex
-	Seed       uint64 // of the order among clients
-	Limits     Limits
+	RingBytes  int // default DefaultRingBytes
+	RingSlots  int // messages kept at most; default RingBytes / 256
+	// Alloc returns memory of the rings, zeroed, aligned to 64 bytes, that lives as long as the hub is reachable; nil, or one
+	// that returns nil: that of Go's heap, which the collector has as much again of in reserve.
+	Alloc    func(bytes int) []byte
+	MaxTried int    // see topics.NewIndex
+	Seed     uint64 // of the order among clients
+	Limits   Limits
 	// User are first tokens of topics of clients, see PublishUser; none: there are no such messages. UserBytes is what of
 	// their messages is kept while subscriptions have to wait; default 16 MiB.
 	User      []string
@@ -115,6 +118,9 @@ type Limits struct {
 	Large int
 }
 
+// maxLimit bounds what of one client is counted in bytes.
+const maxLimit = 1 << 30
+
 // Reasons passed to Outlet.Close, and errors of Subscribe.
 var (
 	ErrTooSlow = errors.New("the client reads too slowly")
@@ -136,18 +142,20 @@ type Hub struct {
 	waiting []*Sub     // with a queue
 	busy    []*Client  // with subscriptions that are ready
 	wheel   wheel
-	now     int64
-	users   [MaxEncodings]int // clients of each encoding
-	random  rand.PCG
-	hits    []uint32
-	fields  []topics.Value
-	scratch []byte
-	groups  map[string]*group // of latest messages
-	series  map[string]*series
-	claims  map[uint32]Claim // of subscriptions by number in the index, with Config.Join
-	clients int
-	left    int // messages of the ring that subscriptions may look at before the next tick
-	turn    int // who of the busy begins
+	// backlogs are of no subscription.
+	backlogs []*backlog
+	now      int64
+	users    [MaxEncodings]int // clients of each encoding
+	random   rand.PCG
+	hits     []uint32
+	fields   []topics.Value
+	scratch  []byte
+	groups   map[string]*group // of latest messages
+	series   map[string]*series
+	claims   map[uint32]Claim // of subscriptions by number in the index, with Config.Join
+	clients  int
+	left     int // messages of the ring that subscriptions may look at before the next tick
+	turn     int // who of the busy begins
 	// Subscriptions to latest messages and series, and those of them for which something waits.
 	followed, owing int
 	// Messages longer than Limits.Buffered in connections, what they take, and whether one waits for others.
@@ -194,12 +202,14 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("fanout: Partitions is %d, allowed: 1 to %d", cfg.Partitions, MaxPartitions)
 	case len(cfg.Encodings) < 1 || len(cfg.Encodings) > MaxEncodings:
 		return nil, fmt.Errorf("fanout: %d Encodings, allowed: 1 to %d", len(cfg.Encodings), MaxEncodings)
-	case len(cfg.User) > 0 && cfg.UserBytes < 1024:
-		return nil, fmt.Errorf("fanout: UserBytes is %d, allowed: at least 1024", cfg.UserBytes)
+	case cfg.Limits.Queued > maxLimit || cfg.Limits.IndexBytes > maxLimit:
+		return nil, fmt.Errorf("fanout: Limits.Queued is %d and IndexBytes %d, allowed: at most %d", cfg.Limits.Queued, cfg.Limits.IndexBytes, maxLimit)
+	case len(cfg.User) > 0 && (cfg.UserBytes < 1024 || cfg.UserBytes > maxLimit):
+		return nil, fmt.Errorf("fanout: UserBytes is %d, allowed: 1024 to %d", cfg.UserBytes, maxLimit)
 	case cfg.RingBytes < 1024 || cfg.RingSlots < 16:
 		return nil, fmt.Errorf("fanout: RingBytes is %d and RingSlots %d, allowed: at least 1024 and 16", cfg.RingBytes, cfg.RingSlots)
 	}
-	h := &Hub{cfg: cfg, ring: newRing(cfg.RingBytes, cfg.RingSlots), index: topics.NewIndex(cfg.MaxTried),
+	h := &Hub{cfg: cfg, ring: newRing(cfg.RingBytes, cfg.RingSlots, cfg.Alloc), index: topics.NewIndex(cfg.MaxTried),
 		last: make([]Position, cfg.Partitions), evicted: make([]Position, cfg.Partitions), random: *rand.NewPCG(cfg.Seed, 22), claims: map[uint32]Claim{}}
 	return h, nil
 }

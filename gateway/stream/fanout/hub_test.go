@@ -83,8 +83,8 @@ func (w *world) check(t *rapid.T) {
 				}
 			}
 		}
-		if queued != c.c.queued && c.closed == nil || queued > w.hub.cfg.Limits.Queued {
-			t.Fatalf("%d bytes wait, counted are %d, allowed %d", queued, c.c.queued, w.hub.cfg.Limits.Queued)
+		if queued != c.c.Queued() && c.closed == nil || queued > w.hub.cfg.Limits.Queued {
+			t.Fatalf("%d bytes wait, counted are %d, allowed %d", queued, c.c.Queued(), w.hub.cfg.Limits.Queued)
 		}
 	}
 	if waiting != len(w.hub.waiting) {

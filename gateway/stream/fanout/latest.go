@@ -52,7 +52,6 @@ func (h *Hub) joinLatest(s *Sub, w *Subscription) error {
 		if _, err := h.resume(w.Resume); err != nil {
 			return err
 		}
-		s.places = w.Resume.At
 	}
 	g := h.groups[name]
 	if g == nil {
@@ -67,7 +66,10 @@ func (h *Hub) joinLatest(s *Sub, w *Subscription) error {
 		}
 		h.groups[name] = g
 	}
-	s.group, s.policy, s.tail = g, Conflate, last
+	s.special, s.policy = &special{group: g, tail: last}, Conflate
+	if w.Resume != nil {
+		s.places = w.Resume.At
+	}
 	g.subs = append(g.subs, s)
 	h.followed++
 	for i := range g.kept {
@@ -117,7 +119,7 @@ func (h *Hub) leaveLatest(s *Sub) {
 	if s.owed != 0 {
 		h.owing--
 	}
-	s.group, s.owed = nil, 0
+	s.special = nothing
 	if len(g.subs) == 0 {
 		delete(h.groups, g.name)
 		if h.cfg.Left != nil {

@@ -34,19 +34,19 @@ func (h *Hub) offer(s *Sub, n uint64) {
 	} else if s.policy == Conflate {
 		if i, waits := s.latest[string(h.ringOf(e).topic(e))]; waits {
 			longer := size - h.size(c, h.entry(s.queue[i]))
-			if longer > 0 && c.queued+longer > h.cfg.Limits.Queued {
+			if longer > 0 && c.Queued()+longer > h.cfg.Limits.Queued {
 				h.miss(s, e) // behind the one before, which is sent
 				return
 			}
-			c.queued += longer
+			c.queued += int32(longer)
 			s.queue[i] = n
 			h.stats.Conflated++
 			return
 		}
 	}
-	if c.queued+size > h.cfg.Limits.Queued && (c.queued > 0 || e.partition != noPartition) {
+	if c.Queued()+size > h.cfg.Limits.Queued && (c.queued > 0 || e.partition != noPartition) {
 		if s.policy == Disconnect {
-			c.close(fmt.Errorf("%w: %d bytes wait for it, allowed: at most %d", ErrTooSlow, c.queued+size, h.cfg.Limits.Queued))
+			c.close(fmt.Errorf("%w: %d bytes wait for it, allowed: at most %d", ErrTooSlow, c.Queued()+size, h.cfg.Limits.Queued))
 			return
 		}
 		h.miss(s, e)
@@ -66,22 +66,23 @@ func (h *Hub) size(c *Client, e *entry) int {
 }
 
 func (h *Hub) enqueue(s *Sub, n uint64, size int) {
-	if s.first > keepQueue && 2*int(s.first) > len(s.queue) {
-		s.queue = s.queue[:copy(s.queue, s.queue[s.first:])]
-		for topic := range s.latest {
-			s.latest[topic] -= int(s.first)
+	b := s.ownBacklog()
+	if b.first > keepQueue && 2*int(b.first) > len(b.queue) {
+		b.queue = b.queue[:copy(b.queue, b.queue[b.first:])]
+		for topic := range b.latest {
+			b.latest[topic] -= int(b.first)
 		}
-		s.first = 0
+		b.first = 0
 	}
 	if s.policy == Conflate {
-		if s.latest == nil {
-			s.latest = map[string]int{}
+		if b.latest == nil {
+			b.latest = map[string]int{}
 		}
 		e := h.entry(n)
-		s.latest[string(h.ringOf(e).topic(e))] = len(s.queue)
+		b.latest[string(h.ringOf(e).topic(e))] = len(b.queue)
 	}
-	s.queue = append(s.queue, n)
-	s.client.queued += size
+	b.queue = append(b.queue, n)
+	s.client.queued += int32(size)
 	if s.at < 0 {
 		s.at = int32(len(h.waiting))
 		h.waiting = append(h.waiting, s)
@@ -95,9 +96,8 @@ func (h *Hub) schedule(s *Sub) {
 	case s.flush == 0:
 		h.makeReady(s)
 	default:
-		s.timed = true
-		s.due = h.now - (h.now+s.client.phase)%s.flush + s.flush
-		h.wheel.add(s)
+		flush, phase := int64(s.flush)*ms, int64(s.client.phase)*ms
+		h.wheel.add(s, h.now-(h.now+phase)%flush+flush)
 	}
 }
 
@@ -166,10 +166,8 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 		if int(s.first) == len(s.queue) {
 			h.clearQueue(s)
 			if s.lost {
-				if s.lost = false; s.gap == nil {
-					s.gap = &Gap{}
-				}
-				s.gap.lose(Unknown)
+				s.lost = false
+				s.ownGap().lose(Unknown)
 			}
 			if s.gap != nil {
 				if !c.room(gapSize) {
@@ -177,6 +175,7 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 				}
 				h.tell(s, s.gap)
 				s.gap = nil
+				h.settle(s)
 			}
 			return true, false
 		}
@@ -189,7 +188,7 @@ func (h *Hub) drainSub(s *Sub) (done, full bool) {
 			delete(s.latest, string(h.ringOf(e).topic(e)))
 		}
 		s.first++
-		c.queued -= size
+		c.queued -= int32(size)
 		h.send(s, e)
 	}
 	return false, false
@@ -227,15 +226,13 @@ func (h *Hub) sendMessage(s *Sub, m *Message) {
 
 // miss adds a message to the gap of a subscription.
 func (h *Hub) miss(s *Sub, e *entry) {
-	if s.gap == nil {
-		s.gap = &Gap{}
-	}
+	g := s.ownGap()
 	h.stats.Dropped++
 	if e.partition == noPartition {
-		s.gap.lose(1)
+		g.lose(1)
 		return
 	}
-	s.gap.add(Range{int(e.partition), e.before, e.at, 1})
+	g.add(Range{int(e.partition), e.before, e.at, 1})
 }
 
 // giveUp turns the queue of a subscription into a gap, or disconnects.
@@ -244,16 +241,18 @@ func (h *Hub) giveUp(s *Sub, why string) {
 		s.client.close(fmt.Errorf("%w: %s", ErrTooSlow, why))
 		return
 	}
-	later := s.gap
-	s.gap = nil
-	for _, n := range s.queue[s.first:] {
+	b := s.ownBacklog()
+	later := b.gap
+	b.gap = nil
+	for _, n := range b.queue[b.first:] {
 		h.miss(s, h.entry(n))
 	}
 	if later != nil {
+		g := s.ownGap()
 		for _, r := range later.Ranges {
-			s.gap.add(r)
+			g.add(r)
 		}
-		s.gap.lose(later.User)
+		g.lose(later.User)
 	}
 	h.clearQueue(s)
 	h.schedule(s)
@@ -261,13 +260,18 @@ func (h *Hub) giveUp(s *Sub, why string) {
 
 // clearQueue empties the queue of a subscription.
 func (h *Hub) clearQueue(s *Sub) {
-	for _, n := range s.queue[s.first:] {
-		s.client.queued -= h.size(s.client, h.entry(n))
+	b := s.backlog
+	if b == noBacklog {
+		return
 	}
-	s.first, s.latest = 0, nil
-	if s.queue = s.queue[:0]; cap(s.queue) > keepQueue {
-		s.queue = nil
+	for _, n := range b.queue[b.first:] {
+		s.client.queued -= int32(h.size(s.client, h.entry(n)))
 	}
+	b.first, b.latest = 0, nil
+	if b.queue = b.queue[:0]; cap(b.queue) > keepQueue {
+		b.queue = nil
+	}
+	h.settle(s)
 	if s.at >= 0 {
 		last := len(h.waiting) - 1
 		h.waiting[s.at] = h.waiting[last]

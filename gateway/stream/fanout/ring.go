@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 )
@@ -34,7 +35,15 @@ type frame struct {
 	offset, size, slot uint32 // in the entry's bytes
 }
 
-func newRing(bytes, entries int) ring {
+// newRing takes its memory from alloc, if that has some: neither bytes nor entries have pointers.
+func newRing(bytes, entries int, alloc func(int) []byte) ring {
+	const size = int(unsafe.Sizeof(entry{}))
+	if alloc != nil {
+		at := (bytes + 63) &^ 63
+		if b := alloc(at + entries*size); b != nil {
+			return ring{arena: b[:bytes:bytes], entries: unsafe.Slice((*entry)(unsafe.Pointer(&b[at])), entries)}
+		}
+	}
 	return ring{arena: make([]byte, bytes), entries: make([]entry, entries)}
 }
 

@@ -116,7 +116,7 @@ func (h *Hub) joinSeries(s *Sub, w *Subscription) error {
 		}
 	}
 	f.of, f.next = x, x.head()
-	s.series, s.policy = f, w.Policy
+	s.special, s.policy = &special{series: f}, w.Policy
 	x.subs = append(x.subs, s)
 	h.followed++
 	h.oweSeries(s)
@@ -135,7 +135,7 @@ func (h *Hub) leaveSeries(s *Sub) {
 	x := s.series.of
 	h.followed--
 	h.settleSeries(s)
-	s.series = nil
+	s.special = nothing
 	i := slices.Index(x.subs, s)
 	last := len(x.subs) - 1
 	x.subs[i], x.subs[last] = x.subs[last], nil
@@ -311,8 +311,7 @@ func (h *Hub) drainSeries(s *Sub) (done, full bool) {
 // waitForPage has a subscription drained when its client may be sent a page again.
 func (h *Hub) waitForPage(s *Sub) {
 	if !s.timed {
-		s.timed, s.due = true, s.client.paged-pagesAhead
-		h.wheel.add(s)
+		h.wheel.add(s, s.client.paged-pagesAhead)
 	}
 }
 

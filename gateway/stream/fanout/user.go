@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 )
 
-// Messages of clients come from no log: they have no position, and nobody who was away gets them later. They are in a ring
+// Messages of clients come from no log: they have no position, and a client that was away does not get them later. They are in a ring
 // of their own, which is made by the first of them, so that a client that publishes much takes no order out of the ring of
 // orders. Subscriptions, queues, policies and bounds are those of all messages; what is left out is told as Gap.User.
 
@@ -90,7 +90,7 @@ func (s *Sub) Send(m *Message) error {
 // known how many.
 func (h *Hub) LoseUser() {
 	for _, s := range h.subs {
-		if s == nil || s.here || !h.mayBeUser(s.pattern) || s.client.gone {
+		if s == nil || s.here || !h.mayBeUser(*s.pattern) || s.client.gone {
 			continue
 		}
 		s.lost = true
@@ -121,7 +121,7 @@ func (h *Hub) keepUser(m *Message) (uint64, error) {
 		b = b[:int(e.topic+e.fields+e.payload)]
 	}
 	if h.user.arena == nil {
-		h.user = newRing(h.cfg.UserBytes, max(16, h.cfg.UserBytes/256))
+		h.user = newRing(h.cfg.UserBytes, max(16, h.cfg.UserBytes/256), h.cfg.Alloc)
 		h.user.mark = userBit
 	}
 	return h.put(&h.user, e, b), nil

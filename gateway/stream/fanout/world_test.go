@@ -71,7 +71,7 @@ func (s *stream) String() string { return fmt.Sprintf("subscription %d", s.what.
 func (c *testClient) Buffered() int { return c.buffered }
 
 func (c *testClient) Message(frame []byte, slot int, number uint32) {
-	if frame[0] != byte('a'+c.c.encoding) || slot != 1 {
+	if frame[0] != 'a'+c.c.encoding || slot != 1 {
 		c.w.t.Fatalf("frame %q has slot %d, client has encoding %d", frame, slot, c.c.encoding)
 	}
 	p, at := int(frame[5]), Position{binary.BigEndian.Uint64(frame[6:]), binary.BigEndian.Uint32(frame[14:])}

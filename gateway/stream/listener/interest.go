@@ -13,7 +13,7 @@ func interestOf(p topics.Pattern, f topics.Filter, matches, regions bool) []clie
 	first, literal := p.First()
 	var kinds client.Kinds
 	var list []client.Selector
-	if regions && (!literal || first == Regions) { // the log does not select by them
+	if !literal || first == Downstream || regions && first == Regions { // the log does not select by them
 		list = append(list, client.Selector{Kinds: client.KindOther})
 	}
 	if !literal || first == Orders {

@@ -103,8 +103,23 @@ func TestInterestInRegions(t *testing.T) {
 		if got := interestOf(p, topics.Filter{}, false, true); !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
-		if got := interestOf(p, topics.Filter{}, false, false); slices.Contains(got, other) {
+		_, literal := p.First()
+		if got := interestOf(p, topics.Filter{}, false, false); slices.Contains(got, other) == literal { // positions of sinks are others too
 			t.Errorf("%s where regions are not streamed: %+v", text, got)
+		}
+	}
+}
+
+// Positions of sinks are let through for those who want them, and for nobody else.
+func TestInterestInSinks(t *testing.T) {
+	other := client.Selector{Kinds: client.KindOther}
+	for text, want := range map[string]bool{"downstream.>": true, "downstream.p0.kafka": true, "*.p0.kafka": true, ">": true, "orders.>": false, "region.>": false, "user.>": false} {
+		p, err := topics.ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := interestOf(p, topics.Filter{}, false, false); slices.Contains(got, other) != want {
+			t.Errorf("%s: %+v", text, got)
 		}
 	}
 }

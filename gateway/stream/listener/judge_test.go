@@ -62,7 +62,7 @@ func TestTokensOfTheGrid(t *testing.T) {
 		d := <-out
 		return d.g, d.err
 	}
-	for token, want := range map[string]string{tokenA: "a [orders.A.>]", "token-of-watcher": "watcher [orders.> executions.> book.> grid.status]", "token-of-auditor": "auditor [region.> orders.> executions.> book.> grid.status]", "token-of-desk": "desk [orders.D.>]",
+	for token, want := range map[string]string{tokenA: "a [orders.A.>]", "token-of-watcher": "watcher [orders.> executions.> book.> downstream.> grid.status]", "token-of-auditor": "auditor [region.> orders.> executions.> book.> downstream.> grid.status]", "token-of-desk": "desk [orders.D.>]",
 		"token-of-reader": "reader is not in the file of clients and has no permission Watch", "guess": "the token is not known", "token-of-nobody": "no rule gives the token's user a permission"} {
 		g, err := login(token)
 		got := fmt.Sprint(err)

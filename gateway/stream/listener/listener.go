@@ -266,7 +266,7 @@ func (g *generation) open() error {
 		backlog, g.wanted = 0, newWanted(g)
 		c.Hub.Join, c.History = g.wanted.join, g.wanted.hold
 	}
-	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields, Regions: RegionFields}
+	c.Streams = map[string][]topics.Field{Orders: OrderFields, Executions: ExecutionFields, Regions: RegionFields, Downstream: DownstreamFields}
 	c.Refuse = g.refuse
 	if len(g.l.cfg.PublishRegions) > 0 {
 		c.Replicate = g.replicate

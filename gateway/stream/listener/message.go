@@ -57,7 +57,8 @@ type batch struct {
 	mostOfPair int
 }
 
-// fill makes messages of the orders of a part of the log, and of changes of regions, whose names are known.
+// fill makes messages of the orders of a part of the log, of positions of sinks, and of changes of regions, whose names are
+// known.
 func (b *batch) fill(from *client.FollowBatch, partition int) {
 	b.messages, b.received, b.arena, b.fields = b.messages[:0], b.received[:0], b.arena[:0], b.fields[:0]
 	b.touched, b.touchedAll = b.touched[:0], 0
@@ -74,6 +75,8 @@ func (b *batch) fill(from *client.FollowBatch, partition int) {
 			b.add(e, partition)
 		case e.Kind == order.KindRegion && b.names != nil:
 			b.region(e, partition)
+		case e.Kind == order.KindCursor || e.Kind == order.KindReader:
+			b.downstream(e, partition)
 		case changesBooks(e):
 			b.touchedAll = e.Seq
 		}

@@ -291,7 +291,7 @@ func (p *partition) publishAll(h *fanout.Hub, messages []fanout.Message, receive
 			p.g.l.log.Error("a message is not published", "partition", p.id.String(), "seq", messages[i].At.Seq, "error", err)
 			continue
 		}
-		if messages[i].At.Seq > p.end.Seq && !isRegion(messages[i].Topic) { // what was there before says nothing of delays
+		if messages[i].At.Seq > p.end.Seq && isOfOrder(messages[i].Topic) { // what was there before says nothing of delays
 			p.g.l.metrics.observe(now - received[i])
 		}
 	}

@@ -139,17 +139,18 @@ func appendText(dst, v []byte) []byte {
 	return dst
 }
 
-// orders returns how many messages are not of regions.
+// orders returns how many messages are of orders.
 func (b *batch) orders() (n int) {
 	for i := range b.messages {
-		if !isRegion(b.messages[i].Topic) {
+		if isOfOrder(b.messages[i].Topic) {
 			n++
 		}
 	}
 	return n
 }
 
-// isRegion reports whether a topic is one of a region.
-func isRegion(topic []byte) bool {
-	return len(topic) > len(Regions) && topic[len(Regions)] == '.' && string(topic[:len(Regions)]) == Regions
+// isOfOrder reports whether a topic is one of orders, or of what they did: neither of a region nor of a sink.
+func isOfOrder(topic []byte) bool {
+	first, _, _ := bytes.Cut(topic, []byte("."))
+	return string(first) != Regions && string(first) != Downstream
 }

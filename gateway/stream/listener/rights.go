@@ -10,7 +10,7 @@ import (
 
 // everything is what the permission Watch allows, and withRegions what Watch and Read do, as in the grid.
 var (
-	everything  = mustPatterns(Orders+".>", Executions+".>", Books+".>", server.StatusTopic)
+	everything  = mustPatterns(Orders+".>", Executions+".>", Books+".>", Downstream+".>", server.StatusTopic)
 	withRegions = append(mustPatterns(Regions+".>"), everything...)
 )
 
@@ -44,7 +44,7 @@ func (a *Access) ruled(id *access.Identity) ruled {
 }
 
 // byRules returns what the rules of nodes allow: with the permission Watch, which lets a client follow the log, all topics
-// of orders, executions and books, and with Read too those of regions.
+// of orders, executions, books and positions of sinks, and with Read too those of regions.
 func (a *Access) byRules(cert *x509.Certificate) *server.Grant {
 	if a.rules == nil {
 		return nil

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
@@ -88,19 +86,11 @@ var errNotPermitted = errors.New("not permitted")
 
 // command handles a command and answers it.
 func (c *conn) command(payload []byte) {
-	var m command
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.DisallowUnknownFields()
-	err := d.Decode(&m)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more behind the object")
-		}
-	}
+	m, err := c.server.commands.decode(payload)
 	if err != nil {
 		err = fmt.Errorf("%w is not valid: %w, allowed: one JSON object like {\"op\":\"subscribe\",\"id\":1,\"topics\":\"orders.>\"}", errBad, err)
 	} else {
-		err = c.execute(&m)
+		err = c.execute(m)
 	}
 	if err != nil {
 		c.fail(m.ID, err)
@@ -255,14 +245,12 @@ func (c *conn) Live(number uint32) {
 
 // reply sends a JSON object.
 func (c *conn) reply(r *reply) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)              // > is a usual character of topics
-	if err := e.Encode(r); err != nil { // strings and numbers only
+	b, err := c.server.replies.encode(r)
+	if err != nil { // strings and numbers only
 		c.tc.Close(err)
 		return
 	}
-	c.write(ws.AppendFrame(c.buffer(), ws.Text, bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+	c.write(ws.AppendFrame(c.buffer(), ws.Text, b))
 }
 
 // Gap implements fanout.Outlet.

@@ -4,34 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/fanout"
 	"github.com/ordergrid/ordergrid/gateway/stream/ws"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// conn is a connection; client is nil before the handshake.
+// conn is a connection; client is nil before the handshake. There are thousands, so it is small.
 type conn struct {
 	server   *Server
 	tc       *transport.Conn
 	client   *fanout.Client
 	grant    *Grant // nil: it has not logged in
-	from     netip.Addr
 	decoder  ws.Decoder
 	since    int64 // Mono, of the connection or of what it sent last
 	pinged   int64
-	at       int // in Server.clients
+	decided  *decision
+	events   *events  // nil: a WebSocket
+	sending  *sending // nil: it has published nothing long, has no inbox and is no gateway
+	at       int32    // in Server.clients
 	encoding uint8
 	stage    stage
 	ended    bool
 	closing  bool // a close frame was sent
 	lent     bool // in Server.lent
 	judging  bool // Config.Ask has not decided yet
-	decided  *decision
-	events   *events  // nil: a WebSocket
-	sending  *sending // nil: it has published nothing long, has no inbox and is no gateway
 }
 
 // sending is what a connection has of its own to publish: most have nothing.
@@ -72,12 +71,14 @@ var (
 func (c *conn) settle(to stage) {
 	s := c.server
 	if (c.stage == greeted || c.stage == asked) && to > asked {
-		if s.unknown[c.from]--; s.unknown[c.from] == 0 {
-			delete(s.unknown, c.from)
+		from := webguard.Client(c.tc.Remote())
+		if s.unknown[from]--; s.unknown[from] == 0 {
+			delete(s.unknown, from)
 		}
 	}
 	if c.stage == granted {
-		if s.named[c.grant.Client]--; s.named[c.grant.Client] == 0 {
+		n := s.named[c.grant.Client]
+		if n.conns--; n.conns == 0 {
 			delete(s.named, c.grant.Client)
 		}
 	}
@@ -153,7 +154,7 @@ func (c *conn) register(encoding int) {
 	s := c.server
 	c.encoding = uint8(encoding)
 	c.client = s.hub.Open(c, encoding)
-	c.at = len(s.clients)
+	c.at = int32(len(s.clients))
 	s.clients = append(s.clients, c)
 	c.since = s.loop.Clock().Mono()
 	// A client that does not read its answers sends no more commands. An empty connection takes any message.
@@ -163,17 +164,30 @@ func (c *conn) register(encoding int) {
 // take lets a client in.
 func (c *conn) take(g *Grant) error {
 	s := c.server
-	if s.named[g.Client] >= s.cfg.MaxOfOne {
-		return fmt.Errorf("%w: connections of %.80q are %d, allowed: at most %d", fanout.ErrLimit, g.Client, s.named[g.Client]+1, s.cfg.MaxOfOne)
+	n := s.named[g.Client]
+	if n == nil {
+		n = &named{grant: g}
+		s.named[g.Client] = n
+	}
+	if n.conns >= s.cfg.MaxOfOne {
+		return fmt.Errorf("%w: connections of %.80q are %d, allowed: at most %d", fanout.ErrLimit, g.Client, n.conns+1, s.cfg.MaxOfOne)
 	}
 	c.settle(granted)
-	c.grant = g
-	s.named[g.Client]++
+	if n.conns++; g.Identity == nil || g.Identity != n.grant.Identity {
+		n.grant = g
+	}
+	c.grant = n.grant // connections of a client share it
 	if c.publishes() {
-		c.decoder.Limits.Message = s.cfg.Publishing.frame(s.cfg.MaxCommand)
+		c.decoder.Limits = &s.limits[1]
 		c.tc.SetFrameTime(s.cfg.WriteStall)
 	}
 	return nil
+}
+
+// named is the connections of one client.
+type named struct {
+	conns int
+	grant *Grant // of one of them
 }
 
 // late ends a connection that did not do in time what it had to.
@@ -308,6 +322,7 @@ func (c *conn) buffer() []byte {
 		b = s.buffers[n-1]
 		s.buffers[n-1] = nil
 		s.buffers, s.pooled = s.buffers[:n-1], s.pooled-cap(b)
+		s.spare = min(s.spare, n-1)
 		return b
 	}
 	return make([]byte, 0, lend)

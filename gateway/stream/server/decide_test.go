@@ -119,6 +119,6 @@ func TestTokensJudgedElsewhere(t *testing.T) {
 		}
 		until("all that have not logged in are gone", func() bool { return len(s.unknown) == 0 })
 		decide(grant(), nil)
-		until("the first client is the only one", func() bool { return s.named["desk"] == 1 && len(s.clients) == 1 })
+		until("the first client is the only one", func() bool { return s.named["desk"] != nil && s.named["desk"].conns == 1 && len(s.clients) == 1 })
 	})
 }

@@ -13,11 +13,13 @@ import (
 
 // Grant is what a client may do.
 type Grant struct {
-	Client   string           // its name, for bounds and logs
-	Topics   []topics.Pattern // what it may read
-	Publish  []topics.Pattern // and publish to, see CheckPublish
-	Relay    bool             // it is another gateway of the deployment
-	Identity any              // of the side that granted it, for Server.Review
+	Client  string           // its name, for bounds and logs
+	Topics  []topics.Pattern // what it may read
+	Publish []topics.Pattern // and publish to, see CheckPublish
+	Relay   bool             // it is another gateway of the deployment
+	// Identity is of the side that granted it, for Server.Review. It is comparable; two grants of a client with the same one,
+	// if it is not nil, allow the same.
+	Identity any
 }
 
 // StatusTopic is the topic that a client has to be allowed to read for the command status. Nothing is published there.

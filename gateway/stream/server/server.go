@@ -82,23 +82,28 @@ type Server struct {
 	started  int64
 	greeting []deadline // in order of time; those that are kept are passed over
 	unknown  map[netip.Addr]int
-	named    map[string]int
-	clients  []*conn // for pings; in no order
-	looked   int64   // when they were looked at last
+	named    map[string]*named
+	limits   [2]ws.Limits // of those that read, and of those that may publish too
+	clients  []*conn      // for pings; in no order
+	looked   int64        // when they were looked at last
 	stats    Stats
 	done     chan struct{} // closed when Run has ended
 	cursor   int
 	lent     []*conn  // whose buffer is taken back when it is sent
 	buffers  [][]byte // taken back
 	pooled   int      // bytes of them
+	spare    int      // of them that were not lent since
+	shrunk   int64    // some were freed
 	id       string
 	paces    paces
 	inboxes  map[string]*fanout.Sub // by topic
 	relays   map[string]*fanout.Sub // of other gateways, by ID
 	losing   atomic.Bool            // RelayLost is under way
 	envelope []byte                 // of the message that is being published
-	large    int                    // bytes of long messages that are being received,
-	largeOf  map[string]int         // and of one client
+	commands commandCodec
+	replies  replyCodec
+	large    int            // bytes of long messages that are being received,
+	largeOf  map[string]int // and of one client
 	// What is being stored in the grid, of all clients and of each by its name.
 	storingAll inFlight
 	storing    map[string]inFlight
@@ -109,8 +114,9 @@ const (
 	// Connections share buffers of lend to maxLend bytes: one keeps none while it has nothing to send.
 	lend    = 2 << 10
 	maxLend = 64 << 10
-	// maxBuffers bounds the bytes of those that no connection has.
-	maxBuffers = 16 << 20
+	// maxBuffers bounds the bytes of those that no connection has. Half of what was not needed for a time is freed.
+	maxBuffers  = 16 << 20
+	shrinkEvery = 10 * time.Second
 )
 
 // New returns a server that does not listen yet.
@@ -151,14 +157,18 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.Hub.User = []string{User, Inbox}
 	cfg.Hub.Encodings = []fanout.Encoding{jsonEncoding{}, binEncoding{}}
+	rings := &outside{}
+	cfg.Hub.Alloc = rings.alloc
 	hub, err := fanout.New(cfg.Hub)
 	if err != nil {
 		return nil, err
 	}
+	rings.belongsTo(hub)
 	if err := transport.TuneScheduler(1); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]int{}, id: rand.Text(), paces: paces{}, inboxes: map[string]*fanout.Sub{}, relays: map[string]*fanout.Sub{}, largeOf: map[string]int{}, storing: map[string]inFlight{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
+	s := &Server{cfg: cfg, hub: hub, unknown: map[netip.Addr]int{}, named: map[string]*named{}, id: rand.Text(), paces: paces{}, inboxes: map[string]*fanout.Sub{}, relays: map[string]*fanout.Sub{}, largeOf: map[string]int{}, storing: map[string]inFlight{}, done: make(chan struct{}), terms: ws.Terms{Paths: cfg.Paths, Subprotocols: encodings, Origins: cfg.Origins}}
+	s.limits = [2]ws.Limits{{Message: cfg.MaxCommand, Fragments: 64}, {Message: cfg.Publishing.frame(cfg.MaxCommand), Fragments: 64}}
 	s.loop, err = transport.New(cfg.Kind, transport.Config{
 		MaxConns: cfg.MaxClients, ReadBuffer: 16 << 10, MaxInput: ws.MaxRequest + cfg.Publishing.frame(cfg.MaxCommand) + 32, // who may send less is held to it by the decoder
 		MaxMemory: cfg.MaxMemory,
@@ -222,17 +232,17 @@ func (s *Server) Transport() transport.Stats { return s.loop.Stats() }
 // OnOpen implements transport.Handler.
 func (s *Server) OnOpen(tc *transport.Conn) {
 	c := &conn{server: s, tc: tc, since: s.loop.Clock().Mono()}
-	c.decoder.Limits = ws.Limits{Message: s.cfg.MaxCommand, Fragments: 64}
+	c.decoder.Limits = &s.limits[0]
 	tc.Tag = c
 	tc.SetSendBuffer(s.cfg.SendBuffer)
-	c.from = webguard.Client(tc.Remote())
-	if s.unknown[c.from] >= s.cfg.MaxUnknown {
+	from := webguard.Client(tc.Remote())
+	if s.unknown[from] >= s.cfg.MaxUnknown {
 		s.stats.Crowded++
 		tc.Close(errCrowded)
 		return
 	}
 	c.stage = greeted
-	s.unknown[c.from]++
+	s.unknown[from]++
 	s.await(c)
 }
 
@@ -284,6 +294,7 @@ func (s *Server) OnTick() {
 	}
 	s.hub.Tick(time.Duration(now - s.started))
 	s.takeBack()
+	s.shrink(now)
 	for len(s.greeting) > 0 {
 		d := s.greeting[0]
 		waits := d.c.stage == d.stage && !d.c.ended
@@ -339,4 +350,19 @@ func (s *Server) takeBack() {
 	}
 	clear(s.lent[len(kept):])
 	s.lent = kept
+}
+
+// shrink frees buffers that have been spare for a time.
+func (s *Server) shrink(now int64) {
+	if now-s.shrunk < int64(shrinkEvery) {
+		return
+	}
+	s.shrunk = now
+	for range (s.spare + 1) / 2 {
+		last := len(s.buffers) - 1
+		s.pooled -= cap(s.buffers[last])
+		s.buffers[last] = nil
+		s.buffers = s.buffers[:last]
+	}
+	s.spare = len(s.buffers)
 }

@@ -1,6 +1,9 @@
 package topics
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Index holds subscriptions, each a number of the caller's with a pattern and a filter.
 //
@@ -14,7 +17,8 @@ import "fmt"
 // literal; the caller sees to that.
 type Index struct {
 	root     node
-	subs     []*sub // by number; nil: none
+	subs     []sub // by number
+	filtered map[uint32]*filtered
 	count    int
 	tried    int // distinct filters that are tried
 	maxTried int
@@ -42,72 +46,68 @@ type node struct {
 	token    string
 	children map[string]*node
 	one      *node // the token *
-	here     leaf  // patterns that end here
-	below    leaf  // patterns that end with > behind here
+	here     *leaf // patterns that end here; nil: none
+	below    *leaf // patterns that end with > behind here; nil: none
 }
 
-// sub is a subscription, and where it is listed.
+// sub is a subscription, and where it is listed. Most are to a pattern alone: there are many of them, so they are small.
 type sub struct {
-	at    *node
-	leaf  *leaf
-	place place   // the first; most have no other
-	more  []place // those of the further values of a set
+	leaf *leaf  // nil: there is none of the number
+	at   uint32 // in leaf.all; byFilter: it has a filter, and its places are in Index.filtered
 }
 
-// placed adds a place.
-func (s *sub) placed(p place) {
-	if s.place.bucket == nil {
-		s.place = p
-	} else {
-		s.more = append(s.more, p)
-	}
-}
+// byFilter is sub.at of a subscription with a filter.
+const byFilter = math.MaxUint32
 
-func (s *sub) places() int {
-	if s.place.bucket == nil {
-		return 0
-	}
-	return 1 + len(s.more)
-}
-
-func (s *sub) placeAt(i int) *place {
-	if i == 0 {
-		return &s.place
-	}
-	return &s.more[i-1]
-}
+// filtered is where a subscription with a filter is listed: once, or for each value of a set.
+type filtered struct{ places []place }
 
 // Len returns the number of subscriptions.
 func (x *Index) Len() int { return x.count }
 
 // Add adds a subscription. Its number must not be in use; numbers should be small, they are indices of a slice.
 func (x *Index) Add(id uint32, p Pattern, f Filter) error {
-	if int(id) < len(x.subs) && x.subs[id] != nil {
+	if int(id) < len(x.subs) && x.subs[id].leaf != nil {
 		return fmt.Errorf("subscription %d exists already, allowed: a number that is not in use", id)
 	}
+	l := x.reach(p)
 	by := f.selective()
-	n, l := x.reach(p)
 	if err := l.room(x, &f, by); err != nil {
-		x.prune(n)
+		x.prune(l)
 		return err
 	}
-	s := &sub{at: n, leaf: l}
 	if int(id) >= len(x.subs) {
-		x.subs = append(x.subs, make([]*sub, int(id)+1-len(x.subs))...)
+		x.subs = append(x.subs, make([]sub, int(id)+1-len(x.subs))...)
 	}
-	x.subs[id] = s
 	x.count++
+	if len(f.terms) == 0 {
+		x.subs[id] = sub{l, uint32(len(l.all))}
+		l.all = append(l.all, id)
+		return nil
+	}
+	x.subs[id] = sub{l, byFilter}
+	if x.filtered == nil {
+		x.filtered = map[uint32]*filtered{}
+	}
+	s := &filtered{}
+	x.filtered[id] = s
 	l.add(x, id, s, &f, by)
 	return nil
 }
 
+// Shared returns the pattern of a subscription, which all that have the same share.
+func (x *Index) Shared(id uint32) *Pattern { return &x.subs[id].leaf.pattern }
+
 // reach returns the leaf of a pattern, and makes the way to it.
-func (x *Index) reach(p Pattern) (*node, *leaf) {
+func (x *Index) reach(p Pattern) *leaf {
 	n := &x.root
 	for t, behind, more := split(p.text); ; t, behind, more = split(behind) {
 		switch {
 		case t == rest:
-			return n, &n.below
+			if n.below == nil {
+				n.below = &leaf{node: n, pattern: p}
+			}
+			return n.below
 		case t == one:
 			if n.one == nil {
 				n.one = &node{parent: n, token: one}
@@ -125,26 +125,43 @@ func (x *Index) reach(p Pattern) (*node, *leaf) {
 			n = child
 		}
 		if !more {
-			return n, &n.here
+			if n.here == nil {
+				n.here = &leaf{node: n, pattern: p}
+			}
+			return n.here
 		}
 	}
 }
 
 // Remove removes a subscription, and reports whether there was one.
 func (x *Index) Remove(id uint32) bool {
-	if int(id) >= len(x.subs) || x.subs[id] == nil {
+	if int(id) >= len(x.subs) || x.subs[id].leaf == nil {
 		return false
 	}
 	s := x.subs[id]
-	x.subs[id] = nil
+	x.subs[id] = sub{}
 	x.count--
-	s.leaf.remove(x, s)
-	x.prune(s.at)
+	if s.at == byFilter {
+		s.leaf.remove(x, x.filtered[id])
+		delete(x.filtered, id)
+	} else {
+		s.leaf.leave(x, s.at)
+	}
+	x.prune(s.leaf)
 	return true
 }
 
-// prune removes a node that nothing needs, and what it was the last child of.
-func (x *Index) prune(n *node) {
+// prune removes a leaf that nothing needs, and the nodes on the way to it.
+func (x *Index) prune(l *leaf) {
+	if !l.empty() {
+		return
+	}
+	n := l.node
+	if n.here == l {
+		n.here = nil
+	} else {
+		n.below = nil
+	}
 	for ; n.parent != nil && n.empty(); n = n.parent {
 		if n.token == one {
 			n.parent.one = nil
@@ -155,7 +172,7 @@ func (x *Index) prune(n *node) {
 }
 
 func (n *node) empty() bool {
-	return n.children == nil && n.one == nil && n.here.empty() && n.below.empty()
+	return n.children == nil && n.one == nil && n.here == nil && n.below == nil
 }
 
 // Match appends the numbers of all subscriptions that a message is for to dst, each once, in no particular order. It
@@ -184,12 +201,12 @@ func (x *Index) Match(topic []byte, fields []Value, dst []uint32) []uint32 {
 func (x *Index) walk(n *node, depth, start int) {
 	for {
 		if depth == x.tokens {
-			if n.here.used {
+			if n.here != nil {
 				x.hits = n.here.match(x.fields, x.hits)
 			}
 			return
 		}
-		if n.below.used {
+		if n.below != nil {
 			x.hits = n.below.match(x.fields, x.hits)
 		}
 		end := x.ends[depth]

@@ -4,7 +4,14 @@ import "fmt"
 
 // leaf holds the subscriptions of one pattern.
 type leaf struct {
-	used  bool
+	node    *node
+	pattern Pattern
+	all     []uint32 // without a filter
+	filters *filters // nil: none has one
+}
+
+// filters holds those with a filter.
+type filters struct {
 	plain bucket         // without a set of values to find them by
 	sets  map[int]*field // by field; nil: none
 	order []*field       // of sets, to walk without a map
@@ -25,7 +32,7 @@ type number struct {
 
 // bucket holds subscriptions that are left when pattern and value fit.
 type bucket struct {
-	field *field           // nil: leaf.plain
+	field *field           // nil: filters.plain
 	value Value            // of the field
 	all   list             // nothing more is to be tried
 	tests []*test          // one for each different filter
@@ -54,21 +61,17 @@ type place struct {
 	at     int   // index in the list
 }
 
-func (l *list) add(id uint32, s *sub, p place) {
+func (l *list) add(id uint32, s *filtered, p place) {
 	p.at = len(l.items)
-	l.items = append(l.items, item{id, uint32(s.places())})
-	s.placed(p)
+	l.items = append(l.items, item{id, uint32(len(s.places))})
+	s.places = append(s.places, p)
 }
 
-func (l *list) remove(x *Index, s *sub, at int) {
+func (l *list) remove(x *Index, at int) {
 	last := len(l.items) - 1
 	moved := l.items[last]
 	l.items[at] = moved
-	if owner := x.subs[moved.id]; owner != nil { // nil: it is the one that is removed
-		owner.placeAt(int(moved.place)).at = at
-	} else {
-		s.placeAt(int(moved.place)).at = at
-	}
+	x.filtered[moved.id].places[moved.place].at = at
 	l.items[last] = item{}
 	if l.items = l.items[:last]; last == 0 {
 		l.items = nil
@@ -93,19 +96,19 @@ func (l *leaf) room(x *Index, f *Filter, by int) error {
 		return nil
 	}
 	key := left.key()
+	g := l.filters
 	if by < 0 {
-		if l.plain.byKey[key] == nil && x.tried >= x.maxTried {
+		if (g == nil || g.plain.byKey[key] == nil) && x.tried >= x.maxTried {
 			return &Error{"number of filters without a set of values", fmt.Sprint(x.tried + 1), fmt.Sprintf("at most %d different ones; add a term with equal or in", x.maxTried)}
 		}
 		return nil
 	}
 	t, most := &f.terms[by], max(1, x.maxTried/8)
-	g := l.sets[t.field]
+	if g == nil || g.sets[t.field] == nil {
+		return nil
+	}
 	for i := range t.in {
-		if g == nil {
-			break
-		}
-		if b := g.find(t.typ, &t.in[i]); b != nil && b.byKey[key] == nil && len(b.tests) >= most {
+		if b := g.sets[t.field].find(t.typ, &t.in[i]); b != nil && b.byKey[key] == nil && len(b.tests) >= most {
 			return &Error{"number of filters with one value of a field", fmt.Sprint(len(b.tests) + 1), fmt.Sprintf("at most %d with different further terms", most)}
 		}
 	}
@@ -120,22 +123,25 @@ func (f *Filter) without(i int) Filter {
 	return Filter{append(append([]term(nil), f.terms[:i]...), f.terms[i+1:]...)}
 }
 
-func (l *leaf) add(x *Index, id uint32, s *sub, f *Filter, by int) {
-	l.used = true
+// add lists a subscription with a filter.
+func (l *leaf) add(x *Index, id uint32, s *filtered, f *Filter, by int) {
+	if l.filters == nil {
+		l.filters = &filters{}
+	}
 	if by < 0 {
-		l.plain.add(x, id, s, *f)
+		l.filters.plain.add(x, id, s, *f)
 		return
 	}
 	left := f.without(by)
 	t := &f.terms[by]
-	g := l.sets[t.field]
+	g := l.filters.sets[t.field]
 	if g == nil {
 		g = &field{index: t.field, typ: t.typ}
-		if l.sets == nil {
-			l.sets = map[int]*field{}
+		if l.filters.sets == nil {
+			l.filters.sets = map[int]*field{}
 		}
-		l.sets[t.field] = g
-		l.order = append(l.order, g)
+		l.filters.sets[t.field] = g
+		l.filters.order = append(l.filters.order, g)
 	}
 	for _, v := range t.in {
 		g.bucket(t.typ, v).add(x, id, s, left)
@@ -170,7 +176,7 @@ func (g *field) bucket(t Type, v Value) *bucket {
 	return b
 }
 
-func (b *bucket) add(x *Index, id uint32, s *sub, left Filter) {
+func (b *bucket) add(x *Index, id uint32, s *filtered, left Filter) {
 	p := place{bucket: b}
 	if len(left.terms) == 0 {
 		b.all.add(id, s, p)
@@ -193,23 +199,37 @@ func (b *bucket) add(x *Index, id uint32, s *sub, left Filter) {
 	t.subs.add(id, s, p)
 }
 
-func (l *leaf) remove(x *Index, s *sub) {
-	for i := range s.places() {
-		p := s.placeAt(i)
+// leave takes a subscription without a filter out of the leaf.
+func (l *leaf) leave(x *Index, at uint32) {
+	last := len(l.all) - 1
+	if moved := l.all[last]; int(at) != last {
+		l.all[at], x.subs[moved].at = moved, at
+	}
+	if l.all = l.all[:last]; last == 0 {
+		l.all = nil
+	}
+}
+
+// remove takes one with a filter out of it.
+func (l *leaf) remove(x *Index, s *filtered) {
+	for i := range s.places {
+		p := &s.places[i]
 		b := p.bucket
 		if p.test == nil {
-			b.all.remove(x, s, p.at)
-		} else if p.test.subs.remove(x, s, p.at); len(p.test.subs.items) == 0 {
+			b.all.remove(x, p.at)
+		} else if p.test.subs.remove(x, p.at); len(p.test.subs.items) == 0 {
 			b.drop(p.test)
 			if b.field == nil {
 				x.tried--
 			}
 		}
 		if b.field != nil && b.empty() {
-			l.forget(b)
+			l.filters.forget(b)
 		}
 	}
-	l.used = len(l.order) > 0 || !l.plain.empty()
+	if g := l.filters; len(g.order) == 0 && g.plain.empty() {
+		l.filters = nil
+	}
 }
 
 // drop removes a test without subscriptions.
@@ -226,7 +246,7 @@ func (b *bucket) drop(t *test) {
 }
 
 // forget removes an empty bucket, and its field if it was the last one.
-func (l *leaf) forget(b *bucket) {
+func (l *filters) forget(b *bucket) {
 	g := b.field
 	if g.typ == Text {
 		delete(g.text, string(b.value.Bytes))
@@ -250,11 +270,15 @@ func (l *leaf) forget(b *bucket) {
 
 func (b *bucket) empty() bool { return len(b.all.items) == 0 && len(b.tests) == 0 }
 
-func (l *leaf) empty() bool { return !l.used }
+func (l *leaf) empty() bool { return len(l.all) == 0 && l.filters == nil }
 
 func (l *leaf) match(values []Value, hits []uint32) []uint32 {
-	hits = l.plain.match(values, hits)
-	for _, g := range l.order {
+	hits = append(hits, l.all...)
+	if l.filters == nil {
+		return hits
+	}
+	hits = l.filters.plain.match(values, hits)
+	for _, g := range l.filters.order {
 		if g.index >= len(values) || !values[g.index].Set {
 			continue
 		}

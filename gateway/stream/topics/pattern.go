@@ -62,20 +62,23 @@ func ParsePattern(text string) (Pattern, error) {
 	if len(text) > MaxPattern {
 		return Pattern{}, &Error{"pattern of " + fmt.Sprint(len(text)) + " bytes", text, fmt.Sprintf("at most %d bytes", MaxPattern)}
 	}
-	tokens := strings.SplitN(text, ".", MaxTokens+1)
-	if len(tokens) > MaxTokens {
+	if strings.Count(text, ".") >= MaxTokens {
 		return Pattern{}, &Error{"pattern", text, fmt.Sprintf("at most %d tokens", MaxTokens)}
 	}
-	for i, t := range tokens {
+	i := 0
+	for t, behind, more := split(text); ; t, behind, more = split(behind) {
+		i++
 		switch {
-		case t == one, t == rest && i == len(tokens)-1:
+		case t == one, t == rest && !more:
 		case t == rest:
 			return Pattern{}, &Error{"pattern", text, "> as the last token only"}
 		case !validToken(t):
-			return Pattern{}, &Error{fmt.Sprintf("token %d of pattern %.80q", i+1, text), t, allowedToken + "; * for one token, > at the end for one or more"}
+			return Pattern{}, &Error{fmt.Sprintf("token %d of pattern %.80q", i, text), t, allowedToken + "; * for one token, > at the end for one or more"}
+		}
+		if !more {
+			return Pattern{text}, nil
 		}
 	}
-	return Pattern{text}, nil
 }
 
 // CheckTopic returns why bytes are no topic, or nil.

@@ -57,7 +57,7 @@ var testLimits = Limits{Message: 1 << 20, Fragments: 1000}
 
 // decode decodes the input, which arrives in pieces of that many bytes.
 func decode(input []byte, piece int, limits Limits) []string {
-	d, e, held := Decoder{Limits: limits}, &events{}, []byte(nil)
+	d, e, held := Decoder{Limits: &limits}, &events{}, []byte(nil)
 	for len(input) > 0 {
 		n := min(piece, len(input))
 		held = append(held, input[:n]...)

@@ -74,26 +74,36 @@ type Limits struct {
 	Fragments int // of one message
 }
 
-// Decoder reads the frames of one client. The zero value with Limits set is ready.
+// Decoder reads the frames of one client. The zero value with Limits set, which many may share, is ready.
 type Decoder struct {
-	Limits    Limits
-	message   []byte // fragments so far
-	op        Opcode // of the message in fragments; 0: none
-	fragments int
-	closed    bool
+	Limits *Limits
+	part   *part // of a message in fragments; nil: there is none
+	closed bool
 }
 
-// Held returns the memory of a message in fragments, in bytes.
-func (d *Decoder) Held() int { return cap(d.message) }
+// part is the fragments of a message so far.
+type part struct {
+	message   []byte
+	op        Opcode
+	fragments int
+}
+
+// length is how many bytes a message in fragments has so far.
+func (d *Decoder) length() int {
+	if d.part == nil {
+		return 0
+	}
+	return len(d.part.message)
+}
 
 // Pending returns how many bytes the message takes of which the rest that Decode left is the next part, with its parts
 // before; 0: none is pending, or its length is not known yet.
 func (d *Decoder) Pending(b []byte) int {
 	f, err := d.header(b)
 	if err != nil || f.op >= Close {
-		return len(d.message)
+		return d.length()
 	}
-	return len(d.message) + f.length
+	return d.length() + f.length
 }
 
 // header is that of a frame.
@@ -145,9 +155,9 @@ func (d *Decoder) header(b []byte) (f header, err error) {
 		return f, protocolError("a control frame (opcode %d) is a fragment, allowed: whole ones", f.op)
 	case f.op >= Close && length > maxControl:
 		return f, protocolError("a control frame (opcode %d) is longer than 125 bytes", f.op)
-	case f.op == Continuation && d.op == 0:
+	case f.op == Continuation && d.part == nil:
 		return f, protocolError("a continuation frame, and there is no message to continue")
-	case (f.op == Text || f.op == Binary) && d.op != 0:
+	case (f.op == Text || f.op == Binary) && d.part != nil:
 		return f, protocolError("a frame of opcode %d within a message in fragments, allowed: continuation or control frames", f.op)
 	}
 	size := 2
@@ -167,7 +177,7 @@ func (d *Decoder) header(b []byte) (f header, err error) {
 			return f, protocolError("a length of %d is in 8 bytes, allowed: the shortest form, below 2^63", length)
 		}
 	}
-	if f.op < Close && length > uint64(d.Limits.Message-len(d.message)) {
+	if f.op < Close && length > uint64(d.Limits.Message-d.length()) {
 		return f, &Error{StatusTooBig, fmt.Sprintf("a message has more than %d bytes", d.Limits.Message)}
 	}
 	if len(b) < size+4 {
@@ -185,29 +195,30 @@ func (d *Decoder) frame(f *header, payload []byte, h Handler) error {
 	case Pong:
 		return h.OnPong(payload)
 	case Close:
-		d.closed, d.message = true, nil
+		d.closed, d.part = true, nil
 		code, reason, err := parseClose(payload)
 		if err != nil {
 			return err
 		}
 		return h.OnClose(code, reason)
 	}
-	if f.fin && d.op == 0 {
+	p := d.part
+	if f.fin && p == nil {
 		return deliver(f.op, payload, h)
 	}
-	if d.op == 0 {
-		d.op = f.op
+	if p == nil {
+		p = &part{op: f.op}
+		d.part = p
 	}
-	if d.fragments++; d.fragments > d.Limits.Fragments {
+	if p.fragments++; p.fragments > d.Limits.Fragments {
 		return &Error{StatusPolicy, fmt.Sprintf("a message has more than %d fragments", d.Limits.Fragments)}
 	}
-	d.message = append(d.message, payload...)
+	p.message = append(p.message, payload...)
 	if !f.fin {
 		return nil
 	}
-	op, message := d.op, d.message
-	d.op, d.fragments, d.message = 0, 0, nil
-	return deliver(op, message, h)
+	d.part = nil
+	return deliver(p.op, p.message, h)
 }
 
 func deliver(op Opcode, payload []byte, h Handler) error {

@@ -50,7 +50,7 @@ func TestAppend(t *testing.T) {
 
 func TestDecodeAllocsNothing(t *testing.T) {
 	input := slices.Concat(text(`{"op":"subscribe"}`), ping("p"), binaryFrame(strings.Repeat("x", 1000)))
-	b, d, h := make([]byte, len(input)), Decoder{Limits: testLimits}, counter{}
+	b, d, h := make([]byte, len(input)), Decoder{Limits: &testLimits}, counter{}
 	if n := testing.AllocsPerRun(100, func() {
 		copy(b, input)
 		if used, err := d.Decode(b, &h); err != nil || used != len(b) {
@@ -172,7 +172,7 @@ func FuzzHandshake(f *testing.F) {
 
 func BenchmarkDecode(b *testing.B) {
 	input := text(strings.Repeat("x", 100))
-	buf, d, h := make([]byte, len(input)), Decoder{Limits: testLimits}, counter{}
+	buf, d, h := make([]byte, len(input)), Decoder{Limits: &testLimits}, counter{}
 	for b.Loop() {
 		copy(buf, input)
 		if _, err := d.Decode(buf, &h); err != nil {

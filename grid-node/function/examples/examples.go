@@ -20,4 +20,6 @@ var (
 	Add []byte
 	//go:embed primes.wasm
 	Primes []byte
+	//go:embed notional.wasm
+	Notional []byte
 )

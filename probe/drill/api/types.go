@@ -232,6 +232,40 @@ type Context struct {
 	Providers  map[string]string `json:"providers,omitempty"` // fault type to provider
 }
 
+// AnnouncedTopic is the topic of a stream gateway that announcements of a drill are published to, behind which comes its name.
+const AnnouncedTopic = "user.drills."
+
+// Announcement is how a drill is getting on, for those who watch it. It is no part of its evidence.
+type Announcement struct {
+	Drill        string          `json:"drill"`
+	Phase        Phase           `json:"phase"`
+	Error        string          `json:"error,omitempty"`
+	Now          time.Time       `json:"now"`
+	Created      int64           `json:"created"` // orders, as in Counts
+	Acknowledged int64           `json:"acknowledged"`
+	Rejected     int64           `json:"rejected"`
+	Unknown      int64           `json:"unknown"`
+	Redundant    bool            `json:"redundant"`
+	Missing      string          `json:"missing,omitempty"`
+	Verdict      string          `json:"verdict,omitempty"`
+	Steps        []AnnouncedStep `json:"steps"` // the last ones, in the order in which they began
+}
+
+// AnnouncedStep is a step of an Announcement. Fields are as in Record.
+type AnnouncedStep struct {
+	Index     int          `json:"index"`
+	What      string       `json:"what"`
+	From      time.Time    `json:"from"`
+	Injected  time.Time    `json:"injected,omitzero"`
+	Recovered time.Time    `json:"recovered,omitzero"`
+	Served    time.Time    `json:"served,omitzero"`
+	Redundant time.Time    `json:"redundant,omitzero"`
+	Over      bool         `json:"over"`
+	Failed    string       `json:"failed,omitempty"`
+	Witness   WitnessState `json:"witness,omitempty"`
+	OutageMS  float64      `json:"outageMs"`
+}
+
 // Digests answers GET /v1/sha256.
 type Digests struct {
 	Certificate string `json:"certificate"` // of the bytes of /v1/certificate.json, hex

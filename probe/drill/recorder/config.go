@@ -51,6 +51,9 @@ type Config struct {
 	// Dial makes the connections to the grid; nil: over TCP. A drill of two sites leads clients from one to the other.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
+	// Announce tells the clients of a stream gateway how the drill is getting on; nil: nobody is told.
+	Announce *Announce
+
 	Token string // required by /v1
 	// NodePort is the HTTP port of grid nodes, which report changes of their configuration;
 	// NodeHTTP are addresses (host:port) instead, where each has its own.
@@ -104,6 +107,11 @@ func (c *Config) Check() error {
 	}
 	if c.MaxOrders < 0 {
 		return fmt.Errorf("--max-orders %d: must be more than 0; leave it out for what the memory limit allows", c.MaxOrders)
+	}
+	if c.Announce != nil {
+		if err := c.Announce.check(); err != nil {
+			return err
+		}
 	}
 	for _, a := range c.NodeHTTP {
 		if _, _, err := net.SplitHostPort(a); err != nil {

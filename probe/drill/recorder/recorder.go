@@ -79,6 +79,7 @@ func New(cfg Config) (*Recorder, error) {
 // ended early.
 func (r *Recorder) Run(ctx context.Context) error {
 	defer r.close()
+	defer r.announcing(ctx)()
 	if err := r.prepare(ctx); err != nil {
 		return r.fail(err)
 	}

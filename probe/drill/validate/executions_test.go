@@ -90,7 +90,8 @@ func traded(t *testing.T) *history.History {
 		if err := order.Parse(msg, &o); err != nil {
 			t.Fatal(err)
 		}
-		i, err := m.Books.Resolve(msg, &o, m.Books.OwnerOf(0))
+		terms := o.Terms(msg)
+		i, err := m.Books.Resolve(msg, &o, &terms, m.Books.OwnerOf(0))
 		if err != nil {
 			t.Fatal(err)
 		}

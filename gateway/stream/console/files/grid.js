@@ -1,5 +1,6 @@
 // @ts-check
 // The map of the grid and the strip of delays, from the status of the gateway.
+import {time} from "./columns.js"
 
 /**
  * @typedef {{id: string, primary: boolean, inSync: boolean}} Member
@@ -11,7 +12,7 @@ const points = 120
 const changes = 12
 
 /** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
+export function make(tag, cls, text) {
   const el = document.createElement(tag)
   if (cls) el.className = cls
   if (text !== undefined) el.textContent = text
@@ -34,7 +35,9 @@ function shardOf(p) {
 const milliseconds = ms => ms < 10 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(0)} s`
 
 export class GridMap {
-  constructor() {
+  /** @param {import("./downstream.js").Downstream} downstream */
+  constructor(downstream) {
+    this.downstream = downstream
     /** @type {Map<string, {primary: string, epoch: number, copies: string}>} */
     this.known = new Map()
     /** @type {number[]} */
@@ -84,20 +87,21 @@ export class GridMap {
     for (const p of partitions) shards.set(shardOf(p), [...(shards.get(shardOf(p)) || []), p])
     byID("shards").replaceChildren(...[...shards].sort().map(([name, parts]) => {
       const shard = make("div", "shard")
-      shard.append(make("h3", "", name), ...parts.map(card))
+      shard.append(make("h3", "", name), ...parts.map(p => card(p, this.downstream.latest(p.partition))))
       return shard
     }))
   }
 }
 
-/** @param {Partition} p */
-function card(p) {
+/** @param {Partition} p @param {{sink: string, through: string, received: string}[]} sinks */
+function card(p, sinks) {
   const el = make("div", p.error ? "part failing" : "part")
   const line = make("p")
   line.append(make("strong", "", p.partition), make("span", "", `epoch ${p.epoch}`), make("span", "", `entry ${p.read}`), make("span", "", p.lag ? `${p.lag} behind` : "no lag"))
   const list = make("ul")
   for (const m of p.members) list.append(make("li", (m.primary ? "primary " : "") + (m.inSync ? "sync" : ""), podOf(m.id) + (m.primary ? " primary" : m.inSync ? "" : " catching up")))
   el.append(line, list)
+  for (const s of sinks) el.append(make("p", "sink", `${s.sink} holds up to ${s.through}, since ${time(s.received)}`))
   if (p.error) el.append(make("p", "error", p.error))
   return el
 }

@@ -2,14 +2,18 @@
 import {Blotter} from "./blotter.js"
 import {BookView, token} from "./book.js"
 import {columns, time} from "./columns.js"
+import {Downstream} from "./downstream.js"
+import {Drills} from "./drills.js"
 import {GridMap, byID} from "./grid.js"
-import {Stream} from "./stream.js"
+import {Stream, ofStream} from "./stream.js"
 
 /** @typedef {import("./blotter.js").Row} Row */
 
 const input = /** @param {string} id */ id => /** @type {HTMLInputElement} */ (byID(id))
-const map = new GridMap()
-let may = ["orders.>", "executions.>", "book.>"] // what the client may read, as far as is known
+const downstream = new Downstream(() => soon())
+const drills = new Drills()
+const map = new GridMap(downstream)
+let may = ["orders.>", "executions.>", "book.>", "downstream.>", "user.drills.>"] // what the client may read, as far as is known
 /** @param {string} stream */
 const mayRead = stream => may.some(t => t === ">" || t.startsWith("*") || t.split(".")[0] === stream)
 const blotter = new Blotter({list: byID("blotter"), scroll: byID("scroll"), sizer: byID("sizer"), rows: byID("rows"), head: byID("head"), count: byID("count")}, show)
@@ -37,13 +41,32 @@ const stream = new Stream({
       blotter.add({partition: r.partition, at: r.through, topic: "", data: {}, gap})
     }
   },
-  onAnew: () => blotter.clear(),
+  onAnew() {
+    blotter.clear()
+    downstream.clear()
+  },
   onStatus: s => map.show(s),
 })
 
 const book = new BookView(stream)
+const positions = 5000 // of sinks, to begin with
+
+let following = false
+
+/** Begins to follow what is beside the orders, once. */
+function follow() {
+  if (following) return
+  following = true
+  for (const topics of ofStream(may, "downstream")) {
+    stream.watch({topics, policy: "conflate", flush_ms: 100, last: positions}, {onStart: () => downstream.clear(), onMessage: m => downstream.add(m), onError: () => {}})
+  }
+  if (mayRead("user")) {
+    stream.watch({topics: "user.drills.>", policy: "conflate", flush_ms: 100}, {onStart: () => drills.clear(), onMessage: m => drills.add(m), onError: () => {}})
+  }
+}
 
 function begin() {
+  follow()
   byID("book").hidden = !mayRead("book")
   byID("login").hidden = true
   byID("refusal").textContent = ""
@@ -84,32 +107,58 @@ function showExecutions(r) {
     onMessage(m) {
       const li = document.createElement("li")
       const d = m.data
-      li.textContent = [d.id, d.kind, d.qty && d.price ? `${d.qty} at ${d.price}` : "", d.leaves ? `${d.leaves} left` : "", d.reason || ""].filter(Boolean).join(", ")
+      li.textContent = [`${time(d.received)} ${d.id}`, d.kind, d.qty && d.price ? `${d.qty} at ${d.price}` : "", d.leaves ? `${d.leaves} left` : "", d.reason || ""].filter(Boolean).join(", ")
       byID("executions").append(li)
     },
     onError: () => {}, // it may not read those of this account
   })
 }
 
+/** @type {Row|null} the order whose details are shown */
+let shown = null
+
 /** @param {Row} r */
 function show(r) {
+  shown = r
   showExecutions(r)
   byID("detail").hidden = false
   byID("detail-title").textContent = `${r.data.kind || "order"} ${r.data.clOrdID || ""}`
   fill(byID("detail-fields"), [...columns.map(c => /** @type {[string, string]} */ ([c.title, c.cell(r)])),
     ["replaces", r.data.origClOrdID || ""], ["OrdType (40)", r.data.ordType || ""], ["TimeInForce (59)", r.data.tif || ""], ["epoch", String(r.data.epoch ?? "")], ["topic", r.topic]])
+  showLife(r)
+}
+
+/** @param {Row} r */
+function showLife(r) {
   const steps = []
   for (const o of blotter.chain(r)) {
     const at = `p${o.partition}/${o.at}`
-    steps.push(`${time(o.data.received)} ${o.data.kind} ${o.data.clOrdID} received by the primary`,
-      `replicated and committed as ${at}, epoch ${o.data.epoch}`,
-      `${time(new Date(o.arrived).toISOString())} here, by the clock of this page`)
+    steps.push(`${time(o.data.received)} ${o.data.kind} ${o.data.clOrdID} received by the primary`, `replicated and committed as ${at}, epoch ${o.data.epoch}`)
+    /** @type {[number, string][]} */
+    const behind = [[o.arrived, `${time(new Date(o.arrived).toISOString())} here, by the clock of this page`]]
+    for (const d of downstream.of(o.partition, o.at)) {
+      behind.push(d.held ? [Date.parse(d.received), `${time(d.received)} downstream: ${d.sink} holds ${at}${d.first ? ", since then or before" : ""}`]
+        : [Infinity, `not downstream yet: ${d.sink} holds entries up to ${d.through}`])
+    }
+    steps.push(...behind.sort((a, b) => a[0] - b[0]).map(b => b[1]))
   }
   byID("life").replaceChildren(...steps.map(text => {
     const li = document.createElement("li")
     li.textContent = text
     return li
   }))
+}
+
+let due = false
+
+/** Draws the life of the order that is shown anew. */
+function soon() {
+  if (due || !shown) return
+  due = true
+  requestAnimationFrame(() => {
+    due = false
+    if (shown) showLife(shown)
+  })
 }
 
 function openBook() {
@@ -129,6 +178,7 @@ byID("book-form").addEventListener("submit", e => {
 })
 
 function closeDetail() {
+  shown = null
   stream.unwatch(executionsID)
   byID("detail").hidden = true
   byID("scroll").focus()
@@ -176,6 +226,7 @@ const keys = {
   "b": openBook,
   " ": toggleHold,
   "c": chooseColumns,
+  "g": () => byID("grid").focus(),
   "t": toggleTheme,
   "?": () => help.showModal(),
 }
@@ -197,6 +248,10 @@ document.addEventListener("keydown", e => {
   if (at === byID("book-symbol")) {
     if (e.key === "Escape") byID("scroll").focus()
     return
+  }
+  if (at === byID("grid")) { // it scrolls
+    if (e.key === "Escape") byID("scroll").focus()
+    if (e.key === "Escape" || /^(Arrow|Page|Home|End| )/.test(e.key)) return
   }
   if (at instanceof HTMLButtonElement && (e.key === "Enter" || e.key === " ")) return
   const act = keys[e.key]

@@ -2,6 +2,7 @@
 // The stream of a gateway: a WebSocket that comes back and goes on where it was.
 
 /**
+ * Those of clients have neither partition nor at.
  * @typedef {{partition: number, at: string, topic: string, data: any}} Message
  * @typedef {{partition: number, after: string, through: string, count?: number}} Range
  * @typedef {Message & {op: "message", id: number}
@@ -29,11 +30,13 @@ const lastPause = 5000
 const statusEvery = 1000
 const firstWatch = 1000 // numbers of subscriptions of watch
 
-/** The part of a pattern that is of orders; "" for none. @param {string} pattern */
-function ofOrders(pattern) {
-  const [stream, ...rest] = pattern.split(".")
-  if (stream === ">") return "orders.>"
-  return stream === "orders" || stream === "*" ? ["orders", ...rest].join(".") : ""
+/** The parts of patterns that are of a stream. @param {string[]} patterns @param {string} name */
+export function ofStream(patterns, name) {
+  return [...new Set(patterns.map(pattern => {
+    const [stream, ...rest] = pattern.split(".")
+    if (stream === ">") return `${name}.>`
+    return stream === name || stream === "*" ? [name, ...rest].join(".") : ""
+  }).filter(Boolean))]
 }
 
 export class Stream {
@@ -109,7 +112,7 @@ export class Stream {
 
   /** @param {string[]} topics */
   subscribe(topics) {
-    this.topics = [...new Set(topics.map(ofOrders).filter(Boolean))]
+    this.topics = ofStream(topics, "orders")
     this.status = topics.some(t => t === "grid.status" || t === ">" || t === "grid.>")
     this.topics.forEach((topic, i) => {
       /** @type {any} */

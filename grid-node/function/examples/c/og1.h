@@ -49,6 +49,12 @@ struct og1_head {
 #define og1_step   og1.h.values[2].at
 #define og1_slice  og1.h.values[2].len
 #define og1_slices og1.h.values[3].at
+/* OG1_ORDERS: of a Map over orders. A row is an order, with seq, time, quantity to account of
+ * its own and the message in og1_message; there is no key and no region. */
+#define og1_source  og1.h.values[3].len
+#define og1_message og1.h.values[0]
+#define OG1_KEYS 0
+#define OG1_ORDERS 1
 #define OG1_ROW 1
 #define OG1_END 2
 #define OG1_AGAIN 3
