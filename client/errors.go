@@ -72,6 +72,7 @@ var (
 	ErrMapBound           = errors.New("a Map needs more than a bound of the node")
 	ErrConditionFailed    = errors.New("the value is not the one required")
 	ErrLimitRefused       = errors.New("a limit refuses the order")
+	ErrVersionAwaited     = errors.New("a copy of the partition does not know the FIX version yet")
 )
 
 var codeErrors = map[wire.Code]error{
@@ -86,7 +87,7 @@ var codeErrors = map[wire.Code]error{
 	wire.CodeFunctionAwaited: ErrFunctionAwaited,
 	wire.CodeFunctionUnknown: ErrFunctionUnknown, wire.CodeFunctionFailed: ErrFunctionFailed, wire.CodeMapBound: ErrMapBound,
 	wire.CodeRegionUnknown: ErrRegionUnknown, wire.CodeConditionFailed: ErrConditionFailed,
-	wire.CodeLimitRefused: ErrLimitRefused,
+	wire.CodeLimitRefused: ErrLimitRefused, wire.CodeVersionAwaited: ErrVersionAwaited,
 }
 
 // RejectError is a refusal. Returned by a Submit method it means that the order was not accepted
@@ -126,6 +127,7 @@ var rejectHints = map[wire.Code]string{
 	wire.CodeTooLarge:           "send fewer bytes",
 	wire.CodeSnapshotRequired:   "read from the entry after them; the sink has the freed ones",
 	wire.CodeNotPermitted:       "ask for a rule in spec.security.authorization.rules of the OrderGrid",
+	wire.CodeVersionAwaited:     "submit again when all nodes of the grid are updated; nothing was stored",
 	wire.CodeFunctionUnknown:    "status.functions of the OrderGrid has those that its pods are given",
 	wire.CodeStandby:            "connect to the other site, or promote this one if that is lost",
 	wire.CodeUnsupported:        "use a client and a node of neighbouring releases",

@@ -23,6 +23,7 @@ type FixConn struct {
 	// Patience is how long the node may send nothing before it is asked whether it is there,
 	// by a Ping, and how long it may take to answer that.
 	Patience time.Duration
+	Features wire.FeatureSet // what the node has said in Welcome that it knows
 }
 
 // fixSilence is the least Patience.
@@ -64,7 +65,7 @@ func (c *Client) OpenFix(ctx context.Context, p wire.PartitionID, lost string) (
 
 // detach returns what a connection of IONet consists of.
 func (k *conn) detach() (*FixConn, error) {
-	f, st := &FixConn{Address: k.addr}, k.st
+	f, st := &FixConn{Address: k.addr, Features: k.features}, k.st
 	received := [][]byte{k.in[k.r:k.w]}
 	err := error(nil)
 	if t, ok := st.(*tlsStream); ok {

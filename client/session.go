@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -87,9 +88,26 @@ func (s *Session) Partition() wire.PartitionID { return s.partition }
 // Submit sends one FIX message (35=D, F or G) and waits until it is committed on every
 // in-sync copy. See FateOf for what an error means. fix is not kept. Without a
 // deadline in ctx, Config.RequestTimeout applies; a cancelled or passed ctx is
-// noticed within about 20 ms. With the window full, Submit waits.
+// noticed within about 20 ms. With the window full, Submit waits. An order that is refused
+// with ErrVersionAwaited is sent again for up to a second.
 func (s *Session) Submit(ctx context.Context, fix []byte) (Receipt, error) {
-	return s.submit(ctx, fix, nil, true)
+	receipt, err := s.submit(ctx, fix, nil, true)
+	if err != nil && errors.Is(err, ErrVersionAwaited) {
+		return s.submitAgain(ctx, fix, err)
+	}
+	return receipt, err
+}
+
+// versionPatience is how long an order is sent again that a copy of the partition is not known to
+// know: the primary asks the copies upon the first one.
+const versionPatience = time.Second
+
+func (s *Session) submitAgain(ctx context.Context, fix []byte, err error) (receipt Receipt, _ error) {
+	var back backoff
+	for until := nanotime() + int64(versionPatience); errors.Is(err, ErrVersionAwaited) && nanotime() < until && back.wait(ctx.Done(), s.client.cfg.RetryMax); {
+		receipt, err = s.submit(ctx, fix, nil, true)
+	}
+	return receipt, err
 }
 
 // TrySubmit is Submit that returns ErrWindowFull at once instead of waiting for room.

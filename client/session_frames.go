@@ -157,7 +157,7 @@ func decides(code wire.Code) bool {
 	switch code {
 	case wire.CodeBadFIX, wire.CodeDuplicateClOrdID, wire.CodeCapacity, wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeTooLarge,
 		wire.CodeFunctionRefused, wire.CodeLimitRefused, wire.CodeRegionUnknown, wire.CodeConditionFailed,
-		wire.CodeFunctionAwaited, wire.CodeFunctionUnknown, wire.CodeFunctionFailed:
+		wire.CodeFunctionAwaited, wire.CodeFunctionUnknown, wire.CodeFunctionFailed, wire.CodeVersionAwaited:
 		return true
 	}
 	return false

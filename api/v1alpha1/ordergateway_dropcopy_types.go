@@ -11,11 +11,11 @@ type GatewayDropCopy struct {
 	Name string `json:"name"`
 
 	// session is the one that gets the copies, as version, SenderCompID and TargetCompID of its counterparty, such as
-	// FIX.4.4:RISK->GRID. It is in the file of sessionsFrom, with its password or certificate, is of FIX.4.4, and enters no
-	// orders.
+	// FIX.4.4:RISK->GRID. It is in the file of sessionsFrom, with its password or certificate, is of FIX.4.4 or FIXT.1.1, and
+	// enters no orders.
 	// +required
 	// +kubebuilder:validation:MaxLength=140
-	// +kubebuilder:validation:XValidation:rule="self.matches('^FIX[.]4[.]4:.+->.+$')",messageExpression="'%s is no session that can get copies; write it as FIX.4.4:RISK->GRID, the CompIDs as its counterparty has them'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^FIX(T[.]1[.]1|[.]4[.]4):.+->.+$')",messageExpression="'%s is no session that can get copies; write it as FIX.4.4:RISK->GRID, the CompIDs as its counterparty has them'.format([self])"
 	Session string `json:"session"`
 
 	// partition is where the session is, before a grid that stores orders: it gets copies of the sessions that are in this
@@ -25,14 +25,14 @@ type GatewayDropCopy struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1023",messageExpression="'%d is no partition; allowed are 0 to 1023, below the number of partitions of the grid'.format([self])"
 	Partition *int32 `json:"partition,omitempty"`
 
-	// sessions are those whose reports are copied, written as session is, of FIX.4.2 or FIX.4.4. One that the file does not
-	// have has no reports. Its CompIDs have together at most 62 bytes, since they are in each copy. Default: all sessions of
-	// the file that get no copies themselves.
+	// sessions are those whose reports are copied, written as session is, of FIX.4.2, FIX.4.4 or FIXT.1.1. One that the file
+	// does not have has no reports. Its CompIDs have together at most 62 bytes, since they are in each copy. Default: all
+	// sessions of the file that get no copies themselves.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=512
-	// +kubebuilder:validation:items:MaxLength=72
-	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^FIX[.]4[.][24]:.+->.+$'))",messageExpression="'%s is no session; write it as FIX.4.4:BANK->GRID, the CompIDs as its counterparty has them'.format([self.filter(s, !s.matches('^FIX[.]4[.][24]:.+->.+$'))[0]])"
+	// +kubebuilder:validation:items:MaxLength=73
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^FIX(T[.]1[.]1|[.]4[.][24]):.+->.+$'))",messageExpression="'%s is no session; write it as FIX.4.4:BANK->GRID, the CompIDs as its counterparty has them'.format([self.filter(s, !s.matches('^FIX(T[.]1[.]1|[.]4[.][24]):.+->.+$'))[0]])"
 	Sessions []string `json:"sessions,omitempty"`
 }

@@ -141,7 +141,7 @@ func TestGatewayDropCopies(t *testing.T) {
 		want     string
 	}{
 		{fixed, []api.GatewayDropCopy{risk}, ""},
-		{fixed, []api.GatewayDropCopy{{Name: "p0", Session: "FIX.4.4:RISK0->GRID", Partition: at(0)}, {Name: "p1", Session: "FIX.4.4:RISK1->GRID", Partition: at(1), Sessions: []string{"FIX.4.2:BANK->GRID"}}}, ""},
+		{fixed, []api.GatewayDropCopy{{Name: "p0", Session: "FIX.4.4:RISK0->GRID", Partition: at(0)}, {Name: "p1", Session: "FIX.4.4:RISK1->GRID", Partition: at(1), Sessions: []string{"FIX.4.2:BANK->GRID", "FIXT.1.1:NEW->GRID"}}, {Name: "later", Session: "FIXT.1.1:RISK->GRID"}}, ""},
 		{fixed, []api.GatewayDropCopy{{Name: "Risk", Session: risk.Session}}, "Risk is no name of a drop copy; use lowercase letters, digits and hyphens"},
 		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: "RISK"}}, "RISK is no session that can get copies; write it as FIX.4.4:RISK->GRID"},
 		{fixed, []api.GatewayDropCopy{{Name: "risk", Session: "FIX.4.2:RISK->GRID"}}, "FIX.4.2:RISK->GRID is no session that can get copies"},

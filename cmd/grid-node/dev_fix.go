@@ -103,7 +103,7 @@ func writeSessions(dir string) (string, error) {
 	var file struct {
 		Sessions []roster.Entry `json:"sessions"`
 	}
-	for _, v := range []string{"FIX.4.2", "FIX.4.4"} {
+	for _, v := range []string{"FIX.4.2", "FIX.4.4", "FIXT.1.1"} {
 		file.Sessions = append(file.Sessions, roster.Entry{Version: v, SenderCompID: devSender, TargetCompID: devTarget, Username: devUser, PasswordFile: "password"})
 	}
 	text, err := json.Marshal(file)
@@ -143,6 +143,6 @@ func runDev(ctx context.Context, o dev.Options, f *devFIX, ready func(dev.Info))
 
 func printFIX(w io.Writer, address string) {
 	if address != "" {
-		fmt.Fprintf(w, "  FIX       %s, FIX.4.2 and FIX.4.4: SenderCompID %s, TargetCompID %s, Username (553) %s, Password (554) %s\n\n", address, devSender, devTarget, devUser, devPassword)
+		fmt.Fprintf(w, "  FIX       %s, FIX.4.2, FIX.4.4 and FIXT.1.1 (FIX 5.0 SP2): SenderCompID %s, TargetCompID %s, Username (553) %s, Password (554) %s\n\n", address, devSender, devTarget, devUser, devPassword)
 	}
 }

@@ -17,6 +17,12 @@ import (
 // A session of the printed names logs on at the FIX port of dev, its order is reported and
 // in the grid, and it is logged out before the grid ends.
 func TestDevFIX(t *testing.T) {
+	for _, version := range []string{"FIX.4.4", "FIXT.1.1"} {
+		t.Run(version, func(t *testing.T) { devSession(t, version) })
+	}
+}
+
+func devSession(t *testing.T, version string) {
 	address := ports.ForTest(t)
 	_, port, _ := net.SplitHostPort(address)
 	g := startDev(t, "--fix", port)
@@ -34,7 +40,7 @@ func TestDevFIX(t *testing.T) {
 		t.Helper()
 		at := time.Now().UTC().Format("20060102-15:04:05.000")
 		fields := fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, devSender, at, devTarget, strings.ReplaceAll(rest, "NOW", at))
-		if _, err := c.Write(assemble("FIX.4.4", []byte(soh(fields)))); err != nil {
+		if _, err := c.Write(assemble(version, []byte(soh(fields)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,18 +58,18 @@ func TestDevFIX(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
-	send(1, "A", "98=0|108=30|553="+devUser+"|554="+devPassword+"|")
+	send(1, "A", "98=0|108=30|553="+devUser+"|554="+devPassword+"|"+map[string]string{"FIXT.1.1": "1137=9|"}[version])
 	receive("|35=A|")
 	send(2, "D", "11=fix-1|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|")
 	receive("|39=0|")
-	if out := g.must("get", "--clordid", "fix-1", "--fix-session", "FIX.4.4:BANK->GRID"); !strings.Contains(out, "|11=fix-1|") {
+	if out := g.must("get", "--clordid", "fix-1", "--fix-session", version+":BANK->GRID"); !strings.Contains(out, "|11=fix-1|") {
 		t.Errorf("the order in the grid: %s", out)
 	}
 	if err := g.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	receive("|58=this gateway stops; log on again|")
-	if out := g.must("get", "--clordid", "fix-1", "--fix-session", "FIX.4.4:BANK->GRID"); !strings.Contains(out, "|11=fix-1|") {
+	if out := g.must("get", "--clordid", "fix-1", "--fix-session", version+":BANK->GRID"); !strings.Contains(out, "|11=fix-1|") {
 		t.Errorf("the grid ended before the session: %s", out)
 	}
 	send(3, "5", "")

@@ -38,7 +38,7 @@ func sealFIX(msg []byte) ([]byte, error) {
 	}
 	begin, ok := bytes.CutPrefix(fields[0], []byte("8="))
 	if !ok {
-		return nil, errors.New("the first field is not BeginString: it has to begin with 8=FIX.4.2 or 8=FIX.4.4")
+		return nil, errors.New("the first field is not BeginString: it has to begin with 8=FIX.4.2, 8=FIX.4.4 or 8=FIXT.1.1")
 	}
 	var body []byte
 	for _, f := range fields[1:] {

@@ -134,14 +134,15 @@ func TestFirstOrder(t *testing.T) {
 		t.Fatalf("missing: exit %d, %s", code, errs)
 	}
 	orders := "8=FIX.4.2|35=D|49=A|56=B|34=1|52=20261121-06:42:29|11=piped-1|21=1|55=X|54=1|60=20261121-06:42:29|38=5|40=1|\n" +
-		"8=FIX.4.4|35=D|49=A|56=B|34=2|52=20261121-06:42:29|11=piped-2|55=X|54=2|60=20261121-06:42:29|38=5|40=1|\n"
+		"8=FIX.4.4|35=D|49=A|56=B|34=2|52=20261121-06:42:29|11=piped-2|55=X|54=2|60=20261121-06:42:29|38=5|40=1|\n" +
+		"8=FIXT.1.1|35=D|1128=9|49=A|56=B|34=3|52=20261121-06:42:29|11=piped-3|55=X|54=2|60=20261121-06:42:29|38=5|40=1|\n"
 	code, out, errs := call(t, orders, "submit", "--file", "-", "--seal", "--endpoint", g.endpoint())
-	if code != 0 || strings.Count(out, "copies 2") != 2 {
+	if code != 0 || strings.Count(out, "copies 2") != 3 {
 		t.Fatalf("piped: exit %d\n%s%s", code, out, errs)
 	}
 	until(t, "the sink has all orders", func() bool {
 		code, out, _ := call(t, "", "verify", "--endpoint", g.endpoint(), "--sink-dir", sink, "--grid", "dev")
-		return code == 0 && strings.Contains(out, "EQUAL") && strings.Contains(out, "3 orders") && !strings.Contains(out, "behind 1")
+		return code == 0 && strings.Contains(out, "EQUAL") && strings.Contains(out, "4 orders") && !strings.Contains(out, "behind 1")
 	})
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
 	if err := g.cmd.Wait(); err != nil {

@@ -78,7 +78,7 @@ Exit codes: 0 every row is in the grid, 1 rows were refused, 2 wrong usage, 4 fa
 	f.register(fl, "csv, parquet or fix")
 	fl.StringToStringVar(&m.Columns, "map", nil, "COLUMN=FIELD, what a column is: a FIX tag or name; - leaves the column out. Repeat or separate by commas")
 	fl.StringToStringVar(&m.Set, "set", nil, "FIELD=VALUE, for every row; repeat or separate by commas. Default: 35=D, 49=LOAD, 56=ORDERGRID, 34=the row, 52=TransactTime (60)")
-	fl.StringVar(&m.Version, "fix-version", "FIX.4.4", "of the messages made from a table: FIX.4.4 or FIX.4.2")
+	fl.StringVar(&m.Version, "fix-version", "FIX.4.4", "of the messages made from a table: FIX.4.4, FIX.4.2, or FIXT.1.1 for FIX 5.0 SP2")
 	return cmd
 }
 

@@ -35,6 +35,9 @@ var fuzzTypes = []string{"D", "0", "1", "2", "3", "4", "5", "A", "F", "G", "H", 
 
 var fuzzTags = []int{7, 16, 36, 123, 43, 122, 97, 11, 55, 54, 60, 38, 40, 44, 112, 141, 108, 98, 789, 115, 128, 78, 79, 80, 354, 355, 95, 96, 58, 49, 56, 52, 34, 999, 5001, -1, 0, 530, 41, 35, 8, 9, 10}
 
+// fuzzTagsT are those of FIX 5.0 SP2.
+var fuzzTagsT = append([]int{1128, 1129, 1137, 1018, 1019, 1184, 1185}, fuzzTags...)
+
 var fuzzValues = []string{"1", "0", "Y", "N", "", "2", "3", "20", "x", "100", "10.5", "20261123-14:00:00", "20261123-14:00:00.000", "99999999999999999999", "-1", "18446744073709551615", "BANK", "GRID", "30", "a=b", " "}
 
 // play plays a run and checks after every step what must hold.
@@ -75,8 +78,12 @@ func (w *world) play(s *steps, msgType string) {
 	next, _ := w.store.Next()
 	head := fmt.Sprintf("35=%s|34=%d|49=BANK|52=%s|56=GRID|", msgType, int64(next)+int64(int8(s.take()))/16, w.stamp(0))
 	var fields strings.Builder
+	tags := fuzzTags
+	if w.session.profile.Version == FIXT11 {
+		tags = fuzzTagsT
+	}
 	for k := int(s.take()) % 8; k > 0; k-- {
-		fmt.Fprintf(&fields, "%d=%s|", fuzzTags[int(s.take())%len(fuzzTags)], fuzzValues[int(s.take())%len(fuzzValues)])
+		fmt.Fprintf(&fields, "%d=%s|", tags[int(s.take())%len(tags)], fuzzValues[int(s.take())%len(fuzzValues)])
 	}
 	switch s.take() % 4 {
 	case 0:

@@ -251,6 +251,7 @@ type MassCancelReport struct {
 	Response         byte   // 531: Kind, or '0' if it is refused
 	Reason           string // 532
 	Total            []byte // 533
+	ReportID         []byte // 1369, which FIX 5.0 SP2 requires
 	Text             string // 58
 	TransactNs       int64  // 60
 }
@@ -267,6 +268,7 @@ func (b *Body) MassCancelReport(r *MassCancelReport) {
 	b.Byte(531, r.Response)
 	b.String(532, r.Reason)
 	b.Bytes(533, r.Total)
+	b.Bytes(1369, r.ReportID)
 }
 
 // Send sends any application message: fields are the fields after the header.

@@ -120,6 +120,11 @@ func (s *Session) fields(m *Message) *Refusal {
 	if r := s.a.check.check(m, t, d); r != nil {
 		return r
 	}
+	if s.profile.Version == FIXT11 {
+		if v := m.Get(1128); v != nil && string(v) != s.profile.ApplVer {
+			return refuse(t, WrongApplVersion, 1128, v, s.profile.ApplVer+", that of the session, or no such field")
+		}
+	}
 	if m.possDup && !m.hasOrig && !m.is('4') {
 		return &Refusal{Reason: RequiredMissing, Tag: 122, name: t.Name(122), Allowed: "OrigSendingTime with PossDupFlag"}
 	}

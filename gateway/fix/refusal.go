@@ -24,6 +24,7 @@ const (
 	TagTwice         Reason = 13
 	OutOfOrder       Reason = 14
 	GroupCount       Reason = 16
+	WrongApplVersion Reason = 18
 )
 
 // The words are those of the standard's table of reasons, as QuickFIX's scripts expect
@@ -33,7 +34,7 @@ var reasonWords = map[Reason]string{
 	NoValue: "Tag specified without a value", ValueIncorrect: "Value is incorrect (out of range) for this tag",
 	DataFormat: "Incorrect data format for value", CompIDProblem: "CompID problem", SendingTimeWrong: "SendingTime accuracy problem",
 	InvalidMsgType: "Invalid MsgType", TagTwice: "Tag appears more than once", OutOfOrder: "Tag specified out of required order",
-	GroupCount: "Incorrect NumInGroup count for repeating group",
+	GroupCount: "Incorrect NumInGroup count for repeating group", WrongApplVersion: "Invalid or unsupported application version",
 }
 
 // lastReason42 is the last SessionRejectReason of FIX 4.2; later ones are not sent there.

@@ -341,3 +341,30 @@ func TestLogoutByAcceptor(t *testing.T) {
 		t.Errorf("number %d is expected, want 2", in)
 	}
 }
+
+// A message of FIX 5.0 SP2 may say its version, which is that of the session.
+func TestApplVerID(t *testing.T) {
+	w := newWorld(t, Profile{ID: ID{Version: FIXT11}}, Config{})
+	w.logon("")
+	order := w.order("o1")
+	for _, c := range []struct{ header, want string }{
+		{"", "|35=8|"},
+		{"1128=9|", "|35=8|"},
+		{"1128=6|", `|58=Invalid or unsupported application version: tag 1128 (ApplVerID) is "6"; allowed: 9, that of the session, or no such field|371=1128|372=D|373=18|`},
+		{"1128=x|", "|371=1128|372=D|373=5|"},
+		{"1128=|", "|371=1128|372=D|373=4|"},
+	} {
+		expect(t, w.send("D", c.header+order), c.want)
+	}
+	expect(t, w.send("0", "1128=9|"))
+	if w.desk.orders != 2 {
+		t.Errorf("%d orders were taken, want 2", w.desk.orders)
+	}
+	for _, logon := range []string{"98=0|108=30|", "98=0|108=30|1137=8|"} {
+		w := newWorld(t, Profile{ID: ID{Version: FIXT11}}, Config{})
+		expect(t, w.send("A", logon))
+		if why, _ := LogonFailure(w.link.Err()); why != LogonFields {
+			t.Errorf("a Logon with %q ended with %v", logon, w.link.Err())
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 type Mapping struct {
 	Columns map[string]string // column name to tag, FIX name, or - for a column that is left out
 	Set     map[string]string // tag or FIX name to the value that every row gets
-	Version string            // FIX.4.4 when empty, or FIX.4.2
+	Version string            // FIX.4.4 when empty, or FIX.4.2, or FIXT.1.1 for FIX 5.0 SP2
 }
 
 // tagOf has the FIX names that need no mapping, without case, spaces and underscores.
@@ -85,10 +85,10 @@ func newColumns(names []string, m Mapping) (*columns, error) {
 	c := &columns{begin: "8=FIX.4.4\x019=", names: names, set: map[int]string{}, values: map[int]string{}}
 	switch m.Version {
 	case "", "FIX.4.4":
-	case "FIX.4.2":
-		c.begin = "8=FIX.4.2\x019="
+	case "FIX.4.2", "FIXT.1.1":
+		c.begin = "8=" + m.Version + "\x019="
 	default:
-		return nil, fmt.Errorf("FIX version: value %q, allowed: FIX.4.4, FIX.4.2", m.Version)
+		return nil, fmt.Errorf("FIX version: value %q, allowed: FIX.4.4, FIX.4.2, FIXT.1.1 (FIX 5.0 SP2)", m.Version)
 	}
 	for name, value := range m.Set {
 		tag, err := parseTag(name)

@@ -101,6 +101,19 @@ func rows(t *testing.T, name string, shape Shape) (all []Row) {
 	}
 }
 
+// A table may become orders of each version.
+func TestVersions(t *testing.T) {
+	for version, want := range map[string]order.Version{"": order.FIX44, "FIX.4.4": order.FIX44, "FIX.4.2": order.FIX42, "FIXT.1.1": order.FIX50} {
+		m := Mapping{Set: map[string]string{"OrdType": "2", "HandlInst": "1"}, Version: version}
+		for _, r := range rows(t, write(t, "a.csv", csvOf(records(3))), m) {
+			var o order.Order
+			if err := order.Parse(r.Message, &o); r.Err != nil || err != nil || o.Version != want {
+				t.Errorf("version %q: %v, %v, FIX version %d, want %d: %s", version, r.Err, err, o.Version, want, readable(r.Message))
+			}
+		}
+	}
+}
+
 // The same orders as a table in CSV, in Parquet, and as a FIX log with each separator are the same messages, and orders.
 func TestSourcesAgree(t *testing.T) {
 	all := records(600)
@@ -157,7 +170,7 @@ func TestBadSources(t *testing.T) {
 		{"twice", "a.csv", "ClOrdID,11\n", "", Mapping{}, `column "11" is tag 11, as another`},
 		{"no such column", "a.csv", "ClOrdID\n", "", Mapping{Columns: map[string]string{"id": "11"}}, `mapping of column "id": there is no such column, allowed: ClOrdID`},
 		{"a set field", "a.csv", "ClOrdID\n", "", Mapping{Set: map[string]string{"nosuch": "1"}}, `set nosuch=1: "nosuch" is no FIX tag`},
-		{"a version", "a.csv", "ClOrdID\n", "", Mapping{Version: "FIX.5.0"}, `FIX version: value "FIX.5.0", allowed: FIX.4.4, FIX.4.2`},
+		{"a version", "a.csv", "ClOrdID\n", "", Mapping{Version: "FIX.5.0"}, `FIX version: value "FIX.5.0", allowed: FIX.4.4, FIX.4.2, FIXT.1.1 (FIX 5.0 SP2)`},
 		{"a mapped log", "a.fix", "", "", mapping, "allowed: for tables only"},
 		{"no Parquet", "a.parquet", "PAR?", "", Mapping{}, "a.parquet"},
 		{"a query of a file", "a.csv", "ClOrdID\n", "SELECT 1", Mapping{}, "query: set for"},

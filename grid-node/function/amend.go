@@ -50,9 +50,10 @@ func (a *Amender) Amend(dst, raw []byte, places uint64, sets []Set) ([]byte, err
 			return nil, fmt.Errorf("tag %d cannot be set: it is of the envelope, the session or the order's identity, or decides how other tags are read", s.Tag)
 		}
 	}
-	const begin, trailer = len("8=FIX.4.4\x01"), len("10=000\x01")
-	body := begin + bytes.IndexByte(raw[min(begin, len(raw)):], order.SOH) + 1 // after BodyLength
-	if body <= begin || body > len(raw)-trailer {
+	const trailer = len("10=000\x01")
+	begin := order.BeginStringLen(raw)
+	body := begin + bytes.IndexByte(raw[begin:], order.SOH) + 1 // after BodyLength
+	if begin == 0 || body <= begin || body > len(raw)-trailer {
 		return nil, errors.New("message without a body")
 	}
 	a.place(raw, places, sets)

@@ -18,13 +18,17 @@ func TestWhatWasParsedIsWhatIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	v50, err := os.ReadFile("../order/testdata/order-305-fix50.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	short := cat("8=FIX.4.4\x019=99\x01", cancel, "10=000\x01")
 	if len(cancel) != 99 || !order.Seal(short) {
 		t.Fatalf("the cancel has %d bytes", len(cancel))
 	}
 	i := load(t, entry(Pre, nil, constI32(0)), Pre, Options{})
 	for name, raw := range map[string][]byte{
-		"FIX 4.2": v42, "FIX 4.4": message(t), "cancel": short,
+		"FIX 4.2": v42, "FIX 5.0 SP2": v50, "FIX 4.4": message(t), "cancel": short,
 		"no account": bytes.Clone(short), "immediate": with(t, set(59, "3")).Raw, "small price": with(t, set(44, "0.00000001")).Raw,
 		"long account": with(t, set(1, "A-VERY-LONG-ACCOUNT")).Raw, "other quantity": with(t, set(38, "123456789.5")).Raw,
 	} {

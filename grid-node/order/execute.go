@@ -83,6 +83,19 @@ func Message(entry []byte) []byte {
 	return entry[HeaderSize:]
 }
 
+// OfFix50 reports whether an entry is an order of FIX 5.0 SP2.
+func OfFix50(k Kind, payload []byte) bool {
+	switch k {
+	case KindOrder:
+	case KindExecute:
+		payload = payload[InstructionSize:]
+	default:
+		return false
+	}
+	const at = len("8=FIX") // FIX.4.2, FIX.4.4, FIXT.1.1
+	return len(payload) > at && payload[at] == 'T'
+}
+
 // moved returns the fields of a message that begins n bytes later.
 func (f Fields) moved(n uint16) Fields {
 	f.ClOrdIDOff = moved(f.ClOrdIDOff, n)

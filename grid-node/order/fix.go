@@ -21,6 +21,7 @@ type Version uint8
 const (
 	FIX42 Version = 42
 	FIX44 Version = 44
+	FIX50 Version = 50 // FIX 5.0 SP2, over FIXT 1.1
 )
 
 // Order is the result of parsing a message. Offsets count from its first byte.
@@ -36,18 +37,19 @@ type Order struct {
 const (
 	begin42 = "8=FIX.4.2\x019="
 	begin44 = "8=FIX.4.4\x019="
-	trailer = 7 // 10=ddd and SOH
+	begin50 = "8=FIXT.1.1\x019=" // one byte longer
+	trailer = 7                  // 10=ddd and SOH
 )
 
 // minMessage is shorter than any order; with it the envelope is read without further
 // checks.
 const minMessage = len(begin42) + len("1\x0135=D\x01") + trailer
 
-// Parse reads a FIX 4.2 or 4.4 NewOrderSingle (35=D), OrderCancelRequest (F) or
-// OrderCancelReplaceRequest (G) in place: it copies nothing and allocates only for an
-// error. o is only valid when the error is nil. The subject of a cancel or replace
-// (OrigClOrdID) is not looked up: each message has its own ClOrdID and its own entry in
-// the log.
+// Parse reads a NewOrderSingle (35=D), OrderCancelRequest (F) or OrderCancelReplaceRequest
+// (G) of FIX 4.2, 4.4 or 5.0 SP2 in place: it copies nothing and allocates only for an
+// error. A message over FIXT 1.1 is of FIX 5.0 SP2, with ApplVerID (1128) 9 or without.
+// o is only valid when the error is nil. The subject of a cancel or replace (OrigClOrdID)
+// is not looked up: each message has its own ClOrdID and its own entry in the log.
 //
 // Checked are the envelope (BeginString, BodyLength, MsgType first; CheckSum last; both
 // correct), every field's syntax and characters, repeated tags, repeating group counts,
@@ -65,6 +67,10 @@ func parse(msg []byte, o *Order) (body, end int, err *Error) {
 		return 0, 0, err
 	}
 	p := parser{msg: msg, order: o}
+	if o.Version == FIX50 {
+		var x later
+		p.later = &x
+	}
 	p.seen.set(8)
 	p.seen.set(9)
 	p.seen.set(35)
@@ -83,23 +89,27 @@ func envelope(m []byte, o *Order) (body, end int, err *Error) {
 		return 0, 0, &Error{Reason: ReasonTooLong, Value: number(len(m)), Allowed: "at most 65472 bytes"}
 	}
 	if len(m) < minMessage {
-		return 0, 0, &Error{Reason: ReasonTruncated, Value: quote(m), Allowed: "8=FIX.4.2 or 8=FIX.4.4, 9=, 35=, …, 10="}
+		return 0, 0, &Error{Reason: ReasonTruncated, Value: quote(m), Allowed: "8=FIX.4.2, 8=FIX.4.4 or 8=FIXT.1.1, 9=, 35=, …, 10="}
 	}
 	*o = Order{TimeInForce: '0'}
+	from := len(begin42)
 	switch string(m[:len(begin42)]) {
 	case begin42:
 		o.Version = FIX42
 	case begin44:
 		o.Version = FIX44
 	default:
-		return 0, 0, &Error{Tag: 8, Reason: ReasonBeginString, Value: quote(upTo(m, len("8=FIXT.1.1")+1)), Allowed: "8=FIX.4.2 or 8=FIX.4.4, followed by 9="}
+		if string(m[:len(begin50)]) != begin50 {
+			return 0, 0, &Error{Tag: 8, Reason: ReasonBeginString, Value: quote(upTo(m, len("8=FIXT.1.1")+1)), Allowed: "8=FIX.4.2, 8=FIX.4.4 or 8=FIXT.1.1, followed by 9="}
+		}
+		o.Version, from = FIX50, len(begin50)
 	}
-	length, i := 0, len(begin42)
-	for ; i < len(begin42)+5 && m[i]-'0' <= 9; i++ {
+	length, i := 0, from
+	for ; i < from+5 && m[i]-'0' <= 9; i++ {
 		length = length*10 + int(m[i]-'0')
 	}
-	if m[i] != SOH || i == len(begin42) {
-		return 0, 0, &Error{Tag: 9, Reason: ReasonBodyLength, Value: quote(upTo(m[len(begin42):], 12)), Allowed: "1 to 5 digits"}
+	if m[i] != SOH || i == from {
+		return 0, 0, &Error{Tag: 9, Reason: ReasonBodyLength, Value: quote(upTo(m[from:], 12)), Allowed: "1 to 5 digits"}
 	}
 	start := i + 1
 	end = len(m) - trailer
@@ -171,6 +181,21 @@ func Seal(msg []byte) bool {
 	v := CheckSum(msg[:end])
 	msg[end+3], msg[end+4], msg[end+5] = '0'+v/100, '0'+v/10%10, '0'+v%10
 	return true
+}
+
+// BeginStringLen returns the size of the first field of a message that Parse accepts, with
+// its SOH; 0 for bytes that cannot be one.
+func BeginStringLen(msg []byte) int {
+	const n = len("8=FIX.4.2\x01")
+	switch {
+	case len(msg) < minMessage:
+		return 0
+	case msg[n-1] == SOH:
+		return n
+	case msg[n] == SOH: // FIXT.1.1
+		return n + 1
+	}
+	return 0
 }
 
 // Find returns the position of the value of the first field with this tag. It is for tools

@@ -12,7 +12,7 @@ type Reason uint8
 const (
 	ReasonTooLong     Reason = iota + 1 // message or value
 	ReasonTruncated                     // the message does not begin or end as one
-	ReasonBeginString                   // not FIX 4.2 or 4.4
+	ReasonBeginString                   // not FIX 4.2, 4.4 or 5.0 SP2
 	ReasonBodyLength                    // not a number, or not the right one
 	ReasonMsgType                       // none of D, F, G
 	ReasonCheckSum                      // not a number, or not the right one

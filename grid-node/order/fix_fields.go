@@ -8,7 +8,8 @@ type parser struct {
 	custom  [maxCustom]uint32
 	nCustom int
 	groups  [nGroups]groupCount
-	grouped bool // groups has something
+	grouped bool   // groups has something
+	later   *later // of FIX 5.0 SP2
 }
 
 type tagSet [tableSize / 64]uint64
@@ -40,22 +41,32 @@ func (p *parser) field(i, end int) (int, *Error) {
 		return 0, &Error{Tag: tag, Reason: ReasonTooLong, Offset: from, Value: number(i-from) + " bytes", Allowed: "at most 1024 bytes"}
 	}
 	if tag >= tableSize {
+		if p.later != nil {
+			return p.laterTag(tag, start, from, i)
+		}
 		return i + 1, p.customTag(tag, start)
 	}
 	class := classes[tag]
 	if class < classMember {
 		if p.seen.has(tag) {
-			return 0, &Error{Tag: tag, Reason: ReasonDuplicate, Offset: start, Value: quote(m[from:i]), Allowed: "the tag once"}
+			return 0, twice(tag, start, m[from:i])
 		}
 		p.seen.set(tag)
 		if class == classPlain {
 			return i + 1, nil
 		}
 	}
-	if class == classDataLen {
+	if class >= classDataLen {
+		if class == classLater {
+			return p.laterTag(tag, start, from, i)
+		}
 		return p.data(tag, m[from:i], i+1, end)
 	}
 	return i + 1, p.value(tag, class, from, m[from:i])
+}
+
+func twice(tag uint32, off int, v []byte) *Error {
+	return &Error{Tag: tag, Reason: ReasonDuplicate, Offset: off, Value: quote(v), Allowed: "the tag once"}
 }
 
 // customTag remembers user-defined tags: they may not repeat either.
@@ -82,7 +93,7 @@ func (p *parser) data(lenTag uint32, value []byte, i, end int) (int, *Error) {
 	}
 	if groupOf[lenTag] == 0 {
 		if p.seen.has(lenTag) {
-			return 0, &Error{Tag: lenTag, Reason: ReasonDuplicate, Offset: i, Value: quote(value), Allowed: "the tag once"}
+			return 0, twice(lenTag, i, value)
 		}
 		p.seen.set(lenTag)
 		p.seen.set(want)
@@ -108,12 +119,16 @@ func (p *parser) data(lenTag uint32, value []byte, i, end int) (int, *Error) {
 func (p *parser) member(tag uint32, off int) *Error {
 	g := &groups[groupOf[tag]]
 	if !p.seen.has(uint32(g.count)) {
-		return &Error{Tag: tag, Reason: ReasonGroup, Offset: off, Value: number(int(tag)), Allowed: "inside the group that begins with tag " + number(int(g.count))}
+		return outside(tag, off, g.count)
 	}
 	if uint32(g.first) == tag {
 		p.groups[groupOf[tag]].found++
 	}
 	return nil
+}
+
+func outside(tag uint32, off int, count uint16) *Error {
+	return &Error{Tag: tag, Reason: ReasonGroup, Offset: off, Value: number(int(tag)), Allowed: "inside the group that begins with tag " + number(int(count))}
 }
 
 // value checks a value against the class of its tag.
@@ -191,7 +206,12 @@ func (p *parser) finish() *Error {
 	if p.grouped {
 		for g := 1; g < nGroups; g++ {
 			if c := p.groups[g]; c.promised != c.found {
-				return &Error{Tag: uint32(groups[g].count), Reason: ReasonGroup, Value: number(int(c.promised)), Allowed: number(int(c.found)) + ", the times tag " + number(int(groups[g].first)) + " is there"}
+				return miscounted(groups[g].count, groups[g].first, c)
+			}
+		}
+		if p.later != nil {
+			if err := p.later.finish(); err != nil {
+				return err
 			}
 		}
 	}
@@ -225,6 +245,10 @@ func (p *parser) finish() *Error {
 		return missing(126, "or ExpireDate (432) for TimeInForce 6")
 	}
 	return nil
+}
+
+func miscounted(count, first uint16, c groupCount) *Error {
+	return &Error{Tag: uint32(count), Reason: ReasonGroup, Value: number(int(c.promised)), Allowed: number(int(c.found)) + ", the times tag " + number(int(first)) + " is there"}
 }
 
 func missing(tag uint32, when string) *Error {

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// fix42 and fix44 make a message from its fields after MsgType, with '|' for SOH, and a
+// fix42, fix44 and fix50 make a message from its fields after MsgType, with '|' for SOH, and a
 // valid envelope.
 func fix42(body string) []byte { return envelopeOf("FIX.4.2", body) }
 func fix44(body string) []byte { return envelopeOf("FIX.4.4", body) }
+func fix50(body string) []byte { return envelopeOf("FIXT.1.1", body) }
 
 func envelopeOf(version, body string) []byte {
 	b := strings.ReplaceAll("35=D|"+body, "|", "\x01")
@@ -61,9 +62,9 @@ func TestParseRefuses(t *testing.T) {
 		msg  []byte
 		want string
 	}{
-		{"nothing", nil, `not a whole FIX message: ""; allowed: 8=FIX.4.2 or 8=FIX.4.4, 9=, 35=, …, 10=`},
-		{"binary", bytes.Repeat([]byte{0}, 100), `tag 8 (BeginString): FIX version not taken: "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"; allowed: 8=FIX.4.2 or 8=FIX.4.4, followed by 9=`},
-		{"other version", envelopeOf("FIX.5.0", whole), `tag 8 (BeginString): FIX version not taken: "8=FIX.5.0\x019"; allowed: 8=FIX.4.2 or 8=FIX.4.4, followed by 9=`},
+		{"nothing", nil, `not a whole FIX message: ""; allowed: 8=FIX.4.2, 8=FIX.4.4 or 8=FIXT.1.1, 9=, 35=, …, 10=`},
+		{"binary", bytes.Repeat([]byte{0}, 100), `tag 8 (BeginString): FIX version not taken: "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"; allowed: 8=FIX.4.2, 8=FIX.4.4 or 8=FIXT.1.1, followed by 9=`},
+		{"other version", envelopeOf("FIX.5.0", whole), `tag 8 (BeginString): FIX version not taken: "8=FIX.5.0\x019"; allowed: 8=FIX.4.2, 8=FIX.4.4 or 8=FIXT.1.1, followed by 9=`},
 		{"longer than an entry", make([]byte, MaxPayload+1), `too long: 65473; allowed: at most 65472 bytes`},
 		{"cut off", seed42[:200], `tag 10 (CheckSum): not a whole FIX message: "\x0144=104"; allowed: 10= and three digits as the last field`},
 		{"bytes after the end", append(bytes.Clone(seed42), "9=1"...), `tag 10 (CheckSum): not a whole FIX message: "162\x019=1"; allowed: 10= and three digits as the last field`},

@@ -1,7 +1,7 @@
 package order
 
 // tableSize is one more than the highest tag the tables know. FIX 4.4 ends at
-// 956; tags from 5000 on are user-defined.
+// 956; tags from 5000 on are user-defined. Those of FIX 5.0 SP2 are in fix_later.go.
 const tableSize = 1024
 
 // Classes of tags. Those below classMember may occur once in a message.
@@ -22,6 +22,7 @@ const (
 	classMember // of a repeating group
 	classNestedCount
 	classDataLen // once, unless it belongs to a group
+	classLater   // of groups that FIX 5.0 SP2 has, plain before
 )
 
 // group is a repeating group of a NewOrderSingle or of the standard header. Every entry of
@@ -101,6 +102,11 @@ func makeClasses() (c [tableSize]uint8) {
 			set(classNestedCount, g.count)
 		}
 	}
+	for tag := range c {
+		if laterOf[tag] != 0 {
+			set(classLater, uint16(tag))
+		}
+	}
 	for _, p := range dataPairs {
 		set(classDataLen, p[0])
 		set(classData, p[1])
@@ -155,5 +161,6 @@ var tagNames = map[uint32]string{
 	55: "Symbol", 56: "TargetCompID", 59: "TimeInForce", 60: "TransactTime", 95: "RawDataLength", 96: "RawData",
 	99: "StopPx", 126: "ExpireTime", 152: "CashOrderQty", 354: "EncodedTextLen", 355: "EncodedText", 453: "NoPartyIDs",
 	448: "PartyID", 78: "NoAllocs", 79: "AllocAccount", 386: "NoTradingSessions", 336: "TradingSessionID", 114: "LocateReqd",
-	110: "MinQty", 111: "MaxFloor", 58: "Text",
+	110: "MinQty", 111: "MaxFloor", 58: "Text", 957: "NoStrategyParameters", 1018: "NoInstrumentParties", 1128: "ApplVerID",
+	1184: "SecurityXMLLen", 1185: "SecurityXML",
 }

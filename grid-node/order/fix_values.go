@@ -1,11 +1,14 @@
 package order
 
-// enum checks a coded value. FIX 4.2 and 4.4 differ in what they allow.
+// enum checks a coded value. Versions differ in what they allow.
 func (p *parser) enum(tag uint32, off int, v []byte) *Error {
 	e, o := &enums[enumIndex(tag)], p.order
 	allowed := e.fix44
-	if o.Version == FIX42 {
+	switch o.Version {
+	case FIX42:
 		allowed = e.fix42
+	case FIX50:
+		allowed = e.fix50
 	}
 	if len(v) != 1 || !contains(allowed, v[0]) {
 		return &Error{Tag: tag, Reason: ReasonEnum, Offset: off, Value: quote(v), Allowed: "one of " + allowed}
@@ -21,13 +24,13 @@ func (p *parser) enum(tag uint32, off int, v []byte) *Error {
 	return nil
 }
 
-type enumValues struct{ fix42, fix44 string }
+type enumValues struct{ fix42, fix44, fix50 string }
 
 var enums = [...]enumValues{
-	{fix42: "123456789", fix44: "123456789ABCDEFG"},            // 54 Side
-	{fix42: "123456789ABCDEFGHIP", fix44: "12346789DEGIJKLMP"}, // 40 OrdType
-	{fix42: "0123456", fix44: "01234567"},                      // 59 TimeInForce
-	{fix42: "123", fix44: "123"},                               // 21 HandlInst
+	{fix42: "123456789", fix44: "123456789ABCDEFG", fix50: "123456789ABCDEFG"},              // 54 Side
+	{fix42: "123456789ABCDEFGHIP", fix44: "12346789DEGIJKLMP", fix50: "12346789DEGIJKLMPQ"}, // 40 OrdType
+	{fix42: "0123456", fix44: "01234567", fix50: "0123456789"},                              // 59 TimeInForce
+	{fix42: "123", fix44: "123", fix50: "123"},                                              // 21 HandlInst
 }
 
 func enumIndex(tag uint32) int {

@@ -9,17 +9,18 @@ import (
 // change it, and explains a rejection. An accepted message has the required fields. The
 // envelope is repaired half of the time, so that the fuzzer gets past the CheckSum.
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"order-305-fix42.txt", "order-305-fix44.txt"} {
-		f.Add(seed(f, name), false)
+	for _, name := range []string{"order-305-fix42.txt", "order-305-fix44.txt", "order-305-fix50.txt"} {
+		f.Add(seed(f, name), uint8(0))
 	}
-	f.Add(fix44(whole+"453=1|448=A|447=D|452=1|95=3|96=a\x01b|5001=x|"), true)
-	f.Add([]byte(header+whole), true)
-	f.Add(envelopeFor("F", header+"11=B|41=A|55=IBM|54=1|60=20071115-14:30:00|38=1|"), false)
-	f.Add(envelopeFor("G", header+"11=B|41=A|21=1|"+rest), false)
-	f.Fuzz(func(t *testing.T, data []byte, repair bool) {
+	f.Add([]byte(whole+"453=1|448=A|447=D|452=1|95=3|96=a\x01b|5001=x|"), uint8(1))
+	f.Add([]byte(whole+laterFields), uint8(2))
+	f.Add([]byte(header+whole), uint8(1))
+	f.Add(envelopeFor("F", header+"11=B|41=A|55=IBM|54=1|60=20071115-14:30:00|38=1|"), uint8(0))
+	f.Add(envelopeFor("G", header+"11=B|41=A|21=1|"+rest), uint8(0))
+	f.Fuzz(func(t *testing.T, data []byte, repair uint8) { // 0: not
 		msg := data
-		if repair && len(data) < 60000 {
-			msg = envelopeOf("FIX.4.4", string(data))
+		if version := []string{"", "FIX.4.4", "FIXT.1.1"}[repair%3]; version != "" && len(data) < 60000 {
+			msg = envelopeOf(version, string(data))
 		}
 		before := bytes.Clone(msg)
 		var o Order

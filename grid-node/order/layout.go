@@ -206,8 +206,11 @@ func behindData(msg []byte, from, to int) int {
 // field records how the value at from..to may change.
 func (l *layout) field(tag uint32, from, to int) {
 	class := classPlain
-	if tag < tableSize {
+	switch {
+	case tag < tableSize:
 		class = classes[tag]
+	case l.order.Version == FIX50 && laterDecides(tag):
+		return
 	}
 	switch class {
 	case classPlain, classMember, classClOrdID, classSymbol, classAccount:

@@ -16,6 +16,10 @@ func layoutSeeds(tb testing.TB) [][]byte {
 	msgs := [][]byte{
 		seed(tb, "order-305-fix42.txt"),
 		seed(tb, "order-305-fix44.txt"),
+		seed(tb, "order-305-fix50.txt"),
+		fix50(whole + laterFields),
+		fix50("1128=9|" + whole + "58=plain|1099=x|5001=x|20001=z|"),
+		fix50(whole),
 		fix44(whole + "453=2|448=A|447=D|452=1|448=B|447=D|452=3|802=1|523=x|803=1|"),
 		fix44(whole + "95=9|96=a|10=000||354=4|355=\xff\x00||" + "|58=plain|5001=x|9999=yy|20001=z|"),
 		fix44(header + "11=A|55=IBM|54=2|60=20080229-23:59:60|38=1|40=3|99=-1.5|110=5|111=9.|152=.1|210=7|369=12|43=Y|126=20090101-00:00:00|168=20090101-00:00:00.999|122=20080101-12:00:00|59=6|"),
@@ -153,6 +157,8 @@ func TestLayoutsNearMisses(t *testing.T) {
 		"8 bits in text":                       fix44(with("some text", "some\xfctext")),
 		"high bit of a tag":                    fix44(with("58=some", "\xb58=some")),
 		"FIX 4.2":                              fix42(base),
+		"FIX 5.0 SP2":                          fix50(base),
+		"FIX 5.0 SP2 of the same size":         fix50(with("some text", "some tex")),
 		"version not known":                    envelopeOf("FIX.4.3", base),
 		"BodyLength wrong":                     sealed(strings.Replace(text(fix44(base)), "|9=1", "|9=2", 1)),
 		"BodyLength with another last digit":   sealed(flip(text(fix44(base)), strings.Index(text(fix44(base)), "|35=")-1)),
@@ -305,7 +311,7 @@ func TestLayoutsDoNotAllocate(t *testing.T) {
 // BenchmarkLayouts: orders of one source, with the fields different that are in the
 // published probe: MsgSeqNum, both times, ClOrdID.
 func BenchmarkLayouts(b *testing.B) {
-	for _, f := range []string{"order-305-fix42.txt", "order-305-fix44.txt"} {
+	for _, f := range []string{"order-305-fix42.txt", "order-305-fix44.txt", "order-305-fix50.txt"} {
 		var msgs [64][]byte
 		for i := range msgs {
 			m := seed(b, f)

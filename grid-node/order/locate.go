@@ -133,9 +133,8 @@ func sameWord(w, raw, keep uint64) bool { return (w^raw)&keep == 0 && notPrintab
 // reports whether the message has the form.
 func (l *Locator) read(msg []byte, k *located) bool {
 	clear(l.spans)
-	const from = len("8=FIX.4.2\x01")
-	end := len(msg) - trailer
-	if len(msg) < minMessage || len(msg) > MaxPayload || msg[end-1] != SOH || msg[from-1] != SOH {
+	from, end := BeginStringLen(msg), len(msg)-trailer
+	if from == 0 || len(msg) > MaxPayload || msg[end-1] != SOH {
 		return false
 	}
 	for i := from; i < end; {

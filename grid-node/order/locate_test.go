@@ -11,7 +11,11 @@ import (
 // sealFields makes a FIX 4.4 message of fields.
 func sealFields(body string) []byte {
 	body = strings.ReplaceAll(body, "|", "\x01")
-	m := fmt.Sprintf("8=FIX.4.4\x019=%d\x01%s", len(body), body)
+	return sealAs("FIX.4.4", body)
+}
+
+func sealAs(version, body string) []byte {
+	m := fmt.Sprintf("8=%s\x019=%d\x01%s", version, len(body), body)
 	return fmt.Appendf(nil, "%s10=%03d\x01", m, CheckSum([]byte(m)))
 }
 
@@ -53,7 +57,7 @@ func TestLocatorFindsWhatSplittingFinds(t *testing.T) {
 			body += "41=" + pick("orig1", "orig2", "60=x5") + "|"
 		}
 		body += pick("40=1|", "40=2|", "59=1|", "5001=1|", "5001=22|58=60=|") + "60=20260101-00:00:0" + pick("1", "2") + "|"
-		msg := sealFields(body)
+		msg := sealAs(pick("FIX.4.4", "FIXT.1.1"), strings.ReplaceAll(body, "|", "\x01"))
 		spans := l.Locate(msg, 0)
 		if &spans[0] != &l.spans[0] {
 			matched++
@@ -80,6 +84,7 @@ func TestLocateAllocsNothing(t *testing.T) {
 
 func FuzzLocate(f *testing.F) {
 	f.Add(sealFields("35=D|11=a|60=20260101-00:00:01|"), sealFields("35=D|11=b|60=20260101-00:00:02|"))
+	f.Add(sealAs("FIXT.1.1", "35=D\x0111=a\x0160=20260101-00:00:01\x01"), sealFields("35=D|11=bb|60=20260101-00:00:02|"))
 	f.Add(sealFields("35=D|95=3|96=\x0160|11=a|"), sealFields("35=D|95=9|96=\x0160|11=a|"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		l, fresh := NewLocator(35, 60, 11, 96), NewLocator(35, 60, 11, 96)

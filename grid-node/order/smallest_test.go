@@ -25,6 +25,7 @@ func TestSmallestOrder(t *testing.T) {
 	}{
 		{"FIX.4.2", append(common[:len(common):len(common)], "21=1"), smallest42},
 		{"FIX.4.4", common, smallest44},
+		{"FIXT.1.1", common, smallest44 + 1},
 	} {
 		var o Order
 		m := message(c.version, c.fields)

@@ -27,6 +27,9 @@ func (r *Replica) apply(e *order.Entry, payload []byte) {
 	if e.Flags&order.FlagFix != 0 || e.Kind == order.KindFix {
 		r.noteFix(e, payload)
 	}
+	if !r.fix50 && order.OfFix50(e.Kind, payload) {
+		r.fix50 = true
+	}
 	if mutant(mutExpiredByClock) && e.Kind == order.KindRegion || mutant(mutGuardLocalClock) && e.Kind == order.KindOrder {
 		local := *e
 		local.TimeNs = r.now.Wall

@@ -117,6 +117,10 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 		bad(err)
 		return
 	}
+	if r.awaitsVersion() {
+		r.rejectVersion(conn, wire.TypeSubmit, m.ClientSeq, m.Slot)
+		return
+	}
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
 	hash := r.hashed(hint, id)

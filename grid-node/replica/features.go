@@ -9,14 +9,18 @@ import "github.com/ordergrid/ordergrid/grid-node/wire"
 // allKnow reports whether every replica of the partition knows these features. It asks those
 // that have not said so; the caller refuses the request (Overloaded, to be retried) or waits.
 // What was agreed on stays so while this replica is primary: who joins later has to know what
-// the log has.
+// the log has. A replica that is silent is left out, but for FIX 5.0 SP2: a copy that does not
+// know that goes on with such orders if it comes back before it is dropped.
 func (r *Replica) allKnow(f wire.FeatureSet) bool {
 	if r.primary.agreed&f == f || mutant(mutFeaturesUnasked) {
 		return true
 	}
+	if r.opt.Known&f != f {
+		return false
+	}
 	know := true
 	for i := range r.primary.peers {
-		if p := &r.primary.peers[i]; p.features&f != f && !r.gone(p) {
+		if p := &r.primary.peers[i]; p.features&f != f && (f&wire.FeatureFix50 != 0 || !r.gone(p)) {
 			know = false
 			r.askFeatures(p)
 		}
@@ -54,7 +58,7 @@ func (r *Replica) askFeatures(p *peer) {
 // sayFeatures answers the primary.
 func (r *Replica) sayFeatures() {
 	off := len(r.out.buf)
-	r.out.buf = wire.AppendFeatures(r.out.buf, r.part, &wire.FeaturesAre{PeerHead: r.head(r.cfg.Primary.Boot), Known: wire.Features, Computes: r.computes})
+	r.out.buf = wire.AppendFeatures(r.out.buf, r.part, &wire.FeaturesAre{PeerHead: r.head(r.cfg.Primary.Boot), Known: r.opt.Known, Computes: r.computes})
 	r.out.send(r.cfg.Primary.Address, off, nil)
 }
 

@@ -19,6 +19,9 @@ func (r *Replica) feed(p *peer, round uint64) bool {
 	if p.stage == stageSettling || p.sent >= last || p.feedAt > r.now.Mono || r.store.Bytes(p.stored+1, p.sent) >= l.LearnerBytes {
 		return false
 	}
+	if r.awaitsLearner(p) {
+		return false
+	}
 	if p.sent == p.stored {
 		p.progressAt = r.now.Mono
 	}
@@ -66,6 +69,9 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 // meantime.
 func (r *Replica) settle(p *peer) {
 	last, _ := r.store.Last()
+	if r.awaitsLearner(p) {
+		return
+	}
 	if p.stored < r.live.Cursors.Free.To { // missing entries may be freed before they are sent
 		r.become(p, stageCatchingUp)
 		return

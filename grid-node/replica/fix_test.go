@@ -11,6 +11,13 @@ import (
 // when size is larger.
 func fixOrder(clOrdID string, size int) []byte { return fixOrderWith("", clOrdID, size) }
 
+// asFix50 is an order of FIX 4.4 as one of FIX 5.0 SP2.
+func asFix50(fix []byte) []byte {
+	msg := append([]byte("8=FIXT.1.1"), fix[len("8=FIX.4.4"):]...)
+	order.Seal(msg)
+	return msg
+}
+
 // fixOrderWith has further fields of the header.
 func fixOrderWith(header, clOrdID string, size int) []byte {
 	body := func(text string) string {

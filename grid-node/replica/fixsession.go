@@ -101,6 +101,9 @@ func (r *Replica) fixOpen(conn uint64, frame []byte) error {
 		return reject(wire.CodeUnsupported, 0, "cancelOnDisconnect of the session has mode %d; the grid stores orders and does not execute them, so it has none to cancel, allowed: mode None, or a grid that matches (spec.execution)", m.Mode)
 	case m.Mode != 0 && !r.allKnow(wire.FeatureLapse):
 		return reject(wire.CodeOverloaded, 0, "a member of the partition has not said that it knows sessions with cancelOnDisconnect, or does not; retry when all nodes are updated")
+	case m.Flags&wire.FixOpenFix50 != 0 && m.Held == 0 && !r.fix50 && !r.allKnow(wire.FeatureFix50):
+		r.rejectVersion(conn, wire.TypeFixOpen, m.ReqID, 0)
+		return nil
 	case begins-r.now.Wall > fixDayAhead:
 		return reject(wire.CodeBadFIX, 0, "day %d begins more than 36 h from now, allowed: a day that has begun, or the next", m.Day)
 	case m.Held != 0 && (!found || s.Attempt != m.Held || s.Day != m.Day || m.Flags&wire.FixOpenReset != 0):

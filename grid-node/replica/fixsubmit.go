@@ -57,6 +57,10 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		r.refuseFix(conn, m, seat, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
 	}
+	if r.awaitsVersion() {
+		r.rejectVersion(conn, wire.TypeFixSubmit, m.Seq, m.Slot)
+		return
+	}
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
 	flags := order.FixFlags(r.live.Fix.At(m.Slot).Day)

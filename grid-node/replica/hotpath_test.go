@@ -147,8 +147,10 @@ func (p *pair) count() {
 	p.ao.Reset()
 }
 
-func seedOrder(tb testing.TB) []byte {
-	b, err := os.ReadFile("../order/testdata/order-305-fix44.txt")
+func seedOrder(tb testing.TB) []byte { return seedOf(tb, "fix44") }
+
+func seedOf(tb testing.TB, version string) []byte {
+	b, err := os.ReadFile("../order/testdata/order-305-" + version + ".txt")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -158,7 +160,13 @@ func seedOrder(tb testing.TB) []byte {
 // TestHotPathDoesNotAllocate covers the whole path of an order on primary and backup, and
 // a confirmed read.
 func TestHotPathDoesNotAllocate(t *testing.T) {
-	p := newPair(t, seedOrder(t), func(l *replica.Limits) { l.DigestEvery = pairBatch })
+	for _, version := range []string{"fix44", "fix50"} {
+		t.Run(version, func(t *testing.T) { hotPath(t, seedOf(t, version)) })
+	}
+}
+
+func hotPath(t *testing.T, payload []byte) {
+	p := newPair(t, payload, func(l *replica.Limits) { l.DigestEvery = pairBatch })
 	batch := func() {
 		for range pairBatch {
 			p.submit()

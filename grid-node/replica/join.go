@@ -119,6 +119,7 @@ func (r *Replica) register(member *Member, m *wire.Join) {
 	// It is fed once it has acknowledged that it was accepted: the feed uses another
 	// connection, and must not arrive before this reply.
 	known.synced, known.knowsEpoch = false, false
+	known.features, known.featuresSaid = 0, false // with a journal it may be a later process
 	known.reached()
 	known.heardAt, known.progressAt, known.wantedAt = r.now.Mono, r.now.Mono, r.now.Mono
 	switch {

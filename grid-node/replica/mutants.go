@@ -169,6 +169,8 @@ const (
 	mutCalendarTwice
 	mutCalendarBack
 	mutCalendarForgotten
+	mutFix50Unasked
+	mutFix50Fed
 	mutGuardUnasked
 	mutGuardUnchecked
 	mutGuardLocalClock

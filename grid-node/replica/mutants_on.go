@@ -176,6 +176,8 @@ var mutantList = [mutants]Mutant{
 	mutCalendarTwice:       {"calendar-twice", "a new primary does phases of the calendar again that are done"},
 	mutCalendarBack:        {"calendar-back", "a primary whose calendar is behind that of the log does what it has"},
 	mutCalendarForgotten:   {"calendar-forgotten", "a new primary does nothing by the calendar"},
+	mutFix50Unasked:        {"fix50-unasked", "an order of FIX 5.0 SP2 is taken although a copy does not know that version"},
+	mutFix50Fed:            {"fix50-fed", "a copy that does not know FIX 5.0 SP2 is given a log with such orders"},
 	mutGuardUnasked:        {"guard-unasked", "limits come into force while a copy does not know them"},
 	mutGuardUnchecked:      {"guard-unchecked", "a primary that took over does not check limits"},
 	mutGuardLocalClock:     {"guard-local-clock", "limits count by the clock of each copy"},

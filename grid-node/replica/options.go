@@ -106,6 +106,9 @@ type Options struct {
 	Vitals *Vitals
 	// Rest lets an idle replica skip most of its ticks. See TickDue.
 	Rest bool
+	// Known is what the replica says that it knows; wire.Features. A test of an update has a
+	// replica that knows less.
+	Known wire.FeatureSet
 }
 
 func or[T int | time.Duration](v, def T) T {
@@ -181,6 +184,9 @@ func (o *Options) fill() error {
 	}
 	if seq, _ := o.Store.Last(); seq != 0 {
 		return fmt.Errorf("replica %s: the store holds %d entries, allowed: an empty one", o.Partition, seq)
+	}
+	if o.Known == 0 {
+		o.Known = wire.Features
 	}
 	o.Replicas = or(o.Replicas, 2)
 	o.MinInSync = or(o.MinInSync, 1)

@@ -42,6 +42,7 @@ type Replica struct {
 	moved       bool     // commit moved since the last flush
 
 	computes [wire.MaxComputes]uint64 // names of opt.Compute, as other replicas are told
+	fix50    bool                     // an order of FIX 5.0 SP2 was stored, see fixversion.go
 
 	gets    gets
 	live    machine.Machine // state after all entries

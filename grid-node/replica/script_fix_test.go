@@ -95,6 +95,9 @@ func (s *script) fixOpen(d *datadriven.TestData, client uint64) []byte {
 	if d.HasArg("copies") {
 		m.Flags |= wire.FixOpenCopies
 	}
+	if d.HasArg("fix50") {
+		m.Flags |= wire.FixOpenFix50
+	}
 	return wire.AppendFixOpen(nil, partition, &m)
 }
 
@@ -116,6 +119,9 @@ func (s *script) fixSubmit(d *datadriven.TestData, client uint64) []byte {
 	}
 	if d.HasArg("again") {
 		payload = fixOrderWith("97=Y|", id, size)
+	}
+	if d.HasArg("fix50") {
+		payload = asFix50(payload)
 	}
 	if d.HasArg("bad") {
 		payload[len(payload)-2] ^= 1

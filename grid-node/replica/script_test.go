@@ -97,6 +97,7 @@ func (s *script) cluster(d *datadriven.TestData) {
 	if d.HasArg("frees-hastily") {
 		opt.retention.Critical = 8
 	}
+	arg(d, "before50", &opt.before50)
 	s.w = newWorld(s.t, opt)
 	s.sessions, s.attempts = map[uint64]sessionKey{}, map[int]int{}
 	s.fixes = map[uint64]fixKey{}
@@ -223,6 +224,9 @@ func (s *script) submit(d *datadriven.TestData, n *node, client uint64) {
 			name = fmt.Sprintf("c%d-%d", client, seq)
 		}
 		fix := fixOrder(name, size)
+		if d.HasArg("fix50") {
+			fix = asFix50(fix)
+		}
 		if d.HasArg("bad") {
 			fix[len(fix)-2] ^= 1
 		}
@@ -277,6 +281,9 @@ func (s *script) fault(d *datadriven.TestData) bool {
 	case "called":
 		s.called()
 	case "restart":
+		if w.before50 = ""; d.HasArg("before50") {
+			w.before50 = pods[0]
+		}
 		w.node(pods[0]).start()
 		w.deliver()
 	case "pause":

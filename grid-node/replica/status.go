@@ -45,7 +45,7 @@ type Counters struct {
 	Submits          uint64 // Submit frames seen
 	Acks             uint64 // orders acknowledged, duplicates not counted
 	Duplicates       uint64 // Submits answered from the session's stored replies
-	Rejects          [32]uint64
+	Rejects          [36]uint64
 	ClientGaps       uint64 // Submits that skipped a clientSeq
 	PeerGaps         uint64 // Nacks sent or received
 	Resends          uint64 // times entries were resent

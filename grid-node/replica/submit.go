@@ -170,6 +170,10 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 		r.reject(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, wire.CodeBadFIX, err.Tag, 0, err.Error())
 		return
 	}
+	if r.awaitsVersion() {
+		r.rejectVersion(conn, wire.TypeSubmit, m.ClientSeq, m.Slot)
+		return
+	}
 	f := &r.order.Fields
 	id := m.Payload[f.ClOrdIDOff:][:f.ClOrdIDLen]
 	hash := r.hashed(hint, id)

@@ -39,6 +39,7 @@ type world struct {
 	committed map[uint64]uint64
 	lineage   uint64 // of committed
 	older     string // a pod whose release does not know FIX sessions, nor functions in the log
+	before50  string // a pod whose processes that start do not know FIX 5.0 SP2
 	posts     string // functions that processes that start are given, see scriptPosts
 }
 
@@ -61,6 +62,7 @@ type worldOptions struct {
 	computes  bool     // pods have a region and functions that clients call, see scriptComputer
 	matches   bool     // the partition matches one instrument, X
 	rests     int      // orders that may rest; 16
+	before50  string   // a pod whose first process does not know FIX 5.0 SP2
 }
 
 // node is a pod: its replica is replaced when it restarts.
@@ -91,7 +93,7 @@ type message struct {
 }
 
 func newWorld(tb testing.TB, opt worldOptions) *world {
-	w := &world{tb: tb, opt: opt, posts: opt.posts, clock: int64(time.Second)}
+	w := &world{tb: tb, opt: opt, posts: opt.posts, before50: opt.before50, clock: int64(time.Second)}
 	w.arb.init(w)
 	w.arb.spec.Replicas, w.arb.spec.Pods = 0, opt.pods
 	if len(opt.pods) > 0 {
@@ -149,6 +151,9 @@ func (n *node) start() {
 	if n.w.opt.matches {
 		o.Execution = &replica.Execution{Orders: max(16, n.w.opt.rests), Pages: 16, Books: 1, Work: 4, Instruments: []machine.Instrument{
 			{Instrument: match.Instrument{Low: 10000, High: 11000, Tick: 25, Lot: 1, Ref: 10425}, Symbol: "IBM", PriceDigits: 2, State: match.Open}}}
+	}
+	if n.pod == n.w.before50 {
+		o.Known = wire.Features &^ wire.FeatureFix50
 	}
 	if n.r, err = replica.New(o); err != nil {
 		n.w.tb.Fatal(err)

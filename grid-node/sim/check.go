@@ -50,6 +50,7 @@ type checker struct {
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
 	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
+	awaited     map[string]bool       // those that were told that a copy does not know their version
 	began       [2][]int64            // the same: when its primary began it
 	handOverCut bool                  // a former primary reported entries that its successor may lack
 }
@@ -184,6 +185,7 @@ func (w *world) checkNewEntries(p *process, last uint64) {
 		w.checkI21(p, seq, hash)
 		w.checkI24(p, seq, epoch)
 		w.checkExecution(p, seq, hash)
+		w.checkVersion(p, seq, entry)
 		w.checkLapse(p, seq, entry)
 		w.checkCalled(p, seq, hash)
 		p.log.hashes = append(p.log.hashes, hash)

@@ -200,7 +200,7 @@ func (w *world) checkI12() {
 // planned change had no order rejected and none slow.
 func (w *world) checkUnnoticed(when string, first int, refused uint64) {
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
-		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.decided && (o.dropped || o.Return-o.Call > rollLimit) {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.decided && !w.check.awaited[o.Key] && (o.dropped || o.Return-o.Call > rollLimit) {
 			w.violation("I12", "%s an order was not answered within %d ms: %v", when, rollLimit/millisecond, o.Op)
 		}
 	}

@@ -180,7 +180,7 @@ func (c *client) submit() {
 		r.key = fmt.Sprintf("%s%d", shared, w.rng.IntN(20)) // another client may send it too
 	}
 	if r.message = w.fixOrder(r.key); w.profile.match != nil {
-		r.message = c.matchMessage(r.key)
+		r.message = w.versioned(r.key, c.matchMessage(r.key))
 	}
 	c.next++
 	r.op = w.history.submit(c.id, r.key, w.now)
@@ -309,6 +309,8 @@ func (c *client) acked(m *wire.Ack, lineage uint64) {
 func (c *client) rejected(m *wire.Reject, lineage uint64) {
 	w := c.w
 	switch m.Code {
+	case wire.CodeVersionAwaited:
+		c.versionAwaited(m)
 	case wire.CodeOverloaded, wire.CodeInsufficientInSync, wire.CodeDraining:
 		if m.ForType == wire.TypeSubmit {
 			w.stats.Refusals++
@@ -378,9 +380,9 @@ func (c *client) find(clientSeq uint64) *request {
 // fixOrder is the order with this ClOrdID.
 func (w *world) fixOrder(clOrdID string) []byte {
 	if w.profile.views != nil {
-		return variedOrder(clOrdID)
+		return w.versioned(clOrdID, variedOrder(clOrdID))
 	}
-	return fixOrder(clOrdID, "")
+	return w.versioned(clOrdID, fixOrder(clOrdID, ""))
 }
 
 // fixOrder is a valid FIX 4.4 order with this ClOrdID, and with more fields at its end.

@@ -81,10 +81,11 @@ func (d *decider) decide(msg []byte, f *order.Order) replica.Decision {
 
 // stampedMessage is a message as a process decides it: with one more field at its end.
 func stampedMessage(msg []byte, boot uint64, module string) []byte {
-	_, rest, _ := bytes.Cut(msg, []byte("\x0135="))
+	begin, rest, _ := bytes.Cut(msg, []byte("\x0135="))
+	begin, _, _ = bytes.Cut(begin, []byte("\x01"))
 	body := append([]byte("35="), rest[:len(rest)-len("10=000\x01")]...)
 	body = append(body, stamp(boot, module)...)
-	b := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s10=000\x01", len(body), body)
+	b := fmt.Appendf(nil, "%s\x019=%d\x01%s10=000\x01", begin, len(body), body)
 	if !order.Seal(b) {
 		panic("message has no trailer")
 	}

@@ -225,6 +225,7 @@ func (w *world) heal() {
 		if p.proc != nil && (p.proc.paused || p.proc.stalled) {
 			p.proc.resume()
 		}
+		w.update(p)
 		w.restart(p)
 	}
 	for i, a := range w.pods {

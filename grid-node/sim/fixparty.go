@@ -163,7 +163,7 @@ func (p *fixParty) order() {
 		m.key = p.accepted[p.rng.IntN(len(p.accepted))] // refused: the day has it
 		m.payload = p.message(m.key)
 		if p.rng.IntN(2) == 0 {
-			m.payload = fixOrder(m.key, possResend[1:])
+			m.payload = p.w.partyVersioned(m.key, fixOrder(m.key, possResend[1:]))
 		}
 	case n == 2 && p.keys > 0:
 		m.key = fmt.Sprintf("o-%d", 1+p.keys-p.rng.IntN(min(p.keys, 12)))
@@ -203,9 +203,9 @@ func massCancel(rng *rand.Rand, key string) []byte {
 func (p *fixParty) message(key string) []byte {
 	rng := p.w.profile.match
 	if rng == nil {
-		return fixOrder(key, "")
+		return p.w.partyVersioned(key, fixOrder(key, ""))
 	}
-	return matchMessage(rng, key, func() string { return fmt.Sprintf("o-%d", max(1, p.keys-rng.IntN(6))) })
+	return p.w.partyVersioned(key, matchMessage(rng, key, func() string { return fmt.Sprintf("o-%d", max(1, p.keys-rng.IntN(6))) }))
 }
 
 func (p *fixParty) send(m fixMsg) {

@@ -37,7 +37,7 @@ func journalProfile(seed uint64, rng *rand.Rand) *profile {
 	p.journal = rand.New(rand.NewPCG(seed, 0x706f776572))
 	p.heirWait = []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond}[seed%3]
 	p.resizes, p.forbids, p.withdraws, p.floods, p.moves, p.plans, p.surges, p.digests, p.forges = nil, nil, nil, nil, nil, nil, nil, nil, nil
-	p.restores, p.views, p.fixes = nil, nil, nil
+	p.restores, p.views, p.fixes, p.updates = nil, nil, nil, false
 	switch seed / 3 % 3 {
 	case 1:
 		p.fixes, p.guards, p.sources = rand.New(rand.NewPCG(seed, fixBegin)), nil, nil // limits are of worlds without sessions

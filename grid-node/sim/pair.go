@@ -54,7 +54,7 @@ func newPair(seed uint64, trace io.Writer) *pair {
 	rng = rand.New(rand.NewPCG(seed, 0x7374616e646279))
 	of = pairProfile(seed, rng)
 	of.clients, of.readers, of.outside, of.standby = 0, []string{}, "elsewhere", true
-	of.fixes = nil
+	of.fixes, of.updates = nil, false // the source says nothing of what its readers know
 	of.weights[faultClientLost], of.weights[faultClientStalled], of.weights[faultSinkCrash] = 0, 0, 0
 	p.standby = newWorldOf(seed, of, rng, trace)
 	p.source.standby, p.standby.source = p.standby, p.source

@@ -67,6 +67,7 @@ type process struct {
 	watchAt      int64        // no watch event is delivered before: they are ordered
 	shownRestore bool         // was shown a record that is restored
 	restoreNamed bool         // and which names its pod, or none
+	before50     bool         // it is of a release that does not know FIX 5.0 SP2
 	watchSeen    int          // apiServer.changes of the last one delivered
 	fenced       fenceMark    // when it first answered a link of a later term
 
@@ -111,7 +112,7 @@ func (p *pod) start() *process {
 	if err != nil {
 		panic(err) // no memory left on this machine
 	}
-	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d%s", p.name, n, name), self: self, alive: true, st: st}
+	proc := &process{w: w, pod: p, name: fmt.Sprintf("%s%d%s", p.name, n, name), self: self, alive: true, st: st, before50: p.before50()}
 	st.PinBy(func() uint64 { return proc.pin })
 	opt := replica.Options{
 		Partition: partition, Self: self, Store: st, Limits: w.profile.limits, Timing: w.profile.timing,
@@ -128,7 +129,7 @@ func (p *pod) start() *process {
 	proc.vitals, opt.Rest = opt.Vitals, w.profile.rests
 	opt.Pre, opt.Compute, opt.Map = w.newDecider(proc), w.newComputer(proc), w.newMapper(proc)
 	opt.Functions = w.newFunctions()
-	opt.Profile = p.limitsText()
+	opt.Profile, opt.Known = p.limitsText(), proc.known()
 	if proc.r, err = replica.New(opt); err != nil {
 		panic(err)
 	}

@@ -57,6 +57,8 @@ type profile struct {
 	bands      *rand.Rand        // and the exchange moves price bands; nil: it does not
 	calendar   *rand.Rand        // and has a calendar of sessions; nil: none
 	orders     *rand.Rand        // clients keep its books order by order, see orders.go; nil: they do not
+	fix50      *rand.Rand        // half of the orders are of FIX 5.0 SP2, see fix50.go; nil: none
+	updates    bool              // and some pods begin with a release that does not know it
 	journal    *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
 	heirWait   time.Duration
 	timing     replica.Timing
@@ -234,6 +236,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	regionFile(p, seed)
 	computes(p, seed)
 	maps(p, seed)
+	fix50(p, seed)
 	mapsOrders(p, seed)
 	return p
 }
@@ -300,8 +303,8 @@ func follows(p *profile, seed uint64) {
 const followsBegin = 0x666f6c6c6f787823
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, restored from an archive %t, FIX sessions %t, decided on by a function %t, limits %t, by an operator %t, views %t, functions called %t, regions %t, functions computing %t, maps %t, of orders %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.restores != nil, p.fixes != nil, p.decides != nil, p.guards != nil, p.sources != nil, p.views != nil, p.calls != nil, p.regions != nil, p.computes != nil, p.maps != nil, p.mapsOrders != nil, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, restored from an archive %t, FIX sessions %t, decided on by a function %t, limits %t, by an operator %t, views %t, functions called %t, regions %t, functions computing %t, maps %t, of orders %t, FIX 5.0 SP2 %t, with an update %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.restores != nil, p.fixes != nil, p.decides != nil, p.guards != nil, p.sources != nil, p.views != nil, p.calls != nil, p.regions != nil, p.computes != nil, p.maps != nil, p.mapsOrders != nil, p.fix50 != nil, p.updates, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

@@ -78,6 +78,8 @@ const (
 
 	CodeUnknownInstrument Code = 30 // the partition has no book of that symbol. Final.
 
+	CodeVersionAwaited Code = 32 // the order is of a FIX version that a copy of the partition does not know, or has not said yet that it knows: nodes are being replaced. Tag is 8. Retry later.
+
 	CodeFunctionUnknown Code = 33 // no copy of the partition has a function of kind Compute with that name. Final.
 	CodeFunctionFailed  Code = 34 // the function has no result, nothing was applied; Detail is the error that it returned, 0 for a fault, the text says which. Final.
 
@@ -88,7 +90,7 @@ var codeNames = [...]string{1: "BadFIX", 2: "DuplicateClOrdID", 3: "Capacity", 4
 	6: "SessionWindow", 7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved", 13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted",
 	17: "ReaderUnknown", 18: "Diverged", 19: "ReaderAhead", 20: "Standby", 21: "NotStandby", 22: "Fenced",
 	23: "FunctionRefused", 24: "LimitRefused", 25: "FunctionAwaited", 26: "RegionUnknown", 27: "ConditionFailed", 28: "MapBound", 30: "UnknownInstrument",
-	33: "FunctionUnknown", 34: "FunctionFailed"}
+	32: "VersionAwaited", 33: "FunctionUnknown", 34: "FunctionFailed"}
 
 // String returns the name docs/protocol.md uses.
 func (c Code) String() string {

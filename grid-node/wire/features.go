@@ -21,11 +21,13 @@ const (
 	FeatureLimitSource                          // limits that say which RiskProfile they are of
 	FeatureCalendar                             // phases of a calendar of sessions
 
+	FeatureFix50     FeatureSet = 1 << 10 // orders of FIX 5.0 SP2
 	FeatureMapOrders FeatureSet = 1 << 11 // the frame MapOrders
 )
 
 // Features are all features of this release.
-const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand | FeatureLimitSource | FeatureCalendar | FeatureMapOrders
+const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand |
+	FeatureLimitSource | FeatureCalendar | FeatureFix50 | FeatureMapOrders
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {

@@ -37,10 +37,11 @@ func (m *FixResend) request() (uint64, uint32) { return m.ReqID, m.Slot }
 
 // Flags of FixOpen.
 const (
-	FixOpenReset  uint8 = 1 // a new generation of the same day: ResetSeqNumFlag=Y
-	FixOpenTake   uint8 = 2 // although it is open on another connection
-	FixOpenLate   uint8 = 4 // the Logon is refused for its number: it is opened for the answer only
-	FixOpenCopies uint8 = 8 // it gets copies of reports of others, which a FixStep with op 8 names; without it, and FixOpenLate, none any more
+	FixOpenReset  uint8 = 1  // a new generation of the same day: ResetSeqNumFlag=Y
+	FixOpenTake   uint8 = 2  // although it is open on another connection
+	FixOpenLate   uint8 = 4  // the Logon is refused for its number: it is opened for the answer only
+	FixOpenCopies uint8 = 8  // it gets copies of reports of others, which a FixStep with op 8 names; without it, and FixOpenLate, none any more
+	FixOpenFix50  uint8 = 16 // its orders are of FIX 5.0 SP2: refused while a copy does not know them
 )
 
 // FixOpen opens a FIX session for a gateway, by an entry that gives it the next attempt.
@@ -52,7 +53,7 @@ type FixOpen struct {
 	Day        uint32 // of the session's calendar, days since 1970
 	Seq        uint64 // MsgSeqNum of the Logon that was received, 0 for none
 	Form       uint8  // of the reports, where a generation begins
-	Flags      uint8  // FixOpenReset, FixOpenTake, FixOpenLate, FixOpenCopies
+	Flags      uint8  // FixOpenReset, FixOpenTake, FixOpenLate, FixOpenCopies, FixOpenFix50
 	SentNs     int64  // SendingTime of the Logon, unix nanoseconds; 0 for none
 	Mode       uint8  // when orders of the session are cancelled because it is gone: 0 never, 1 without a Logout, 2 after one, too
 	GraceMs    uint16 // for how long, 1..60000; 0 with mode 0

@@ -19,6 +19,8 @@ func orderVectors() (file, error) {
 	for _, m := range []frame{
 		{name: "FIX 4.4 limit order", bytes: good},
 		{name: "FIX 4.2 limit order", bytes: d("FIX.4.2", "ORD-1", "21=1\x01")},
+		{name: "FIX 5.0 SP2 limit order", bytes: d("FIXT.1.1", "ORD-1", "")},
+		{name: "FIX 5.0 SP2 with ApplVerID, and a group that is in no version before", bytes: message("FIXT.1.1", "35=D\x011128=9\x01"+fmt.Sprintf(fields, "ORD-1")+"957=2\x01958=a\x01959=1\x01958=b\x01959=1\x01")},
 		{name: "with an account", bytes: newOrder("ORD-1")},
 		{name: "longest ClOrdID", bytes: d("FIX.4.4", strings.Repeat("~", order.MaxClOrdID), "")},
 		{name: "tags that are not known", bytes: d("FIX.4.4", "ORD-1", "9001=x\x0158=some text\x01")},
@@ -41,7 +43,8 @@ func orderVectors() (file, error) {
 		{name: "cut", bytes: good[:len(good)-1]},
 		{name: "wrong CheckSum", bytes: with(good, func(b []byte) { b[len(b)-2] ^= 1 })},
 		{name: "wrong BodyLength", bytes: with(good, func(b []byte) { b[12] ^= 1 })},
-		{name: "FIX 5.0", bytes: d("FIXT.1.1", "ORD-1", "")},
+		{name: "FIX 5.0 without FIXT", bytes: d("FIX.5.0", "ORD-1", "")},
+		{name: "FIX 4.4 over FIXT", bytes: message("FIXT.1.1", "35=D\x011128=6\x01"+fmt.Sprintf(fields, "ORD-1"))},
 		{name: "an ExecutionReport", bytes: message("FIX.4.4", "35=8\x01"+fmt.Sprintf(fields, "ORD-1"))},
 		{name: "no ClOrdID", bytes: message("FIX.4.4", "35=D\x01"+strings.Replace(fields, "11=%s\x01", "", 1))},
 		{name: "ClOrdID of 65 bytes", bytes: d("FIX.4.4", strings.Repeat("x", order.MaxClOrdID+1), "")},

@@ -53,6 +53,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(str(parse_order_id("p1/17@3-1c9f0e2a77b3d401")), "p1/17@3-1c9f0e2a77b3d401")
         self.assertEqual(Position(), Position(0, 0, 0))
         self.assertRaises(InvalidArgument, fix.message, "FIX.5.0", [(35, "D")])
+        self.assertEqual(fix.message("FIXT.1.1", [(35, "D")]), b"8=FIXT.1.1\x019=5\x0135=D\x0110=005\x01")
 
 
 if __name__ == "__main__":

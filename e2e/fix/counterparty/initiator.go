@@ -38,6 +38,7 @@ type Options struct {
 	Cert, Key                   string   // PEM files; empty: without a certificate
 	Name                        string   // in the acceptor's certificate; empty: the host of Address
 	Dictionary                  string   // XML file that messages are checked by; empty: they are not
+	Transport                   string   // of FIXT 1.1: that of its session layer, beside Dictionary
 	ResetOnLogon                bool     // both numbers begin at 1 with each logon
 	// Report is called with each ExecutionReport: tags 11, 150 and 34. nil: it is not.
 	Report func(clOrdID, execType, number string)
@@ -67,7 +68,11 @@ TargetCompID=%s
 	if o.CA != "" {
 		text += "SocketUseSSL=Y\nSocketCAFile=" + o.CA + "\nSocketServerName=" + cmp.Or(o.Name, host) + "\n"
 	}
-	if o.Dictionary != "" {
+	switch {
+	case o.Dictionary == "":
+	case o.Transport != "":
+		text += "TransportDataDictionary=" + o.Transport + "\nAppDataDictionary=" + o.Dictionary + "\n"
+	default:
 		text += "DataDictionary=" + o.Dictionary + "\n"
 	}
 	if o.ResetOnLogon {
@@ -94,16 +99,19 @@ func (i *Initiator) Stop() { i.engine.Stop() }
 
 // Order sends a NewOrderSingle.
 func (i *Initiator) Order(clOrdID, symbol string) error {
+	return i.Send("D", map[int]string{11: clOrdID, 21: "1", 55: symbol, 54: "1", 38: "100", 40: "2", 44: "10.5"})
+}
+
+// Send sends a message with these fields, and TransactTime unless it asks for a status.
+func (i *Initiator) Send(msgType string, fields map[int]string) error {
 	m := quickfix.NewMessage()
-	m.Header.SetString(35, "D")
-	m.Body.SetString(11, clOrdID)
-	m.Body.SetString(21, "1")
-	m.Body.SetString(55, symbol)
-	m.Body.SetString(54, "1")
-	m.Body.SetString(60, time.Now().UTC().Format("20060102-15:04:05.000"))
-	m.Body.SetString(38, "100")
-	m.Body.SetString(40, "2")
-	m.Body.SetString(44, "10.5")
+	m.Header.SetString(35, msgType)
+	for tag, value := range fields {
+		m.Body.SetString(quickfix.Tag(tag), value)
+	}
+	if msgType != "H" {
+		m.Body.SetString(60, time.Now().UTC().Format("20060102-15:04:05.000"))
+	}
 	return quickfix.SendToTarget(m, i.id)
 }
 

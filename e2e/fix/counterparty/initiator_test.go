@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/fix/quickfixgo"
 	"github.com/ordergrid/ordergrid/gateway/fix"
 )
 
@@ -16,7 +17,14 @@ func TestInitiatorOverCuts(t *testing.T) {
 			p := fix.Profile{ID: fix.ID{Version: v, Acceptor: "GRID", Initiator: "BANK"}}
 			address, events := Serve(t, p)
 			wire := NewCable(t, address)
-			i, err := Start(Options{BeginString: v.String(), Sender: "BANK", Target: "GRID", Address: wire.Addr().String()})
+			o := Options{BeginString: v.String(), Sender: "BANK", Target: "GRID", Address: wire.Addr().String()}
+			if v == fix.FIXT11 {
+				var err error
+				if o.Transport, o.Dictionary, err = quickfixgo.FIX50(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			i, err := Start(o)
 			if err != nil {
 				t.Fatal(err)
 			}

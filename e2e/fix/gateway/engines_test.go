@@ -38,12 +38,16 @@ func TestEnginesOverKills(t *testing.T) {
 		{Version: "FIX.4.4", SenderCompID: "BANK", TargetCompID: "GRID", Username: "user", PasswordFile: "password"},
 		{Version: "FIX.4.4", SenderCompID: "JAVA", TargetCompID: "GRID", Username: "user", PasswordFile: "password"},
 		{Version: "FIX.4.2", SenderCompID: "FUND", TargetCompID: "GRID", Certificate: "fund.example"},
+		{Version: "FIXT.1.1", SenderCompID: "NEW", TargetCompID: "GRID", Username: "user", PasswordFile: "password"},
+		{Version: "FIXT.1.1", SenderCompID: "NEWJAVA", TargetCompID: "GRID", Username: "user", PasswordFile: "password"},
 	}, "--fix-tls-cert", server.Cert, "--fix-tls-key", server.Key, "--fix-tls-ca", server.CA, "--fix-tls-client-auth", "none")
 	const pace = 5 * time.Millisecond
 	o := counterparty.Options{Target: "GRID", Address: w.addrs[0], Others: w.addrs[1:], CA: server.CA}
 	bank, others := o, o
 	bank.BeginString, bank.Sender, bank.User, bank.Password = "FIX.4.4", "BANK", "user", "right"
 	others.BeginString, others.Sender, others.Cert, others.Key = "FIX.4.2", "FUND", fund.Cert, fund.Key
+	later := fix50(t, o)
+	later.Sender, later.User, later.Password = "NEW", "user", "right"
 	var desks []*desk.Desk
 	open := func(d *desk.Desk, err error) {
 		t.Helper()
@@ -55,6 +59,7 @@ func TestEnginesOverKills(t *testing.T) {
 	}
 	open(desk.QuickFIXGo(bank, pace))
 	open(desk.QuickFIXGo(others, pace))
+	open(desk.QuickFIXGo(later, pace))
 	if os.Getenv("ORDERGRID_REQUIRE_QUICKFIXJ") != "" {
 		classpath, err := quickfixj.Classpath(t.Context())
 		if err != nil {
@@ -65,6 +70,8 @@ func TestEnginesOverKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		open(desk.QuickFIXJ(classpath, quickfixj.Options{BeginString: "FIX.4.4", Sender: "JAVA", Target: "GRID", Addresses: w.addrs[:], User: "user", Password: "right", TrustStore: trust, Pace: pace}))
+		open(desk.QuickFIXJ(classpath, quickfixj.Options{BeginString: "FIXT.1.1", Sender: "NEWJAVA", Target: "GRID", Addresses: w.addrs[:], User: "user", Password: "right", TrustStore: trust, Pace: pace,
+			Transport: later.Transport, Dictionary: later.Dictionary}))
 	}
 	kills := number(t, "ORDERGRID_FIX_KILLS", 2)
 	for n := range kills {

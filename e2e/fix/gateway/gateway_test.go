@@ -15,6 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/e2e/fix/counterparty"
+	"github.com/ordergrid/ordergrid/e2e/fix/quickfixgo"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	"github.com/ordergrid/ordergrid/internal/pki"
@@ -49,6 +50,7 @@ func start(t *testing.T, endpoints []string, args ...string) *site {
 		{Version: "FIX.4.4", SenderCompID: "P", TargetCompID: "GRID", Username: "user", PasswordFile: password},
 		{Version: "FIX.4.4", SenderCompID: "R", TargetCompID: "GRID", Username: "user", PasswordFile: password},
 		{Version: "FIX.4.2", SenderCompID: "C", TargetCompID: "GRID", Certificate: "bank.example"},
+		{Version: "FIXT.1.1", SenderCompID: "N", TargetCompID: "GRID", Username: "user", PasswordFile: password},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +67,7 @@ func start(t *testing.T, endpoints []string, args ...string) *site {
 	return &site{address: address, ca: server.CA, bank: bank}
 }
 
-// Orders of two engines arrive in the grid while its primaries are killed; each gets one
+// Orders of three engines, one in each version, arrive in the grid while its primaries are killed; each gets one
 // report, and is in the grid.
 func TestOrdersOverFailover(t *testing.T) {
 	g := testgrid.Run(t)
@@ -74,6 +76,7 @@ func TestOrdersOverFailover(t *testing.T) {
 	engines := map[string]counterparty.Options{
 		"P": {BeginString: "FIX.4.4", User: "user", Password: "right"},
 		"C": {BeginString: "FIX.4.2", Cert: s.bank.Cert, Key: s.bank.Key},
+		"N": fix50(t, counterparty.Options{User: "user", Password: "right"}),
 	}
 	const orders = 150
 	running := map[string]*counterparty.Initiator{}
@@ -129,6 +132,17 @@ func TestOrdersOverFailover(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// fix50 is an engine of FIX 5.0 SP2, which checks messages by its dictionaries.
+func fix50(t *testing.T, o counterparty.Options) counterparty.Options {
+	t.Helper()
+	var err error
+	if o.Transport, o.Dictionary, err = quickfixgo.FIX50(); err != nil {
+		t.Fatal(err)
+	}
+	o.BeginString = "FIXT.1.1"
+	return o
 }
 
 // Wrong passwords and missing certificates do not log on; who does has a bound of orders

@@ -7,12 +7,19 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 
 	_ "github.com/quickfixgo/quickfix" // keeps the version in go.mod
 )
 
 // Version is that of go.mod.
 const Version = "v0.9.7"
+
+// FIX50 returns the files of the dictionaries of FIXT 1.1 and FIX 5.0 SP2.
+func FIX50() (transport, application string, err error) {
+	dir, err := Dir()
+	return filepath.Join(dir, "spec", "FIXT11.xml"), filepath.Join(dir, "spec", "FIX50SP2.xml"), err
+}
 
 // Dir returns the directory of the module, which is downloaded if it is not there.
 func Dir() (string, error) {

@@ -6,8 +6,9 @@ import quickfix.*;
  * An initiator of QuickFIX/J that sends orders and prints what it sees, a line each: "on", "off", "sent CLORDID", "report
  * CLORDID EXECTYPE MSGSEQNUM", "other MSGTYPE TEXT". Arguments are NAME=VALUE: begin, sender, target, addresses (host:port,
  * one after the other with commas), orders (how many; 0: until its input has a line), pace (milliseconds between two of
- * them), and maybe user, truststore (PKCS12, of TLS) and store (its password). The environment has the password of the
- * session, COUNTERPARTY_PASSWORD. It ends when its input does.
+ * them), and maybe user, truststore (PKCS12, of TLS) and store (its password), transport and dictionary (XML files of FIXT
+ * 1.1 and FIX 5.0 SP2 that messages are checked by). The environment has the password of the session,
+ * COUNTERPARTY_PASSWORD. It ends when its input does.
  */
 public class Counterparty implements Application {
     private final java.util.concurrent.CountDownLatch first = new java.util.concurrent.CountDownLatch(1);
@@ -31,7 +32,11 @@ public class Counterparty implements Application {
         for (int i = 0; orders == 0 ? System.in.available() == 0 : i < orders; i++) {
             String name = o.get("sender") + "-" + i;
             print("sent " + name);
-            Session.sendToTarget(order(name), id);
+            Message order = order(name);
+            if (id.isFIXT() && i % 2 == 0) { // the others are of the session's version
+                order.getHeader().setString(1128, "9");
+            }
+            Session.sendToTarget(order, id);
             Thread.sleep(Integer.parseInt(o.get("pace")));
         }
         while (System.in.read() >= 0) {
@@ -61,7 +66,11 @@ public class Counterparty implements Application {
         s.setString(id, "ReconnectInterval", "1");
         s.setString(id, "StartTime", "00:00:00");
         s.setString(id, "EndTime", "00:00:00");
-        s.setString(id, "UseDataDictionary", "N");
+        s.setString(id, "UseDataDictionary", o.get("dictionary") != null ? "Y" : "N");
+        if (o.get("dictionary") != null) {
+            s.setString(id, "TransportDataDictionary", o.get("transport"));
+            s.setString(id, "AppDataDictionary", o.get("dictionary"));
+        }
         s.setString(id, "DefaultApplVerID", "9");
         return s;
     }

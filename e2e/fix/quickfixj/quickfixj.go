@@ -54,6 +54,7 @@ type Options struct {
 	Addresses                   []string // host:port, tried one after the other
 	User, Password              string   // 553, 554; empty: without
 	TrustStore                  string   // from TrustStore; empty: without TLS
+	Transport, Dictionary       string   // XML files of FIXT 1.1 and FIX 5.0 SP2 that messages are checked by; empty: they are not
 	Orders                      int      // 0: until Enough
 	Pace                        time.Duration
 }
@@ -78,6 +79,9 @@ func Start(classpath string, o Options) (*Process, error) {
 		"orders=" + strconv.Itoa(o.Orders), "pace=" + strconv.FormatInt(o.Pace.Milliseconds(), 10)}
 	if o.User != "" {
 		args = append(args, "user="+o.User)
+	}
+	if o.Dictionary != "" {
+		args = append(args, "transport="+o.Transport, "dictionary="+o.Dictionary)
 	}
 	if o.TrustStore != "" {
 		args = append(args, "truststore="+o.TrustStore, "store="+storePassword)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/fix/counterparty"
+	"github.com/ordergrid/ordergrid/e2e/fix/quickfixgo"
 	"github.com/ordergrid/ordergrid/gateway/fix"
 )
 
@@ -25,7 +26,13 @@ func TestQuickFIXJOverCuts(t *testing.T) {
 			address, events := counterparty.Serve(t, fix.Profile{ID: fix.ID{Version: v, Acceptor: "GRID", Initiator: "BANK"}})
 			line := counterparty.NewCable(t, address)
 			const orders = 300
-			p, err := Start(classpath, Options{BeginString: v.String(), Sender: "BANK", Target: "GRID", Addresses: []string{line.Addr().String()}, Orders: orders, Pace: 5 * time.Millisecond})
+			o := Options{BeginString: v.String(), Sender: "BANK", Target: "GRID", Addresses: []string{line.Addr().String()}, Orders: orders, Pace: 5 * time.Millisecond}
+			if v == fix.FIXT11 {
+				if o.Transport, o.Dictionary, err = quickfixgo.FIX50(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := Start(classpath, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package desk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -237,6 +238,10 @@ func (x *door) open(now fix.Now) {
 	if x.request != 0 {
 		return
 	}
+	if x.version == fix.FIXT11 && x.l.road.features&wire.FeatureFix50 == 0 {
+		x.unknownVersion()
+		return
+	}
 	if x.tooMany != nil && x.state == opening { // the grid is not asked, which would end another connection of the session
 		x.f.NotOpened(fix.LogonNoGrid, x.tooMany)
 		return
@@ -248,6 +253,9 @@ func (x *door) open(now fix.Now) {
 	}
 	if mode, graceMs := x.cancels(); mode != order.LapseNever {
 		m.Form, m.Mode, m.GraceMs = formLapse, uint8(mode), graceMs
+	}
+	if x.version == fix.FIXT11 {
+		m.Flags |= wire.FixOpenFix50
 	}
 	if x.state == held {
 		m.Held = x.attempt
@@ -263,6 +271,17 @@ func (x *door) open(now fix.Now) {
 	}
 	x.l.asking[x.request] = x
 	x.l.out = wire.AppendFixOpen(x.l.out, x.l.id, &m)
+}
+
+// unknownVersion ends the connection of a session of FIX 5.0 SP2: the primary is of a release
+// that does not know that.
+func (x *door) unknownVersion() {
+	err := fmt.Errorf("tag 8 (BeginString) is FIXT.1.1, and node %s is of a release that does not know FIX 5.0 SP2; allowed: FIX.4.2 and FIX.4.4 until all nodes are updated", x.l.road.address)
+	if x.state == held {
+		x.lost(err)
+		return
+	}
+	x.f.NotOpened(fix.LogonNoGrid, err)
 }
 
 // cancels returns when the grid cancels orders of the session because it is gone.

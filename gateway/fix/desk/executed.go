@@ -24,7 +24,7 @@ func (x *former) executed(v fix.Version, at place, f *order.FixReport) fix.Sent 
 	x.m.Parse(f.Message, v)
 	r, i := x.read(at)
 	if typeOf(&x.m) == 'q' && e.Kind != client.ExecCancelled {
-		return x.massCancelled(at, f, match.Reason(e.Reason))
+		return x.massCancelled(v, at, f, match.Reason(e.Reason))
 	}
 	r.ClOrdID, r.Symbol = f.ClOrdID, f.Symbol
 	if r.Side = 0; e.Side != 0 {

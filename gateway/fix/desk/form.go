@@ -152,7 +152,7 @@ func (x *former) refused(v fix.Version, at place, code wire.Code, tag uint32, de
 	x.m.Parse(message, v)
 	r, i := x.read(at)
 	if typeOf(&x.m) == 'q' {
-		return x.massRefused(at, tag, text)
+		return x.massRefused(v, at, tag, text)
 	}
 	x.body.Reset()
 	if kind := typeOf(&x.m); kind == 'F' || kind == 'G' {
@@ -190,7 +190,7 @@ func known103(v fix.Version, reason uint64) bool {
 	case fix.FIX44:
 		return reason <= 15 || reason == 99
 	}
-	return reason <= 99
+	return reason <= 16 || reason == 18 || reason == 99
 }
 
 // entry makes the report of an entry again: of an order, or of the record of a session.

@@ -49,6 +49,10 @@ func TestReportsOfEntries(t *testing.T) {
 		"8|1=ACCT|", "|37=NONE|38=500|39=8|", "|58=above the limit|", "|103=3|150=8|151=0|")
 	check("function, 4.2", x.refusal(fix.FIX42, there, grid(wire.CodeFunctionRefused, 99, "no", sealed("D", fields))), "|103=99|", "|103=0|150=8|")
 	check("function, cancel", x.refusal(fix.FIX44, there, grid(wire.CodeFunctionRefused, 3, "no", cancel)), "", "9|11=c1|37=NONE|39=8|41=o1|58=no|", "|102=2|434=1|")
+	check("function, 5.0", x.refusal(fix.FIXT11, there, grid(wire.CodeFunctionRefused, 18, "tick", sealed("D", fields))), "", "|103=18|150=8|")
+	check("function, 5.0, no such reason", x.refusal(fix.FIXT11, there, grid(wire.CodeFunctionRefused, 17, "no", sealed("D", fields))), "|103=17|", "|103=99|150=8|")
+	order50 := []byte(strings.Replace(string(sealed("D", "1128=9|"+fields)), "FIX.4.4", "FIXT.1.1", 1))
+	check("order, 5.0", x.order(fix.FIXT11, there, order50), "|1128=", "8|1=ACCT|", "|11=o1|", "|17=p1/17.1|37=p1/17@3|38=500|39=0|", "|150=0|151=500|")
 	limit := grid(wire.CodeFunctionRefused, 13, "digits: no quantity", sealed("D", fields)) // as the grid records it
 	check("limit", x.refusal(fix.FIX44, there, limit), "", "|37=NONE|38=500|39=8|", "|58=digits: no quantity|", "|103=13|150=8|")
 	check("limit, 4.2", x.refusal(fix.FIX42, there, limit), "|103=13|", "|103=0|150=8|")

@@ -26,8 +26,8 @@ func (d *Desk) MassCancel(s *fix.Session, r *fix.MassCancelRequest) *fix.Refusal
 
 // massCancelled makes the report of a mass cancel that the books took, or refuse. How many
 // orders it cancelled is known unless it goes on in later entries.
-func (x *former) massCancelled(at place, f *order.FixReport, why match.Reason) fix.Sent {
-	m := x.massReport(at)
+func (x *former) massCancelled(v fix.Version, at place, f *order.FixReport, why match.Reason) fix.Sent {
+	m := x.massReport(v, at)
 	if m.OrderID = x.id; why == match.MassCancelling {
 		m.Response = m.Kind
 		if f.Value[0] == 1 {
@@ -40,8 +40,8 @@ func (x *former) massCancelled(at place, f *order.FixReport, why match.Reason) f
 }
 
 // massRefused makes the report of a mass cancel that is refused without an execution.
-func (x *former) massRefused(at place, tag uint32, text string) fix.Sent {
-	m := x.massReport(at)
+func (x *former) massRefused(v fix.Version, at place, tag uint32, text string) fix.Sent {
+	m := x.massReport(v, at)
 	m.Text = text
 	switch tag {
 	case 35, 530:
@@ -55,11 +55,14 @@ func (x *former) massRefused(at place, tag uint32, text string) fix.Sent {
 }
 
 // massReport is what each report has of the request, refused.
-func (x *former) massReport(at place) fix.MassCancelReport {
+func (x *former) massReport(v fix.Version, at place) fix.MassCancelReport {
 	i := x.m.Instruction()
 	m := fix.MassCancelReport{ClOrdID: i.ClOrdID, Symbol: i.Symbol, Side: i.Side, Response: '0', TransactNs: at.timeNs}
-	if v := x.m.Get(530); len(v) == 1 {
-		m.Kind = v[0]
+	if kind := x.m.Get(530); len(kind) == 1 {
+		m.Kind = kind[0]
+	}
+	if v == fix.FIXT11 {
+		m.ReportID = x.exec
 	}
 	return m
 }

@@ -36,5 +36,8 @@ func TestReportsOfMassCancels(t *testing.T) {
 		if got := text(x.refusal(fix.FIX44, there, c.body)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
+		if got, want := text(x.refusal(fix.FIXT11, there, c.body)), c.want+"1369=p1/17.1|"; got != want {
+			t.Errorf("%s, FIX 5.0 SP2:\n got %s\nwant %s", c.name, got, want)
+		}
 	}
 }

@@ -15,7 +15,8 @@ type road struct {
 	l        *line
 	c        *transport.Conn // nil: not open yet
 	address  string
-	patience int64 // ns
+	features wire.FeatureSet // of the node
+	patience int64           // ns
 
 	heardAt  int64 // Mono
 	pingedAt int64 // Mono; 0: no Ping is under way
@@ -35,7 +36,7 @@ func (l *line) drive(lost string) {
 	d.roads.Go(func() {
 		conn, err := d.cfg.Client.OpenFix(d.ctx, l.id, lost)
 		if err == nil {
-			r := &road{l: l, address: conn.Address, patience: int64(conn.Patience)}
+			r := &road{l: l, address: conn.Address, features: conn.Features, patience: int64(conn.Patience)}
 			err = d.cfg.Server.Adopt(conn.Conn, conn.Session, conn.Received, r)
 		}
 		if err != nil {

@@ -45,8 +45,8 @@ func (c *DropCopy) ids() (target fix.ID, sources []fix.ID, err error) {
 	switch {
 	case c.Name == "":
 		return fail("name is empty, allowed: one that messages can use")
-	case target.Version != fix.FIX44:
-		return fail("session is of %s, allowed: FIX.4.4, since CopyMsgIndicator (797) is a field of it", target.Version)
+	case target.Version == fix.FIX42:
+		return fail("session is of %s, allowed: FIX.4.4, FIXT.1.1, since CopyMsgIndicator (797) is a field of these", target.Version)
 	case c.Partition != nil && *c.Partition < 0:
 		return fail("partition is %d, allowed: 0 or more", *c.Partition)
 	}

@@ -20,7 +20,7 @@ import (
 
 // Entry is a session in the file. Secrets are in files of their own.
 type Entry struct {
-	Version       string `json:"version"`       // FIX.4.2, FIX.4.4
+	Version       string `json:"version"`       // FIX.4.2, FIX.4.4, FIXT.1.1 for FIX 5.0 SP2
 	SenderCompID  string `json:"senderCompID"`  // of the counterparty
 	TargetCompID  string `json:"targetCompID"`  // of the gateway
 	Username      string `json:"username"`      // tag 553
@@ -178,8 +178,8 @@ func (r *Roster) Reload() (*Roster, error) {
 func (r *Roster) add(e *Entry) error {
 	v, ok := fix.ParseVersion(e.Version)
 	switch {
-	case !ok || v == fix.FIXT11:
-		return fmt.Errorf("version is %.20q, allowed: FIX.4.2, FIX.4.4 (a grid stores orders of these)", e.Version)
+	case !ok:
+		return fmt.Errorf("version is %.20q, allowed: FIX.4.2, FIX.4.4, FIXT.1.1 (FIX 5.0 SP2)", e.Version)
 	case e.SenderCompID == "" || e.TargetCompID == "":
 		return errors.New("senderCompID or targetCompID is empty, allowed: both set")
 	case e.PasswordFile == "" && e.Certificate == "" && e.User == "":

@@ -26,6 +26,7 @@ func TestAuthenticate(t *testing.T) {
 	r, err := Load(write(t, "sessions.json", `{"sessions": [
 		{"version": "FIX.4.4", "senderCompID": "P", "targetCompID": "GRID", "username": "u", "passwordFile": "`+password+`", "nextExpected": true},
 		{"version": "FIX.4.2", "senderCompID": "C", "targetCompID": "GRID", "certificate": "bank.example"},
+		{"version": "FIXT.1.1", "senderCompID": "C", "targetCompID": "GRID", "certificate": "bank.example"},
 		{"version": "FIX.4.4", "senderCompID": "B", "targetCompID": "GRID", "certificate": "bank.example", "username": "u", "passwordFile": "`+password+`"}]}`), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +49,7 @@ func TestAuthenticate(t *testing.T) {
 		{id(fix.FIX44, "P"), bank, "", "", "tags 553 (Username) and 554"},
 		{id(fix.FIX42, "C"), bank, "", "", ""},
 		{id(fix.FIX42, "C"), named, "", "", ""},
+		{id(fix.FIXT11, "C"), bank, "", "", ""},
 		{id(fix.FIX42, "C"), other, "", "", `not that of "bank.example"`},
 		{id(fix.FIX42, "C"), nil, "", "", `not that of "bank.example"`},
 		{id(fix.FIX44, "B"), bank, "u", "s3cret", ""},
@@ -63,7 +65,7 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("the error has a password: %v", err)
 		}
 	}
-	if len(r.Profiles()) != 3 || !r.NeedsPassword() || !r.NeedsCertificate() {
+	if len(r.Profiles()) != 4 || !r.NeedsPassword() || !r.NeedsCertificate() {
 		t.Errorf("the roster has %d sessions", len(r.Profiles()))
 	}
 }
@@ -73,7 +75,7 @@ func TestLoadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "sessions is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B"}]}`:                                                                                                           "sessions[0]: passwordFile, certificate and user are empty",
-		`{"sessions": [{"version": "FIXT.1.1", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`:                                                                                      `version is "FIXT.1.1"`,
+		`{"sessions": [{"version": "FIX.5.0", "senderCompID": "A", "targetCompID": "B", "certificate": "c"}]}`:                                                                                       `version is "FIX.5.0", allowed: FIX.4.2, FIX.4.4, FIXT.1.1 (FIX 5.0 SP2)`,
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "certificate": "c"}]}`:                                                                                                            "targetCompID is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "passwordFile": "` + empty + `"}]}`:                                                                          "username is empty",
 		`{"sessions": [{"version": "FIX.4.4", "senderCompID": "A", "targetCompID": "B", "username": "u", "passwordFile": "` + empty + `"}]}`:                                                         "is empty, allowed: a password",
@@ -163,6 +165,7 @@ func TestPasswordFiles(t *testing.T) {
 func TestDropCopyFiles(t *testing.T) {
 	file := write(t, "sessions.json", `{"sessions": [
 		{"version": "FIX.4.4", "senderCompID": "RISK", "targetCompID": "GRID", "certificate": "r"},
+		{"version": "FIXT.1.1", "senderCompID": "NEW", "targetCompID": "GRID", "certificate": "r"},
 		{"version": "FIX.4.4", "senderCompID": "DESK", "targetCompID": "GRID", "certificate": "r", "segment": "IBM"},
 		{"version": "FIX.4.2", "senderCompID": "BANK", "targetCompID": "GRID", "certificate": "r", "segment": "OIL"},
 		{"version": "FIX.4.4", "senderCompID": "CANCELS", "targetCompID": "GRID", "certificate": "r", "cancelOnDisconnect": {"mode": "OnDisconnect"}},
@@ -189,7 +192,9 @@ func TestDropCopyFiles(t *testing.T) {
 		{[]string{`risk`}, "allowed: JSON such as"},
 		{[]string{`{"name": "risk", "target": "x"}`}, "allowed: JSON such as"},
 		{[]string{`{"session": "FIX.4.4:RISK->GRID"}`}, "name is empty"},
-		{[]string{`{"name": "risk", "session": "FIX.4.2:BANK->GRID"}`}, "session is of FIX.4.2, allowed: FIX.4.4"},
+		{[]string{`{"name": "risk", "session": "FIX.4.2:BANK->GRID"}`}, "session is of FIX.4.2, allowed: FIX.4.4, FIXT.1.1"},
+		{[]string{`{"name": "risk", "session": "FIXT.1.1:NEW->GRID", "sessions": ["FIX.4.2:BANK->GRID"]}`}, ""},
+		{[]string{risk + `"sessions": ["FIXT.1.1:NEW->GRID"]}`}, ""},
 		{[]string{`{"name": "risk", "session": "FIX.4.4:NONE->GRID"}`}, "session FIX.4.4:NONE->GRID is not in the file"},
 		{[]string{risk + `"partition": -1}`}, "partition is -1, allowed: 0 or more"},
 		{[]string{`{"name": "desk", "session": "FIX.4.4:DESK->GRID", "partition": 1, "sessions": ["FIX.4.2:BANK->GRID"]}`}, `partition is 1 and session FIX.4.4:DESK->GRID has segment "IBM"`},

@@ -25,9 +25,9 @@ func lasting(m string) string {
 }
 
 // A session goes on at another service: with its numbers, and with each report and refusal as it was sent first.
-func continued(t *testing.T, g *testgrid.Grid) {
-	d, e := serve(t, g, nil, "G"), serve(t, g, nil, "G")
-	a := d.dial("G")
+func continued(t *testing.T, g *testgrid.Grid, name string) {
+	d, e := serve(t, g, nil, name), serve(t, g, nil, name)
+	a := d.dial(name)
 	if got := a.on(); !strings.Contains(got, "|35=A|34=1|") {
 		t.Fatalf("the first Logon: %q", got)
 	}
@@ -64,7 +64,7 @@ func continued(t *testing.T, g *testgrid.Grid) {
 	}
 	seq := a.seq
 	_ = a.c.Close() // without a Logout
-	b := e.dial("G")
+	b := e.dial(name)
 	b.seq = seq
 	if got := b.on(); !strings.Contains(got, "|35=A|34=11|") {
 		t.Fatalf("the Logon at the other service: %q", got)
@@ -82,11 +82,11 @@ func continued(t *testing.T, g *testgrid.Grid) {
 	b.send("D", "43=Y|122=20260101-00:00:00|11=c-old|1=ACCT|55=INTC|54=1|60=NOW|38=500|40=2|44=21.35|59=0|")
 	b.want("|35=j|34=13|") // an order of another day
 	_ = b.c.Close()
-	low := d.dial("G")
+	low := d.dial(name)
 	if got := low.on(); !strings.Contains(got, "|35=5|34=14|") || !strings.Contains(got, "|58=MsgSeqNum too low, expecting 15 but received 1|") {
 		t.Errorf("a Logon with number 1: %q", got)
 	}
-	again := e.dial("G")
+	again := e.dial(name)
 	again.send("A", "98=0|108=30|141=Y|553=u|554=right|")
 	again.want("|35=A|34=1|")
 	again.order("c-5")

@@ -25,8 +25,9 @@ import (
 // copies are drop copies for session RISK.
 func copies(partition *int, of ...string) []roster.DropCopy {
 	c := roster.DropCopy{Name: "risk", Session: "FIX.4.4:RISK->GRID", Partition: partition}
-	for _, name := range of {
-		c.Sessions = append(c.Sessions, "FIX.4.4:"+name+"->GRID")
+	for _, session := range of {
+		version, name := versionOf(session)
+		c.Sessions = append(c.Sessions, version+":"+name+"->GRID")
 	}
 	return []roster.DropCopy{c}
 }
@@ -85,7 +86,7 @@ func (x *target) logOn(d *desk, addr string) {
 		}
 		d.Cleanup(func() { _ = c.Close() })
 		_ = c.SetDeadline(time.Now().Add(time.Minute))
-		x.peer = &peer{d.T, c, bufio.NewReader(c), "RISK", seq}
+		x.peer = &peer{d.T, c, bufio.NewReader(c), "RISK", seq, "FIX.4.4"}
 		if got := x.on(); strings.Contains(got, "|35=A|") {
 			x.asked = false
 			x.take(got)
@@ -309,9 +310,9 @@ func told(t *testing.T, g *testgrid.Grid) {
 // that a cancel is rejected has none. The session that gets copies enters no orders.
 func TestDropCopyOfFills(t *testing.T) {
 	g := testgrid.Matching(t)
-	list := copies(nil, "A", "B", "GONE")
-	d := serve(t, g, func(c *service.Config) { c.Roster.DropCopies = list }, "A@IBM", "B@IBM", "C@IBM", "RISK@IBM")
-	a, b, c, risk := d.dial("A"), d.dial("B"), d.dial("C"), d.dial("RISK")
+	list := copies(nil, "A", "FIXT.1.1:B", "GONE")
+	d := serve(t, g, func(c *service.Config) { c.Roster.DropCopies = list }, "A@IBM", "FIXT.1.1:B@IBM", "C@IBM", "RISK@IBM")
+	a, b, c, risk := d.dial("A"), d.dial("FIXT.1.1:B"), d.dial("C"), d.dial("RISK")
 	for _, p := range []*peer{a, b, c, risk} {
 		if got := p.on(); !strings.Contains(got, "|35=A|34=1|") {
 			t.Fatalf("Logon of %s: %q", p.name, got)

@@ -55,7 +55,7 @@ func (d *desk) at(addr, name string) *peer {
 	}
 	d.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	return &peer{d.T, c, bufio.NewReader(c), name, 0}
+	return &peer{d.T, c, bufio.NewReader(c), name, 0, "FIX.4.4"}
 }
 
 // TestCancelOnDisconnect: orders of a counterparty that is gone for longer than its grace are

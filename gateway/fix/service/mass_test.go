@@ -40,9 +40,15 @@ func killPrimary(t *testing.T, g *testgrid.Grid, orderID string) {
 // or all; those of others stay. What it is told is the same after its primary and its gateway
 // are gone.
 func TestMassCancel(t *testing.T) {
+	for _, version := range []string{"FIX.4.4", "FIXT.1.1"} {
+		t.Run(version, func(t *testing.T) { massCancels(t, version+":") })
+	}
+}
+
+func massCancels(t *testing.T, v string) {
 	g := testgrid.Matching(t)
-	d, e := serve(t, g, nil, "A@IBM", "B@IBM"), serve(t, g, nil, "A@IBM")
-	a, b := d.dial("A"), d.dial("B")
+	d, e := serve(t, g, nil, v+"A@IBM", v+"B@IBM"), serve(t, g, nil, v+"A@IBM")
+	a, b := d.dial(v+"A"), d.dial(v+"B")
 	a.on()
 	b.on()
 	enter := func(p *peer, id, side, price string) {
@@ -57,7 +63,11 @@ func TestMassCancel(t *testing.T) {
 	var first []string
 	answer := func(want ...string) {
 		t.Helper()
-		first = append(first, a.wants(want...))
+		got := a.wants(want...)
+		if is := strings.Contains(got, "|35=r|"); is && (strings.Contains(got, "|1369=") != (v == "FIXT.1.1:")) { // MassActionReportID
+			t.Errorf("%s has the report %q", v, got)
+		}
+		first = append(first, got)
 	}
 
 	a.send("q", "11=m1|530=1|55=IBM|54=2|60=NOW|")
@@ -82,7 +92,7 @@ func TestMassCancel(t *testing.T) {
 	seq := a.seq
 	_ = a.c.Close()
 	killPrimary(t, g, value(first[0], "37"))
-	a = e.dial("A")
+	a = e.dial(v + "A")
 	a.seq = seq
 	if got := a.on(); !strings.Contains(got, "|35=A|") {
 		t.Fatalf("the Logon at the other gateway: %q", got)

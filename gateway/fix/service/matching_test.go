@@ -25,9 +25,16 @@ func (p *peer) wants(fields ...string) (got string) {
 // an order while its session is away is reported when it logs on again, at another gateway, and
 // is the same whenever it is asked for.
 func TestMatching(t *testing.T) {
+	for _, version := range []string{"FIX.4.4", "FIXT.1.1"} {
+		t.Run(version, func(t *testing.T) { matching(t, version) })
+	}
+}
+
+func matching(t *testing.T, version string) {
 	g := testgrid.Matching(t)
-	d, e := serve(t, g, nil, "A@IBM", "B@IBM", "C@OIL"), serve(t, g, nil, "A@IBM", "B@IBM")
-	a, b := d.dial("A"), e.dial("B")
+	v := version + ":"
+	d, e := serve(t, g, nil, v+"A@IBM", v+"B@IBM", v+"C@OIL"), serve(t, g, nil, v+"A@IBM", v+"B@IBM")
+	a, b := d.dial(v+"A"), e.dial(v+"B")
 	for _, p := range []*peer{a, b} {
 		if got := p.on(); !strings.Contains(got, "|35=A|34=1|") {
 			t.Fatalf("the first Logon: %q", got)
@@ -68,7 +75,7 @@ func TestMatching(t *testing.T) {
 	b.wants("34=7", "150=F", "39=1", "31=125.30", "32=60", "151=10")
 	b.wants("34=8", "150=4", "39=4", "14=60", "151=0", "58=unfilled")
 
-	a = e.dial("A")
+	a = e.dial(v + "A")
 	a.seq = seq
 	if got := a.on(); !strings.Contains(got, "|35=A|34=10|") {
 		t.Fatalf("the Logon at the other gateway, after a fill: %q", got)
@@ -81,13 +88,13 @@ func TestMatching(t *testing.T) {
 	}
 	a.wants("34=9", "43=Y", "150=F", "39=2", "11=y", "31=125.30", "32=60", "6=125.20", "14=120", "151=0", "38=120")
 
-	c := d.dial("C")
+	c := d.dial(v + "C")
 	c.on()
 	c.send("D", "11=oil|55=OIL|54=2|60=NOW|38=1|40=2|44=-7|")
 	c.wants("34=2", "150=0", "11=oil")
 	reader := downstream.Dial(t, g)
 	for name, id := range map[string]string{"A": "y", "C": "oil"} { // of sessions of either segment
-		if o, err := reader.GetFix(t.Context(), client.FixSessionOf("FIX.4.4", name, "GRID"), client.FixToday, id); err != nil || !strings.Contains(string(o.FIX), "\x0111="+id+"\x01") {
+		if o, err := reader.GetFix(t.Context(), client.FixSessionOf(version, name, "GRID"), client.FixToday, id); err != nil || !strings.Contains(string(o.FIX), "\x0111="+id+"\x01") {
 			t.Errorf("order %s of %s: %q, %v", id, name, o.FIX, err)
 		}
 	}

@@ -60,7 +60,7 @@ func serve(t *testing.T, g *testgrid.Grid, change func(*service.Config), names .
 }
 
 // sessions writes the file: each session has the password, a segment behind an @, and mode/grace
-// of its cancels on disconnect behind a #.
+// of its cancels on disconnect behind a #. It is of FIX 4.4, or of the version before a colon.
 func (d *desk) sessions(names ...string) {
 	d.Helper()
 	list := []roster.Entry{}
@@ -71,13 +71,22 @@ func (d *desk) sessions(names ...string) {
 			cancel = &roster.Cancel{Mode: mode, Grace: grace}
 		}
 		name, segment, _ := strings.Cut(n, "@")
-		list = append(list, roster.Entry{CancelOnDisconnect: cancel, Version: "FIX.4.4", Segment: segment, SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "bank"})
+		version, name := versionOf(name)
+		list = append(list, roster.Entry{CancelOnDisconnect: cancel, Version: version, Segment: segment, SenderCompID: name, TargetCompID: "GRID", Username: "u", PasswordFile: "bank"})
 	}
 	text, err := json.Marshal(map[string]any{"sessions": list})
 	if err != nil {
 		d.Fatal(err)
 	}
 	d.write("sessions.json", string(text))
+}
+
+// versionOf splits the name of a session.
+func versionOf(session string) (version, name string) {
+	if version, name, has := strings.Cut(session, ":"); has {
+		return version, name
+	}
+	return "FIX.4.4", session
 }
 
 func (d *desk) password(name, text string) { d.Helper(); d.write(name, text+"\n") }
@@ -115,6 +124,8 @@ type peer struct {
 	in   *bufio.Reader
 	name string
 	seq  int
+
+	version string
 }
 
 func (d *desk) dial(name string) *peer {
@@ -125,7 +136,8 @@ func (d *desk) dial(name string) *peer {
 	}
 	d.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	return &peer{d.T, c, bufio.NewReader(c), name, 0}
+	version, name := versionOf(name)
+	return &peer{d.T, c, bufio.NewReader(c), name, 0, version}
 }
 
 // logon begins a session anew; reports what came, "" for the end of the connection.
@@ -139,16 +151,23 @@ func (d *desk) logon(name, password string) (*peer, string) {
 func (p *peer) send(msgType, fields string) {
 	p.Helper()
 	p.seq++
-	if _, err := p.c.Write(fixMessage(p.name, msgType, p.seq, fields)); err != nil {
+	if p.version == "FIXT.1.1" { // every other message has its version
+		if msgType == "A" {
+			fields += "1137=9|"
+		} else if p.seq%2 == 0 {
+			fields = "1128=9|" + fields
+		}
+	}
+	if _, err := p.c.Write(fixMessage(p.version, p.name, msgType, p.seq, fields)); err != nil {
 		p.Fatal(err)
 	}
 }
 
 // fixMessage makes a message of a counterparty.
-func fixMessage(name, msgType string, seq int, fields string) []byte {
+func fixMessage(version, name, msgType string, seq int, fields string) []byte {
 	at := time.Now().UTC().Format("20060102-15:04:05.000")
 	body := strings.ReplaceAll(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=GRID|%s", msgType, seq, name, at, strings.ReplaceAll(fields, "NOW", at)), "|", "\x01")
-	m := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(body), body)
+	m := fmt.Appendf(nil, "8=%s\x019=%d\x01%s", version, len(body), body)
 	return fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))
 }
 
@@ -186,7 +205,8 @@ func TestService(t *testing.T) {
 	g := testgrid.Run(t)
 	t.Run("files are read again", func(t *testing.T) { filesAreReadAgain(t, g) })
 	t.Run("refused logons", func(t *testing.T) { refusedLogons(t, g) })
-	t.Run("continued", func(t *testing.T) { continued(t, g) })
+	t.Run("continued", func(t *testing.T) { continued(t, g, "G") })
+	t.Run("continued, FIX 5.0 SP2", func(t *testing.T) { continued(t, g, "FIXT.1.1:G") })
 	t.Run("second connection", func(t *testing.T) { secondConnection(t, g) })
 	t.Run("lapses are refused", func(t *testing.T) { lapsesAreRefused(t, g) })
 	t.Run("drain", func(t *testing.T) { drain(t, g) })

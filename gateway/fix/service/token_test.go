@@ -121,7 +121,7 @@ func (d *desk) over(how *tls.Config, name string) (*peer, error) {
 		return nil, err
 	}
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	return &peer{d.T, c, bufio.NewReader(c), name, 0}, nil
+	return &peer{d.T, c, bufio.NewReader(c), name, 0, "FIX.4.4"}, nil
 }
 
 // proves logs on with a password or token; "" is the end of the connection.
@@ -305,7 +305,7 @@ func TestTokenFloods(t *testing.T) {
 // logonOf is a Logon.
 func (p *peer) logonOf(proof string) []byte {
 	p.seq++
-	return fixMessage(p.name, "A", p.seq, "98=0|108=30|141=Y|553=u|554="+proof+"|")
+	return fixMessage(p.version, p.name, "A", p.seq, "98=0|108=30|141=Y|553=u|554="+proof+"|")
 }
 
 // receiveQuietly is receive for a connection that may break.

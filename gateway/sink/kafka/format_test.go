@@ -24,9 +24,18 @@ import (
 )
 
 // sample is an order of partition p2 as the formats get it.
-func sample(t *testing.T) *view {
+func sample(t *testing.T) *view { t.Helper(); return sampleOf(t, testgrid.Order("ID-\"7\"", 0)) }
+
+// samples are in FIX 4.2 and in FIX 5.0 SP2.
+func samples(t *testing.T) []*view {
 	t.Helper()
-	fix := testgrid.Order("ID-\"7\"", 0)
+	later := append([]byte("8=FIXT.1.1"), testgrid.Order("ID-\"7\"", 0)[len("8=FIX.4.2"):]...)
+	order.Seal(later)
+	return []*view{sample(t), sampleOf(t, later)}
+}
+
+func sampleOf(t *testing.T, fix []byte) *view {
+	t.Helper()
 	var o order.Order
 	if err := order.Parse(fix, &o); err != nil {
 		t.Fatal(err)
@@ -71,12 +80,13 @@ func descriptor(t *testing.T, message string) protoreflect.MessageDescriptor {
 
 // What is written by hand is read with the schema of order.proto, and every field of it is there.
 func TestProtobuf(t *testing.T) {
-	v := sample(t)
-	checkProtobuf(t, "Order", FormatProtobuf.append(nil, v, "trades"), map[string]string{
-		"grid": "trades", "partition": "2", "seq": "1152921504606846976", "epoch": "9", "lineage": "4", "hash": "161", "prev": "1152921504606846974",
-		"received_unix_nano": fmt.Sprint(v.entry.TimeNs), "cl_ord_id": `ID-"7"`, "symbol": "IBM", "account": "ACC", "side": "1", "order_qty": "100", "price": "125.25",
-		"fix": string(order.Payload(v.entry.Bytes)),
-	})
+	for _, v := range samples(t) {
+		checkProtobuf(t, "Order", FormatProtobuf.append(nil, v, "trades"), map[string]string{
+			"grid": "trades", "partition": "2", "seq": "1152921504606846976", "epoch": "9", "lineage": "4", "hash": "161", "prev": "1152921504606846974",
+			"received_unix_nano": fmt.Sprint(v.entry.TimeNs), "cl_ord_id": `ID-"7"`, "symbol": "IBM", "account": "ACC", "side": "1", "order_qty": "100", "price": "125.25",
+			"fix": string(order.Payload(v.entry.Bytes)),
+		})
+	}
 	e := executedSample()
 	checkProtobuf(t, "Execution", appendExecutionProtobuf(nil, e, "trades", 4, 9, "17.1"), map[string]string{
 		"grid": "trades", "partition": "2", "entry": "17", "n": "2", "epoch": "9", "lineage": "4", "prev": "17.1", "received_unix_nano": fmt.Sprint(e.Received.UnixNano()),
@@ -135,7 +145,13 @@ func TestExecutionJSON(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	v := sample(t)
+	for _, v := range samples(t) {
+		checkJSON(t, v)
+	}
+}
+
+func checkJSON(t *testing.T, v *view) {
+	t.Helper()
 	got := string(FormatJSON.append(nil, v, "trades"))
 	fix := strings.ReplaceAll(string(order.Payload(v.entry.Bytes)), "\x01", "|")
 	quoted, err := json.Marshal(fix)

@@ -16,7 +16,7 @@ func message(seq uint64, quantity, price string) []byte {
 	} else {
 		body += "2\x0144=" + price + "\x01"
 	}
-	m := []byte(fmt.Sprintf("8=FIX.4.4\x019=%d\x01%s10=000\x01", len(body), body))
+	m := []byte(fmt.Sprintf("8=%s\x019=%d\x01%s10=000\x01", []string{"FIX.4.4", "FIXT.1.1"}[seq/7%2], len(body), body))
 	order.Seal(m)
 	return m
 }

@@ -17,7 +17,7 @@ import (
 func entry(t testing.TB, seq uint64, fields ...string) client.LogEntry {
 	t.Helper()
 	body := strings.Join(fields, "\x01") + "\x01"
-	m := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(body), body)
+	m := fmt.Appendf(nil, "8=%s\x019=%d\x01%s", []string{"FIX.4.4", "FIXT.1.1"}[seq%2], len(body), body)
 	m = fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))
 	var o order.Order
 	if err := order.Parse(m, &o); err != nil {

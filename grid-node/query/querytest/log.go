@@ -199,7 +199,12 @@ func (c *Case) time(r Source, seq uint64) string {
 	return s
 }
 
+// seal makes a message of FIX 4.4, or of FIX 5.0 SP2: which depends on the length.
 func seal(body string) []byte {
-	m := fmt.Sprintf("8=FIX.4.4\x019=%d\x01%s", len(body), body)
+	version := "FIX.4.4"
+	if len(body)%3 == 0 {
+		version = "FIXT.1.1"
+	}
+	m := fmt.Sprintf("8=%s\x019=%d\x01%s", version, len(body), body)
 	return fmt.Appendf(nil, "%s10=%03d\x01", m, order.CheckSum([]byte(m)))
 }

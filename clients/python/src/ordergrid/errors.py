@@ -10,11 +10,11 @@ CODES = {
     7: "SequenceGap", 8: "Draining", 9: "InsufficientInSync", 10: "TooLarge", 11: "Unsupported", 12: "SessionMoved",
     13: "SnapshotRequired", 14: "SinkUnreadable", 15: "NotPermitted", 17: "ReaderUnknown", 18: "Diverged",
     19: "ReaderAhead", 20: "Standby", 23: "FunctionRefused", 24: "LimitRefused", 26: "RegionUnknown",
-    27: "ConditionFailed",
+    27: "ConditionFailed", 32: "VersionAwaited",
 }  # fmt: skip
 """Names of the reject codes, as in docs/protocol.md."""
 
-DECIDES = {1, 2, 3, 4, 9, 10, 23, 24, 26, 27}
+DECIDES = {1, 2, 3, 4, 9, 10, 23, 24, 26, 27, 32}
 """Codes that a primary gives after it has looked at the session: no copy of the order, or change, was applied."""
 
 _HINTS = {
@@ -26,6 +26,7 @@ _HINTS = {
     11: "use a client and a node of neighbouring releases",
     13: "read from the entry after them; the sinks have the freed ones",
     26: "name one of the grid's regions; regions() lists them",
+    32: "submit again when all nodes of the grid are updated; nothing was stored",
     15: "ask for a rule in spec.security.authorization.rules of the OrderGrid",
 }
 

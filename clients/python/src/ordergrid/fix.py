@@ -11,9 +11,10 @@ SOH = b"\x01"
 
 
 def message(version: str, fields: list[tuple[int, Union[str, int]]]) -> bytes:
-    """The fields, 35 first, with BeginString, BodyLength and CheckSum around them. version is FIX.4.2 or FIX.4.4."""
-    if version not in ("FIX.4.2", "FIX.4.4"):
-        raise InvalidArgument("version", version, "FIX.4.2, FIX.4.4")
+    """The fields, 35 first, with BeginString, BodyLength and CheckSum around them. version is FIX.4.2, FIX.4.4, or
+    FIXT.1.1 for FIX 5.0 SP2."""
+    if version not in ("FIX.4.2", "FIX.4.4", "FIXT.1.1"):
+        raise InvalidArgument("version", version, "FIX.4.2, FIX.4.4, FIXT.1.1")
     body = b""
     for tag, value in fields:
         text = str(value)

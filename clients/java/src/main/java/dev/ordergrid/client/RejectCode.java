@@ -47,7 +47,9 @@ public enum RejectCode {
     /** The partition has no region of that name. */
     REGION_UNKNOWN(26, "name one of the grid's regions; regions() lists them"),
     /** The value is not the one that the change requires, or there is none; detail: its version, 0 for none. */
-    CONDITION_FAILED(27, "");
+    CONDITION_FAILED(27, ""),
+    /** A copy of the partition does not know the FIX version of the order: nodes are being replaced. */
+    VERSION_AWAITED(32, "submit again when all nodes of the grid are updated; nothing was stored");
 
     final int wire;
     final String hint;
@@ -57,7 +59,7 @@ public enum RejectCode {
         this.hint = hint;
     }
 
-    private static final RejectCode[] BY_NUMBER = new RejectCode[32];
+    private static final RejectCode[] BY_NUMBER = new RejectCode[33];
 
     static {
         for (RejectCode c : values()) {
@@ -77,7 +79,7 @@ public enum RejectCode {
     boolean decides() {
         return switch (this) {
             case BAD_FIX, DUPLICATE_CLORDID, CAPACITY, OVERLOADED, INSUFFICIENT_IN_SYNC, TOO_LARGE, FUNCTION_REFUSED, LIMIT_REFUSED,
-                    REGION_UNKNOWN, CONDITION_FAILED -> true;
+                    REGION_UNKNOWN, CONDITION_FAILED, VERSION_AWAITED -> true;
             default -> false;
         };
     }
