@@ -240,7 +240,7 @@ func (c *Conn) endOfInput() {
 func (c *Conn) finish() {
 	patience := lingerTime
 	if c.ended {
-		if c.sock.unsent() == 0 {
+		if c.received() {
 			c.Close(c.cause)
 			return
 		}
@@ -251,6 +251,9 @@ func (c *Conn) finish() {
 		c.sock.shutdownWrite(c)
 	}
 }
+
+// received reports whether the peer has received all output, or never will receive the rest.
+func (c *Conn) received() bool { return c.sock.unsent() == 0 || c.sock.dead() }
 
 // discard counts input of a lingering connection.
 func (c *Conn) discard(n int) {

@@ -18,6 +18,9 @@ type connSocket interface {
 	shutdownWrite(c *Conn)
 	// unsent returns how many bytes the kernel holds that the peer has not received.
 	unsent() int
+	// dead reports whether the connection has ended on both sides, as after a reset: what is
+	// unsent then is never received.
+	dead() bool
 	// setSendBuffer is SO_SNDBUF, and TCP_NOTSENT_LOWAT where there is one.
 	setSendBuffer(bytes int)
 	// release closes the socket; reset: the kernel drops pending output.
@@ -327,7 +330,7 @@ func (l *core) sweep(now int64) bool {
 		case c.closing:
 		case c.dialling() && now > c.by:
 			c.Close(ErrDialTimeout)
-		case c.linger && c.by != 0 && (now > c.by || c.ended && c.sock.unsent() == 0):
+		case c.linger && c.by != 0 && (now > c.by || c.ended && c.received()):
 			c.Close(c.cause)
 		case c.blockedAt != 0 && now-c.blockedAt > int64(l.cfg.WriteStall):
 			l.stats.SlowPeers++

@@ -203,7 +203,15 @@ func (s *epollSocket) shutdownWrite(c *Conn) {
 	_ = unix.Shutdown(s.fd, unix.SHUT_WR)
 }
 
-func (s *epollSocket) unsent() int { return unsentOfSocket(s.fd) }
+func (s *epollSocket) unsent() int {
+	n, err := unix.IoctlGetInt(s.fd, unix.SIOCOUTQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (s *epollSocket) dead() bool { return socketGone(s.fd) }
 
 func (s *epollSocket) setSendBuffer(bytes int) {
 	boundSending(s.fd, bytes)
@@ -225,5 +233,6 @@ func (noSocket) setReading(*Conn, bool) {}
 func (noSocket) setPrompt(*Conn, bool)  {}
 func (noSocket) shutdownWrite(*Conn)    {}
 func (noSocket) unsent() int            { return 0 }
+func (noSocket) dead() bool             { return false }
 func (noSocket) setSendBuffer(int)      {}
 func (noSocket) release(*Conn, bool)    {}

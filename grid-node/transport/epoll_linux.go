@@ -197,7 +197,7 @@ func (l *epollLoop) dispatch(ev *unix.EpollEvent) {
 		return
 	}
 	if c.linger && c.by != 0 && c.ended {
-		if s.unsent() == 0 { // the peer has it all, or is gone
+		if c.received() {
 			c.Close(c.cause)
 		}
 		return

@@ -157,6 +157,8 @@ func (s *netSocket) unsent() int {
 	return s.conn.inflight + unsentOf(s.nc)
 }
 
+func (s *netSocket) dead() bool { return s.nc != nil && goneFrom(s.nc) }
+
 func (s *netSocket) setSendBuffer(bytes int) {
 	if t, ok := s.nc.(*net.TCPConn); ok {
 		setSendBufferOf(t, bytes)

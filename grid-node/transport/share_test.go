@@ -195,6 +195,7 @@ func TestSweepIsBounded(t *testing.T) {
 type noSocketOfTest struct{ connSocket }
 
 func (noSocketOfTest) unsent() int         { return 0 }
+func (noSocketOfTest) dead() bool          { return false }
 func (noSocketOfTest) release(*Conn, bool) {}
 
 func (l *core) itself() *core { return l }

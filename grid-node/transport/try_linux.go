@@ -67,26 +67,27 @@ func unsentOf(nc net.Conn) (n int) {
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { n = unsentOfSocket(int(fd)) })
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
 	return n
 }
 
-// tcpClosed is the state of a connection that has ended, with a reset for example.
-const tcpClosed = 7
+// goneFrom reports whether a connection has ended on both sides; false for one that is not a
+// socket.
+func goneFrom(nc net.Conn) (gone bool) {
+	if sc, ok := nc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { gone = socketGone(int(fd)) })
+		}
+	}
+	return gone
+}
 
-// unsentOfSocket is unsentOf of a descriptor. What was under way when the peer reset the
-// connection is never acknowledged, and counts no more.
-func unsentOfSocket(fd int) int {
-	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
-	if err != nil || n == 0 {
-		return 0
-	}
-	state, size := uint8(0), uint32(1) // the first byte of TCP_INFO
+// socketGone reads the state in the first byte of TCP_INFO.
+func socketGone(fd int) bool {
+	const closed = 7
+	state, size := uint8(0), uint32(1)
 	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO, uintptr(unsafe.Pointer(&state)), uintptr(unsafe.Pointer(&size)), 0)
-	if errno == 0 && state == tcpClosed {
-		return 0
-	}
-	return n
+	return errno == 0 && state == closed
 }
 
 // setSendBufferOf is boundSending of a connection of the net package.

@@ -14,4 +14,7 @@ func (*tryWriter) Write([]byte) (int, error) { return 0, nil }
 // unsentOf is not available here.
 func unsentOf(net.Conn) int { return 0 }
 
+// goneFrom is not available here.
+func goneFrom(net.Conn) bool { return false }
+
 func setSendBufferOf(nc *net.TCPConn, bytes int) { _ = nc.SetWriteBuffer(bytes) }
