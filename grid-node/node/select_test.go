@@ -173,6 +173,10 @@ func TestStreamsThatBeginFarBehindWaitForTheirTurn(t *testing.T) {
 	}
 	none := client.Selection{Selectors: []client.Selector{{Kinds: client.KindOrders, Account: "NONE"}}, Quiet: time.Millisecond}
 	behind := taped(t.Context(), g.client(), client.FollowOptions{Selection: &none})
+	g.until(func() (begun bool) {
+		g.onLoop(0, func() { begun = len(g.nodes[0].data.parts.list[0].inc.followers) == 1 })
+		return begun
+	}, "the stream that is behind does not begin") // so it is the first
 	live := taped(t.Context(), g.client(), client.FollowOptions{Selection: &none, AtEnd: true})
 	g.until(func() bool { return live.seq() > 0 }, "nothing comes")
 	for range 50 {
