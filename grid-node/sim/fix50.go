@@ -73,6 +73,12 @@ func (w *world) update(p *pod) {
 		w.logf("%s is updated", p.proc.name)
 		p.proc.crash(true)
 	}
+	if w.profile.updates && p.proc != nil && p.proc.before50 { // it alone holds the orders as yet
+		w.after(250*millisecond, func() {
+			w.update(p)
+			w.restart(p)
+		})
+	}
 }
 
 // versionAwaited handles an order that waits until all copies know its version. That may take

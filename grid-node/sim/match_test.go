@@ -29,6 +29,7 @@ func TestMatchSeeds(t *testing.T) {
 func TestMatchSeedsThatFailed(t *testing.T) {
 	for seed, bug := range map[uint64]string{
 		61629843: "a record that the simulator had spoiled books make was none of those that are held",
+		80094084: "a process of the release before alone held the orders when faults ended, and was never updated",
 	} {
 		if r := RunMatch(seed, nil); r.Violation != nil {
 			t.Errorf("seed %d (%s): %v\nreplay: %s", seed, bug, r.Violation, ReplayMatch(seed))
