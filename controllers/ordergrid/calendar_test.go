@@ -106,12 +106,7 @@ func TestCalendarCondition(t *testing.T) {
 					PhaseUnixNs: at(8), Phase: "open", NextUnixNs: at(17), Next: "closed"}}
 			}
 			c.change(o, n)
-			var answers []*nodestatus.Memory
-			for pod, x := range n {
-				m := memoryOf(pod, 100, nil)
-				m.Execution = x
-				answers = append(answers, m)
-			}
+			answers := executing(n)
 			o.room = roomOf(answers, len(answers))
 			j := judgeCalendar(o)
 			if got := string(j.status) + "/" + j.reason; got != c.want || !strings.Contains(j.message, c.text) {

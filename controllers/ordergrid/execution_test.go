@@ -19,6 +19,16 @@ func matchingGrid() *api.OrderGrid {
 	return grid
 }
 
+// executing are answers of pods that match.
+func executing(pods map[string]*nodestatus.Execution) (answers []*nodestatus.Memory) {
+	for pod, x := range pods {
+		m := memoryOf(pod, 100, nil)
+		m.Execution = x
+		answers = append(answers, m)
+	}
+	return answers
+}
+
 func TestExecutionArgs(t *testing.T) {
 	if args := strings.Join(nodeArgs(matchingGrid(), 0), " "); !strings.HasSuffix(args, " --execution match --instruments /etc/ordergrid/instruments/instruments.json --self-trade session") {
 		t.Error(args)
@@ -104,12 +114,7 @@ func TestExecutionConditions(t *testing.T) {
 			o.instruments, o.roomAsked = &instruments{sha256: "new", n: 2}, true
 			n := nodes{"rtd-s0-0": {SHA256: "new"}, "rtd-s0-1": {SHA256: "new"}}
 			c.change(o, n)
-			var answers []*nodestatus.Memory
-			for pod, x := range n {
-				m := memoryOf(pod, 100, nil)
-				m.Execution = x
-				answers = append(answers, m)
-			}
+			answers := executing(n)
 			o.room = roomOf(answers, len(answers))
 			j := judgeInstruments(o)
 			if got := string(j.status) + "/" + j.reason; got != c.loaded || !strings.Contains(strings.ReplaceAll(j.message, o.grid.Namespace, "trading"), c.text) {

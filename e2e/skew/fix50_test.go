@@ -19,16 +19,8 @@ import (
 // log with such an order.
 func TestFix50ComesWithTheUpdate(t *testing.T) {
 	before, now := before(t), present(t)
-	p := newPair(t)
 	web := nodestatus.NewClient(5*time.Second, nil)
-	p.start(0, before)
-	p.start(1, before)
-	p.whole(web)
-	c, err := client.Dial(t.Context(), client.Config{Endpoints: p.data[:], Grid: "g", DialTimeout: time.Minute, RequestTimeout: time.Minute, IO: client.IONet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	p, c := begun(t, before, web)
 	maker, err := fixorder.NewMaker(fixorder.FIX44, fixorder.ID{Run: fixorder.NewRun()})
 	if err != nil {
 		t.Fatal(err)

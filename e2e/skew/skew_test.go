@@ -23,17 +23,24 @@ func TestNeighbouringReleasesMix(t *testing.T) {
 	}
 }
 
-func mix(t *testing.T, before, now string) {
+// begun is a pair of a program, with both copies in sync, and a client.
+func begun(t *testing.T, exe string, web *http.Client) (*pair, *client.Client) {
+	t.Helper()
 	p := newPair(t)
-	web := nodestatus.NewClient(5*time.Second, nil)
-	p.start(0, before)
-	p.start(1, before)
+	p.start(0, exe)
+	p.start(1, exe)
 	p.whole(web)
 	c, err := client.Dial(t.Context(), client.Config{Endpoints: p.data[:], Grid: "g", DialTimeout: time.Minute, RequestTimeout: time.Minute, IO: client.IONet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }()
+	t.Cleanup(func() { _ = c.Close() })
+	return p, c
+}
+
+func mix(t *testing.T, before, now string) {
+	web := nodestatus.NewClient(5*time.Second, nil)
+	p, c := begun(t, before, web)
 	orders := p.load(c)
 	defer orders.stop()
 	extra := int64(0) // orders of the programs' own clients

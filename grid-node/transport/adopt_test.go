@@ -128,16 +128,3 @@ func TestAdoptTooLate(t *testing.T) {
 		awaitEnd(t, peer)
 	})
 }
-
-// A socket that cannot be taken from its connection is refused, and closed.
-func TestAdoptNoSocket(t *testing.T) {
-	l, _ := newLoop(t, KindAuto, Config{}, &echo{})
-	if !KindAuto.Pinned() {
-		t.Skip("the portable loop takes any connection")
-	}
-	near, far := net.Pipe()
-	if err := l.Adopt(near, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "*net.TCPConn") {
-		t.Errorf("error %v", err)
-	}
-	awaitEnd(t, far)
-}
