@@ -10,7 +10,7 @@ package order
 // and nothing else. It is not safe for concurrent use.
 type Layouts struct {
 	sets   [layoutSets]layoutSet
-	fitted *layout // that the last message is like; nil: none
+	fitted int // 1 + the place among all layouts of that which the last message is like; 0: none
 }
 
 const (
@@ -68,12 +68,12 @@ func (ls *Layouts) Parse(msg []byte, o *Order) *Error {
 	for i := range layoutWays {
 		way := (s.recent + i) % layoutWays
 		if l := s.ways[way]; l != nil && l.size == len(msg) && l.fits(msg) {
-			s.recent, l.used, ls.fitted = way, true, l
+			s.recent, l.used, ls.fitted = way, true, 1+len(msg)%layoutSets*layoutWays+way
 			*o = l.order
 			return nil
 		}
 	}
-	ls.fitted = nil
+	ls.fitted = 0
 	body, end, err := parse(msg, o)
 	if err == nil && len(msg) <= maxLayout {
 		s.remember(msg, o, body, end)

@@ -31,10 +31,11 @@ func (o *Order) Terms(msg []byte) Terms {
 // Terms is Order.Terms of the message that Parse accepted last. They are where they are in the
 // message that it is like.
 func (ls *Layouts) Terms(msg []byte, o *Order) (t Terms) {
-	l := ls.fitted
-	if l == nil {
+	at := ls.fitted - 1
+	if at < 0 {
 		return o.Terms(msg)
 	}
+	l := ls.sets[at/layoutWays].ways[at%layoutWays]
 	if !l.termed {
 		l.terms, l.termed = o.terms(msg), true
 		l.bare = l.terms == termPlaces{}
