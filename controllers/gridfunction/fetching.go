@@ -36,7 +36,7 @@ const (
 // errBusy is that others fetch.
 var errBusy = errors.New("other modules are being fetched")
 
-// fetches are those under way, and what became of those before. It is for all workers.
+// fetches are those under way, and the failures of those before. It is for all workers.
 type fetches struct {
 	mu     sync.Mutex
 	open   map[string]bool // by namespace
@@ -52,7 +52,7 @@ type failure struct {
 	problem    *Problem
 }
 
-// begin takes a place, or reports what became of the fetch before where it is not to be repeated yet.
+// begin takes a place, or reports why the fetch before failed, while it is not to be repeated yet.
 func (s *fetches) begin(f *api.GridFunction, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
