@@ -97,6 +97,9 @@ step "SQLite of the tests of questions, a module of its own (its tests: make que
 step "clients of PostgreSQL for the listener of SQL, a module of its own (its tests: make queries-check)"
 (cd e2e/sql && go mod verify)
 
+step "NATS beside the server of streams, a module of its own"
+(cd hack/streambench/natsserver && go vet ./...)
+
 # What one replica can check of its whole log costs too much for production.
 step "protocol core and simulator with the costly invariants"
 go test -count=1 -timeout 40m -tags invariants ./grid-node/replica ./grid-node/sim
