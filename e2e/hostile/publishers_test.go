@@ -22,8 +22,8 @@ import (
 
 // publishers are WebSocket clients of an order-gateway that publish to a region as fast as they can.
 var publishers = []neighbour{
-	{name: "100 publish values of 16 KiB to a region and read no answer", conns: 100, talk: publishesUnread, seen: "ordergrid_node_region_operations_total"},
-	{name: "100 publish values of 16 KiB to a region and read no answer, and reconnect", conns: 100, talk: publishesUnread, stay: 300 * time.Millisecond, seen: "ordergrid_node_region_operations_total"},
+	{name: "100 publish values of 16 KiB to a region and read no answer", conns: 100, talk: publishesUnread, busy: true, seen: "ordergrid_node_region_operations_total"},
+	{name: "100 publish values of 16 KiB to a region and read no answer, and reconnect", conns: 100, talk: publishesUnread, busy: true, stay: 300 * time.Millisecond, seen: "ordergrid_node_region_operations_total"},
 }
 
 const publisherToken = "publisher-token-publisher-token"

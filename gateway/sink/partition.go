@@ -72,7 +72,7 @@ func (p *partition) session(ctx, writing context.Context) (step string, err erro
 // explain makes permanent errors of those after which the target and the grid do not fit together.
 func (p *partition) explain(err error, held client.Position) error {
 	var gone *client.SnapshotRequiredError
-	var diverged *client.DivergedError
+	hash, diverged := otherHash(err)
 	switch {
 	case errors.As(err, &gone):
 		return &PermanentError{
@@ -80,10 +80,10 @@ func (p *partition) explain(err error, held client.Position) error {
 			Remedy: "restore the target to entry " + fmt.Sprint(gone.After.Seq) + " or later, or empty it to begin with what the grid still holds",
 			Err:    err,
 		}
-	case errors.As(err, &diverged):
+	case diverged:
 		return &PermanentError{
 			What: fmt.Sprintf("the target holds entry %d of %s with hash %016x of lineage %d, and the grid's log has hash %016x there",
-				held.Seq, p.id, held.Hash, held.Lineage, diverged.Hash),
+				held.Seq, p.id, held.Hash, held.Lineage, hash),
 			Remedy: "it is another history: the target is another grid's, or a loss of data was accepted; compare both, then empty the target or give the sink another one",
 			Err:    err,
 		}
@@ -102,6 +102,20 @@ func (p *partition) explain(err error, held client.Position) error {
 		}
 	}
 	return err
+}
+
+// otherHash returns the hash that the grid's log has where the target holds another history, and whether err says so: it
+// is the answer to Follow or to Advance, whichever comes first.
+func otherHash(err error) (hash uint64, diverged bool) {
+	var follow *client.DivergedError
+	var advance *client.RejectError
+	switch {
+	case errors.As(err, &follow):
+		return follow.Hash, true
+	case errors.As(err, &advance) && advance.Code == wire.CodeDiverged:
+		return advance.Detail, true
+	}
+	return 0, false
 }
 
 // follow writes what comes behind a position until something fails. The buffers are not used after that: the writer may

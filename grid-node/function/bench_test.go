@@ -43,7 +43,7 @@ func BenchmarkCall(b *testing.B) {
 		{"five-fields", examples.FatFinger, Pre, five},
 		{"restricted", examples.RestrictedList, Pre, Options{Config: []byte("AAA\nBBB")}},
 		{"enrich", examples.EnrichClient, Pre, Options{Config: []byte("A=B"), Tags: []uint32{10001}}},
-		{"copy-parse", testdata(b, "parse.wasm"), Pre, Options{}},
+		{"copy-parse", testdata(b, "parse.wasm"), Pre, Options{Tags: []uint32{10001}}},
 		{"audit", examples.AuditTrail, Post, Options{Fuel: 1_000_000}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -1,7 +1,9 @@
 /* For benchmarks: copies the message, finds every field of it and adds one. */
 #include "../examples/c/og1.h"
 
-OG1_AREA(65536, og1.h.flags = OG1_PAYLOAD)
+#define ROOM 65600
+
+OG1_AREA(ROOM, og1.h.flags = OG1_PAYLOAD)
 
 static struct {
 	u32 tag;
@@ -25,12 +27,13 @@ OG1_EXPORT(og1_pre)(void)
 	}
 	for (u32 k = 0; k < count; k++)
 		if (fields[k].tag == 1) {
-			static u32 out[20];
+			u32 *out = (u32 *)(og1.data + ROOM - 80), len = fields[k].value.len & 63;
 			out[0] = 10001;
-			out[1] = fields[k].value.len;
-			og1_copy((u8 *)(out + 2), p + fields[k].value.at, out[1] & 63);
-			og1.h.out.at = (u32)((u8 *)out - (u8 *)&og1);
-			return OG1_ACCEPT;
+			out[1] = len;
+			og1_copy((u8 *)(out + 2), p + fields[k].value.at, len);
+			og1.h.out.at = sizeof og1.h + ROOM - 80;
+			og1.h.out.len = 8 + ((len + 3) & ~3);
+			return OG1_CHANGE;
 		}
 	return OG1_ACCEPT;
 }
