@@ -65,7 +65,7 @@ func (f *functions) Decide(nowNs int64, msg []byte, o *order.Order, d *replica.D
 	out := f.chain.Decide(nowNs, msg, o)
 	*d = replica.Decision{Message: out.Message, Reason: out.Reason, Text: out.Text}
 	if out.Parsed != nil {
-		d.Fields = out.Parsed.Fields
+		d.Fields = &out.Parsed.Fields
 	}
 }
 

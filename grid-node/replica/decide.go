@@ -20,12 +20,12 @@ type Decider interface {
 	Decide(nowNs int64, msg []byte, o *order.Order, d *Decision)
 }
 
-// Decision of a Decider. Slices are valid until its next call.
+// Decision of a Decider. What it points to is valid until its next call.
 type Decision struct {
-	Message []byte       // becomes the entry: the one given, or another that order.Parse accepts; nil refuses the order
-	Fields  order.Fields // of Message
-	Reason  uint32       // of a refusal: OrdRejReason (103)
-	Text    []byte       // of a refusal, printable
+	Message []byte        // becomes the entry: the one given, or another that order.Parse accepts; nil refuses the order
+	Fields  *order.Fields // of Message
+	Reason  uint32        // of a refusal: OrdRejReason (103)
+	Text    []byte        // of a refusal, printable
 }
 
 // decides reports whether functions of kind Pre decide on orders here.
@@ -40,7 +40,7 @@ func (r *Replica) decide(msg []byte, o *order.Order) *Decision {
 	case d.Message == nil, len(d.Message) == len(msg) && &d.Message[0] == &msg[0]: // refused, or as it came
 	case len(d.Message) > r.opt.Limits.MaxPayload:
 		*d = Decision{Reason: reasonOther, Text: textTooLong}
-	case !bytes.Equal(clOrdID(d.Message, &d.Fields), clOrdID(msg, &o.Fields)):
+	case !bytes.Equal(clOrdID(d.Message, d.Fields), clOrdID(msg, &o.Fields)):
 		*d = Decision{Reason: reasonOther, Text: textIdentity}
 	}
 	return d
@@ -84,7 +84,7 @@ func (r *Replica) mutateEntry(entry []byte, e *order.Entry) []byte {
 	if d.Message == nil {
 		return entry
 	}
-	e.Size, e.Fields = uint32(order.HeaderSize+len(d.Message)), d.Fields
+	e.Size, e.Fields = uint32(order.HeaderSize+len(d.Message)), *d.Fields
 	out := make([]byte, order.HeaderSize, e.Size)
 	e.Put(out)
 	return append(out, d.Message...)

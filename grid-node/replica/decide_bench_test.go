@@ -18,7 +18,7 @@ func (c chainDecider) Decide(nowNs int64, msg []byte, o *order.Order, d *replica
 	out := c.Chain.Decide(nowNs, msg, o)
 	*d = replica.Decision{Message: out.Message, Reason: out.Reason, Text: out.Text}
 	if out.Parsed != nil {
-		d.Fields = out.Parsed.Fields
+		d.Fields = &out.Parsed.Fields
 	}
 }
 

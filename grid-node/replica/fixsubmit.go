@@ -89,7 +89,7 @@ func (r *Replica) acceptFix(conn uint64, m *wire.FixSubmit, seat *fixSeat) {
 		if !bytes.Equal(msg, d.Message) {
 			kind = pendingFixDecided
 		}
-		msg, e.Fields = d.Message, d.Fields
+		msg, e.Fields = d.Message, *d.Fields
 	}
 	if r.live.Guard != nil {
 		if why := r.limited(&machine.Offer{Session: m.Slot, Fix: true, Message: msg, Fields: r.limits.hold(&e.Fields)}); why != limits.None {

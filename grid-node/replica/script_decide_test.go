@@ -37,14 +37,14 @@ func (s *scriptDecider) decide(msg []byte, f *order.Order) replica.Decision {
 	case strings.HasPrefix(id, "desk"):
 		return s.accept(with(msg, fmt.Sprintf("10001=%s.%d\x01", s.n.name(), s.calls)))
 	}
-	return replica.Decision{Message: msg, Fields: f.Fields}
+	return replica.Decision{Message: msg, Fields: &f.Fields}
 }
 
 func (s *scriptDecider) accept(msg []byte) replica.Decision {
 	if err := order.Parse(msg, &s.order); err != nil {
 		s.n.w.tb.Fatal(err)
 	}
-	return replica.Decision{Message: msg, Fields: s.order.Fields}
+	return replica.Decision{Message: msg, Fields: &s.order.Fields}
 }
 
 // manyTags are n long fields.

@@ -197,7 +197,7 @@ func (r *Replica) accept(conn uint64, m *wire.Submit, hint *Hint) {
 			r.rejectDecided(conn, m, d)
 			return
 		}
-		msg, e.Fields = d.Message, d.Fields
+		msg, e.Fields = d.Message, *d.Fields
 	}
 	if r.live.Guard != nil {
 		if why := r.limited(&machine.Offer{Session: m.Slot, Message: msg, Fields: r.limits.hold(&e.Fields)}); why != limits.None {

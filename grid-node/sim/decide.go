@@ -70,13 +70,13 @@ func (d *decider) decide(msg []byte, f *order.Order) replica.Decision {
 	case mix(key, 3, d.boot, d.calls)%20 == 0:
 		return replica.Decision{Reason: 99, Text: []byte("not now")}
 	case unstamped(key):
-		return replica.Decision{Message: msg, Fields: f.Fields}
+		return replica.Decision{Message: msg, Fields: &f.Fields}
 	}
 	d.last = stampedMessage(msg, d.boot, d.module)
 	if err := order.Parse(d.last, &d.order); err != nil {
 		panic(err) // a mistake in this package
 	}
-	return replica.Decision{Message: d.last, Fields: d.order.Fields}
+	return replica.Decision{Message: d.last, Fields: &d.order.Fields}
 }
 
 // stampedMessage is a message as a process decides it: with one more field at its end.
