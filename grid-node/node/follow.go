@@ -233,6 +233,12 @@ func (l *link) streamOf(reqID uint64) *follower {
 	return nil
 }
 
+// tellFollowed lets the replica know whether streams wait for what is committed. Those of readers with a name collect
+// entries for longer than a backup waits for the next one.
+func (p *partition) tellFollowed() {
+	p.replica.SetFollowed(slices.ContainsFunc(p.inc.followers, func(w *follower) bool { return w.name == "" }))
+}
+
 // tellFollowers ends the streams of a replica that is not in sync any more.
 func (p *partition) tellFollowers() {
 	if len(p.inc.followers) == 0 {

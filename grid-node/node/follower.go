@@ -116,6 +116,7 @@ func (w *follower) start(from uint64) error {
 	}
 	p.inc.followers, l.streams = append(p.inc.followers, w), append(l.streams, w)
 	p.clients.follows.count(w, 1)
+	w.p.tellFollowed()
 	log.Hold(from)
 	w.held = true
 	p.inc.wg.Go(func() { w.run(ctx) })
@@ -136,6 +137,7 @@ func (w *follower) endAt(m *wire.FollowEnd) {
 	mine := func(o *follower) bool { return o == w }
 	w.inc.followers, w.l.streams = slices.DeleteFunc(w.inc.followers, mine), slices.DeleteFunc(w.l.streams, mine)
 	w.p.clients.follows.count(w, -1)
+	w.p.tellFollowed()
 	if !w.l.conn.Open() {
 		w.p.clients.follows.stats.Ends[0]++
 	} else {

@@ -24,7 +24,7 @@ func (r *Replica) ackFlags() uint8 {
 // ask requests an answer to this round from the peer, with the data. Heartbeats are
 // separate, see Vitals.
 func (r *Replica) ask(p *peer, round uint64) {
-	p.askedAt = r.now.Mono
+	p.askedAt, p.commitSaid = r.now.Mono, r.commit
 	m := wire.Beacon{PeerHead: r.head(p.Boot), CommitSeq: r.commit, Round: round, SentNs: r.now.Mono, Flags: r.frameFlags()}
 	if p.arbiter.askDue {
 		p.arbiter.askDue = false
@@ -51,6 +51,10 @@ func (r *Replica) beacon(frame []byte) error {
 		return err
 	}
 	if !r.fromPrimary(&m.PeerHead) {
+		return nil
+	}
+	if m.Flags&wire.FlagCommit != 0 {
+		r.follow(m.CommitSeq)
 		return nil
 	}
 	r.heard(m.Round, m.SentNs, m.Flags)

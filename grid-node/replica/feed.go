@@ -59,7 +59,7 @@ func (r *Replica) sendBatch(p *peer, round, last uint64, limit int, bulk bool) i
 	r.out.send(p.Address, off, entries)
 	r.out.last().Bulk = bulk
 	r.count.Prepares++
-	p.sent = through
+	p.sent, p.commitSaid = through, r.commit
 	return len(entries)
 }
 

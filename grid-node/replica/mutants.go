@@ -52,6 +52,8 @@ const (
 	mutStaleBeacon
 	mutToldKept
 	mutRestForEver
+	mutCommitSaidEarly
+	mutCommitUnsaid
 	mutVitalsLeaseKept
 	mutDataLeaseKept
 	mutFenceUnheard

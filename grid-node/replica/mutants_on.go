@@ -72,6 +72,8 @@ var mutantList = [mutants]Mutant{
 	mutAnySender:             {"any-sender", "a backup accepts frames of its epoch from any sender"},
 	mutStaleBeacon:           {"stale-beacon", "a beacon of an older epoch counts as a heartbeat and is answered"},
 	mutRestForEver:           {"rest-for-ever", "a replica at rest takes no tick until another event, so silence is not noticed"},
+	mutCommitSaidEarly:       {"commit-said-early", "a backup that is followed is told that all that is stored is committed"},
+	mutCommitUnsaid:          {"commit-unsaid", "a backup that is followed learns of a commit by the next order or heartbeat"},
 	mutToldKept:              {"told-commit-kept", "a committed position announced in the previous epoch is used in the next"},
 	mutVitalsLeaseKept:       {"vitals-lease-kept", "a lease earned by beacons stays valid in the next epoch"},
 	mutDataLeaseKept:         {"data-lease-kept", "a lease earned on the data path stays valid in the next epoch"},

@@ -29,6 +29,7 @@ var proofs = [mutants]string{
 	mutStaleSnapshotRequest:  "^TestFramesOfAnotherEpoch$/^SnapshotRequest$",
 	mutAnySender:             "^TestFramesOfAnotherSender$",
 	mutStaleBeacon:           "^TestVitalsDropWhatIsNotForThem$/^older_epoch$",
+	mutCommitUnsaid:          "^TestFollowedBackupIsToldOfCommits$",
 	mutToldKept:              "^TestWhatWasToldEndsWithItsEpoch$",
 	mutVitalsLeaseKept:       "^TestLeaseIsEarnedAnewInEveryEpoch$/^heartbeats$",
 	mutDataLeaseKept:         "^TestLeaseIsEarnedAnewInEveryEpoch$/^data$",

@@ -35,6 +35,9 @@ type peer struct {
 	full            bool   // it announced that only its memory reserve is left
 	fullAt          int64  // when
 	inSyncAt        int64  // when this primary had it in sync first
+	followed        bool   // clients follow the log there
+	commitSaid      uint64 // what it was last told to be committed, with the data
+	commitDue       int64  // when the next Beacon that says so is due by their mean rate
 	sent            uint64 // entries sent
 	stored          uint64 // entries acknowledged
 	round           uint64 // highest round echoed
@@ -92,6 +95,9 @@ func (r *Replica) flushPeers() {
 		}
 		p.askDue = false
 		used = used || sent
+		if p.followed && !sent && p.commitSaid < r.commit && p.acks() && !mutant(mutCommitUnsaid) {
+			r.sayCommit(p)
+		}
 	}
 	if used {
 		r.primary.round = round

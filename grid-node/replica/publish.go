@@ -11,7 +11,7 @@ func (r *Replica) publish() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.steppedAt = r.now.Mono
-	v.commit, v.flags, v.leaving = r.commit, r.frameFlags(), r.ackFlags()
+	v.commit, v.flags, v.leaving = r.commit, r.frameFlags(), r.ackFlags()|r.followedFlag()
 	switch {
 	case r.role == RolePrimary:
 		v.lead(r.epoch, r.primary.peers)
@@ -89,6 +89,7 @@ func (r *Replica) takeVitals() {
 			p := &r.primary.peers[i]
 			if known := v.peer(p.Boot); known != nil {
 				p.heardAt = max(p.heardAt, known.heardAt)
+				p.followed = known.flags&wire.FlagFollowed != 0
 				p.draining = p.draining || known.flags&wire.FlagDraining != 0
 				if full := known.flags&wire.FlagFull != 0; full || known.heardAt > p.fullAt {
 					p.full = full

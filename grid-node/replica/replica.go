@@ -39,6 +39,7 @@ type Replica struct {
 	watchAt     int64    // when the watch last showed it
 	restTill    int64    // ticks before it do nothing; 0 unless the replica is at rest
 	statusAt    Status   // status of the last ActionStatus
+	followed    bool     // clients follow the log here
 	moved       bool     // commit moved since the last flush
 
 	computes [wire.MaxComputes]uint64 // names of opt.Compute, as other replicas are told

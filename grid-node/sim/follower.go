@@ -175,6 +175,7 @@ func (p *process) follow(c *conn, frame []byte) {
 		p.w.net.reply(p, c.id, wire.AppendFollowEnd(nil, partition, end), p.lineage())
 		return
 	}
+	p.r.SetFollowed(true)
 	tape, _ := p.r.ExecTape(from)
 	p.stream(c, m.ReqID, from, p.st.HashAt(from-1), tape)
 }

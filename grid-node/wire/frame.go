@@ -43,6 +43,12 @@ const (
 	FlagBySymbol uint8 = 1
 	// FlagWantFeatures on Beacon: the receiver should say by Features what it knows.
 	FlagWantFeatures uint8 = 4
+	// FlagFollowed on HeartbeatAck: clients follow the log at the sender, which wants to know
+	// what is committed at once.
+	FlagFollowed uint8 = 1
+	// FlagCommit on Beacon: it only says what is committed, and nothing is answered. It goes
+	// to members with FlagFollowed.
+	FlagCommit uint8 = 8
 	// FlagStandby on NewConfig: the partition gets its entries from another site.
 	FlagStandby uint8 = 128
 )

@@ -31,7 +31,7 @@ type HeartbeatRow struct {
 	PeerHead
 	CommitSeq uint64 // 0 in an answer
 	Partition PartitionID
-	Flags     uint8 // FlagLeased; in an answer FlagDraining, FlagFull
+	Flags     uint8 // FlagLeased; in an answer FlagDraining, FlagFull, FlagFollowed
 }
 
 // MaxHeartbeatRows is the maximum number of rows in one frame.

@@ -163,7 +163,7 @@ type Beacon struct {
 	CommitSeq uint64
 	Round     uint64
 	SentNs    int64
-	Flags     uint8 // FlagLeased, FlagWantArbiter, FlagWantFeatures
+	Flags     uint8 // FlagLeased, FlagWantArbiter, FlagWantFeatures, FlagCommit
 }
 
 // AppendBeacon appends a Beacon frame.
