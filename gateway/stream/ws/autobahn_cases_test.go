@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const hello = "Hello, world!"
 
-func autobahnCases() []autobahnCase {
+var autobahnCases = sync.OnceValue(func() []autobahnCase {
 	var a autobahn
 	a.framing()
 	a.pings()
@@ -19,7 +20,7 @@ func autobahnCases() []autobahnCase {
 	a.sizes()
 	a.add("12: a compressed message", in(frameOf(fin|0x40|1, "\xf2\x48\xcd\xc9\xc9\x07\x00")), "fail 1002") // permessage-deflate is not negotiated
 	return a
-}
+})
 
 func (a *autobahn) framing() {
 	for i, n := range []int{0, 125, 126, 127, 128, 65535, 65536} {

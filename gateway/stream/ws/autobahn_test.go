@@ -1,12 +1,16 @@
 package ws
 
 import (
+	"bytes"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ordergrid/ordergrid/internal/race"
 )
 
 // frameOf is a frame of a client. Its first byte is as given.
@@ -20,11 +24,10 @@ func frameOf(first byte, payload string) []byte {
 	default:
 		b = binary.BigEndian.AppendUint64(append(b, 0x80|127), uint64(n))
 	}
-	mask := [4]byte{0x12, 0x34, 0xab, 0xcd}
-	b = append(b, mask[:]...)
-	for i := range len(payload) {
-		b = append(b, payload[i]^mask[i%4])
-	}
+	mask := []byte{0x12, 0x34, 0xab, 0xcd}
+	b = append(append(b, mask...), payload...)
+	masked := b[len(b)-len(payload):]
+	subtle.XORBytes(masked, masked, bytes.Repeat(mask, len(payload)/4+1))
 	return b
 }
 
@@ -113,6 +116,9 @@ func TestAutobahnCases(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			input := slices.Concat(c.frames...)
 			pieces := []int{len(input), 997}
+			if race.Enabled && len(input) > 1<<20 {
+				return // a minute of it; without the race detector all are decoded
+			}
 			if len(input) < 100_000 {
 				pieces = append(pieces, 1)
 			} else if strings.Contains(c.name, "9.5.1") || strings.Contains(c.name, "9.6.1") {
