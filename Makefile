@@ -27,6 +27,8 @@ RATE     ?= 3000
 ALERT    ?=
 GRIDS    ?= 10,100,1000
 PARTS    ?=
+MESSAGES ?=
+PYTHON2  ?= python2.7
 
 export CLUSTER DEMO
 GO        := go
@@ -196,7 +198,7 @@ robustness: ## Break a grid under load and judge what that did (TARGET=dev|clust
 	@hack/robustness.sh "$(TARGET)" "$(SCENARIO)" "$(REPEAT)" "$(RATE)"
 
 .PHONY: hostile
-hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens), at another grid beside it and at its own, do to the latency of a client with a right to be there, and what clients that read nothing, forged frames between nodes, certificates with another's name, streams, calls of functions, orders that functions fail on, changes by SQL, values published to regions, books read order by order, logons with wrong tokens and mass cancels do; ROUNDS=10
+hostile: ## What 1,000 idle clients and 1,000 connections of strangers (idle, half handshakes, forged tokens), at another grid beside it and at its own, do to the latency of a client with a right to be there, and what clients that read nothing, forged frames between nodes, certificates with another's name, streams, calls of functions, Maps over orders, orders that functions fail on, changes by SQL, values published to regions, books read order by order, logons with wrong tokens and mass cancels do; ROUNDS=10
 	@ORDERGRID_HOSTILE_ROUNDS=$(if $(filter file,$(origin ROUNDS)),10,$(ROUNDS)) $(GO) test -count 1 -v -timeout 30m ./e2e/hostile
 
 .PHONY: skew
@@ -253,9 +255,18 @@ clients-check: ## Clients of other languages: 50 primaries killed under load, ea
 	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_PYTHON=1 ORDERGRID_REQUIRE_MYPY=1 ORDERGRID_CLIENT_KILLS=50 $(GO) test -count 1 -p 1 -timeout 60m -v ./clients/...
 
 .PHONY: streams-check
-streams-check: ## Kill 20 primaries and 40 gateways under load: each WebSocket client has each order once; clients of other languages, and the console in a browser (minutes)
+streams-check: ## Kill 20 primaries, 20 other nodes and 40 gateways under load: each WebSocket client has each order once; clients of other languages, and the console in a browser (minutes; MESSAGES=10000000: kill them until subscribers have got so many messages, and nothing else)
+ifeq ($(strip $(MESSAGES)),)
 	@python3 -m venv out/venv && out/venv/bin/pip install -q --disable-pip-version-check websockets==17.4
 	@PATH="$(CURDIR)/out/venv/bin:$$PATH" ORDERGRID_REQUIRE_JAVA=1 ORDERGRID_REQUIRE_CHROMIUM=1 ORDERGRID_REQUIRE_PYTHON_WEBSOCKETS=1 ORDERGRID_STREAM_KILLS=20 $(GO) test -count 1 -timeout 60m -v ./cmd/order-gateway ./gateway/stream/...
+else
+	@ORDERGRID_STREAM_MESSAGES=$(MESSAGES) $(GO) test -count 1 -timeout 12h -v -run TestGridStreamsOverDeaths ./cmd/order-gateway
+endif
+
+.PHONY: autobahn-check
+autobahn-check: ## The Autobahn test suite against the server of streams (minutes; it is of Python 2.7, which has to be there, with pip: PYTHON2=PROGRAM)
+	@$(PYTHON2) -m pip install -q --disable-pip-version-check --upgrade --target out/autobahn autobahntestsuite==25.10.1
+	@ORDERGRID_AUTOBAHN="$(CURDIR)/out/autobahn" PYTHON2="$(PYTHON2)" $(GO) test -count 1 -timeout 60m -v -run TestAutobahnSuite ./gateway/stream/server
 
 .PHONY: queries-check
 queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, to broken views, and in SQL against PostgreSQL (minutes)

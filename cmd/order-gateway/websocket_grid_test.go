@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,9 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -120,109 +118,6 @@ func subscriberAt(name string, gateways ...*atomic.Pointer[process]) *subscriber
 		Gateway: func(n int) subscriber.Gateway { return gateways[n%len(gateways)].Load().client() }}
 }
 
-// Gateways, primaries and other nodes are killed while orders come. Each client gets each order of the log once, in
-// the order of its partition, wherever it resumes.
-func TestGridStreamsOverDeaths(t *testing.T) {
-	rounds := 1
-	if n := os.Getenv("ORDERGRID_STREAM_KILLS"); n != "" {
-		var err error
-		if rounds, err = strconv.Atoi(n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2+rounds)*time.Minute)
-	defer cancel()
-	g := testgrid.Run(t)
-	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints, RequestTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close() //nolint:errcheck // it never fails
-	submit(t, c, "BEFORE", 50)
-
-	// The second one keeps so little that it has to read the grid's log for those who resume.
-	small := []string{"--websocket-backlog", "0", "--websocket-ring-bytes", "1048576"}
-	var a, b atomic.Pointer[process]
-	a.Store(startGateway(t, g, "127.0.0.1:0"))
-	b.Store(startGateway(t, g, "127.0.0.1:0", small...))
-
-	load, stop := make(chan int), atomic.Bool{}
-	go func() {
-		n := 0
-		for ; !stop.Load(); n++ {
-			if _, err := c.Submit(ctx, testgrid.Order(fmt.Sprintf("STREAM-%d", n), 305)); err != nil {
-				t.Errorf("order %d: %v", n, err)
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		load <- n
-	}()
-	var ends atomic.Pointer[map[int]uint64]
-	done := func(last map[int]uint64) bool {
-		want := ends.Load()
-		if want == nil || last == nil {
-			return false
-		}
-		for p, seq := range *want {
-			if last[p] < seq {
-				return false
-			}
-		}
-		return true
-	}
-	var all sync.WaitGroup
-	var subscribers []*subscriber.Subscriber
-	for i := range 8 {
-		s := subscriberAt(fmt.Sprint("subscriber ", i), &a, &b)
-		if i%2 == 1 {
-			s = subscriberAt(s.Name, &b, &a)
-		}
-		subscribers = append(subscribers, s)
-		all.Go(func() { s.Run(ctx, done) })
-	}
-	for range rounds {
-		killPrimary(t, c, g)
-		time.Sleep(300 * time.Millisecond)
-		for _, at := range []*atomic.Pointer[process]{&a, &b} {
-			old := at.Load()
-			old.kill()
-			time.Sleep(200 * time.Millisecond)
-			if at == &a {
-				at.Store(startGateway(t, g, "127.0.0.1:0"))
-			} else {
-				at.Store(startGateway(t, g, "127.0.0.1:0", small...))
-			}
-		}
-		waitForCopies(t, c)
-	}
-	stop.Store(true)
-	n := <-load
-	logged, ended := orders(t, c)
-	ends.Store(&ended)
-	all.Wait()
-	// One who has nothing yet: what is before the gateway was started comes from the log of the grid.
-	whole := subscriberAt("one from the beginning", &b)
-	whole.Lineage, whole.First, whole.Last = subscribers[0].Lineage, map[int]uint64{}, map[int]uint64{0: 0, 1: 0}
-	whole.Run(ctx, done)
-	read := regexp.MustCompile(`\nordergrid_stream_history_messages_total (\d+)\n`).FindStringSubmatch(metricsOf(t, b.Load()))
-	if n, err := strconv.Atoi(read[1]); err != nil || n < 50 {
-		t.Errorf("the gateway read %d orders from the log for it, want all before its own start", n)
-	}
-	subscribers = append(subscribers, whole)
-	resumed := 0
-	for _, s := range subscribers {
-		if missed := s.Missed(logged); missed != "" {
-			t.Error(missed)
-		}
-		resumed += s.Resumed
-	}
-	if resumed < len(subscribers)*rounds {
-		t.Errorf("%d sessions were resumed, want more than one of each client in a round: the test shows nothing", resumed)
-	}
-	t.Logf("%d orders, %d clients, %d resumed sessions", n, len(subscribers), resumed)
-}
-
 func metricsOf(t *testing.T, p *process) string {
 	t.Helper()
 	r, err := http.Get("http://" + p.http + "/metrics")
@@ -276,6 +171,26 @@ func killPrimary(t *testing.T, c *client.Client, g *testgrid.Grid) {
 	}
 	before := c.Table()[0].Epoch
 	until(t, func() bool { return c.Refresh(t.Context()) == nil && c.Table()[0].Epoch > before })
+}
+
+// killNode kills a node that is not the primary of the first partition, and waits until the grid is without it.
+func killNode(t *testing.T, c *client.Client, g *testgrid.Grid) {
+	t.Helper()
+	p := c.Table()[0]
+	at := slices.IndexFunc(p.Members, func(m client.Member) bool { return m.ID != p.Primary.ID })
+	if at < 0 {
+		t.Fatalf("no member of %+v is not its primary", p)
+	}
+	pid, err := g.PIDOf(p.Members[at].Address)
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool {
+		return c.Refresh(t.Context()) == nil && !slices.Contains(c.Table()[0].Members, p.Members[at])
+	})
 }
 
 func waitForCopies(t *testing.T, c *client.Client) {

@@ -13,6 +13,7 @@ import (
 // Subscriber reads topics by protocol ordergrid.json.v1. A Subscriber without Last begins with what is new.
 type Subscriber struct {
 	Name, Topics string
+	Policy       string              // of the subscription; "": what the gateway has by default
 	Gateway      func(n int) Gateway // for the nth connection
 	Lineage      string
 	First        map[int]uint64 // positions when it subscribed first, by partition
@@ -37,12 +38,15 @@ func (s *Subscriber) Run(ctx context.Context, done func(last map[int]uint64) boo
 		s.Got = map[int][]uint64{}
 	}
 	err := Again(ctx, func() bool { return s.Fault != nil || done(s.Last) }, func(n int) error {
-		subscribe := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q}`, s.Topics)
+		subscribe := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q`, s.Topics)
+		if s.Policy != "" {
+			subscribe += fmt.Sprintf(`,"policy":%q`, s.Policy)
+		}
 		if s.Last != nil {
-			subscribe = fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q,"resume":%q}`, s.Topics, Position(s.Lineage, s.Last))
+			subscribe += fmt.Sprintf(`,"resume":%q`, Position(s.Lineage, s.Last))
 			s.Resumed++
 		}
-		return s.Gateway(n).Talk(ctx, []string{subscribe}, func() bool { return done(s.Last) }, func(b []byte) error {
+		return s.Gateway(n).Talk(ctx, []string{subscribe + "}"}, func() bool { return done(s.Last) }, func(b []byte) error {
 			var m message
 			if s.Fault = json.Unmarshal(b, &m); s.Fault != nil {
 				return s.Fault
@@ -71,9 +75,11 @@ func (s *Subscriber) take(m *message) error {
 		}
 	case m.Op == "message":
 		seq, err := strconv.ParseUint(m.At, 10, 64)
-		if err != nil || seq <= s.Last[m.Partition] {
-			s.Fault = fmt.Errorf("got entry %s of p%d behind %d, %w", m.At, m.Partition, s.Last[m.Partition], err)
-			return s.Fault
+		if err == nil && seq <= s.Last[m.Partition] {
+			err = fmt.Errorf("got entry %d of p%d behind %d", seq, m.Partition, s.Last[m.Partition])
+		}
+		if s.Fault = err; err != nil {
+			return err
 		}
 		s.Last[m.Partition] = seq
 		s.Got[m.Partition] = append(s.Got[m.Partition], seq)

@@ -212,7 +212,10 @@ func (c *conn) refuse(err error) {
 }
 
 // frames decodes what a client sent.
-func (c *conn) frames(b []byte) (int, error) {
+func (c *conn) frames(b []byte) (int, error) { return c.decode(b, c) }
+
+// decode gives the frames of a client to a handler.
+func (c *conn) decode(b []byte, to ws.Handler) (int, error) {
 	if c.events != nil {
 		return len(b), nil // nothing is expected of a reader of events
 	}
@@ -220,7 +223,7 @@ func (c *conn) frames(b []byte) (int, error) {
 		c.tc.Wait()
 		return 0, nil
 	}
-	n, err := c.decoder.Decode(b, c)
+	n, err := c.decoder.Decode(b, to)
 	switch failure, ok := errors.AsType[*ws.Error](err); {
 	case errors.Is(err, errYield):
 		if n < len(b) {
