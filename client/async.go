@@ -14,7 +14,8 @@ type completion struct {
 // SubmitAsync sends one order and returns; done runs once with the outcome, in
 // the order of the answers, on a goroutine of this package (or of a concurrent
 // Submit on the same session). It must not block, and may submit again with
-// SubmitAsync or Enqueue. fix is copied. An error from SubmitAsync itself
+// SubmitAsync or Enqueue. fix is copied. An order that is refused with
+// ErrVersionAwaited is sent again for up to a second. An error from SubmitAsync itself
 // (ErrWindowFull, ErrClosed, a *RejectError) means that done will not run.
 func (s *Session) SubmitAsync(fix []byte, done func(Receipt, error)) error {
 	return s.enqueue(fix, nil, done, true)
@@ -64,7 +65,7 @@ func (s *Session) enqueue(fix []byte, op *regionOp, done func(Receipt, error), p
 	o.op = op
 	o.payload, o.callback, o.submitted, o.deadline = o.buf, done, now, now+int64(s.client.cfg.RequestTimeout)
 	s.async++
-	s.send(o)
+	s.submitted(o)
 	if c := s.p.conn; push || c != nil && len(c.out) >= enqueueLimit {
 		s.push()
 	}
@@ -104,7 +105,7 @@ func (s *Session) readLoop() {
 	defer s.p.mu.Unlock()
 	for !s.closed {
 		if s.async > 0 || s.listens() {
-			s.p.wait(ctx, &w, s.lookups.until())
+			s.p.wait(ctx, &w, min(s.lookups.until(), s.awaited.until()))
 			continue
 		}
 		s.p.leave(&w)

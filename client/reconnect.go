@@ -42,7 +42,7 @@ func (s *Session) reconnect(h hint, failed string) {
 }
 
 func (s *Session) wanted() bool {
-	if s.p.first != nil || !s.lookups.empty() {
+	if s.p.first != nil || !s.lookups.empty() || len(s.awaited.orders) > 0 {
 		return true
 	}
 	for seq := s.win.head; seq < s.win.next; seq++ {
@@ -174,6 +174,7 @@ func (s *Session) endRecovery(err error) {
 				s.giveUp(seq, err)
 			}
 		}
+		s.endAwaited(err)
 		s.giveUpLookups(err)
 		s.runCallbacks(nanotime())
 	}

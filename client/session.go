@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,9 +20,10 @@ type Session struct {
 	partition wire.PartitionID
 	id        [2]uint64
 	io        IO
-	regions   bool       // it is for changes of regions
-	reads     readerKind // what a Reader's is for; 0: orders
-	turn      int        // of readsOfBackup: which copy comes next
+	patience  time.Duration // versionPatience
+	regions   bool          // it is for changes of regions
+	reads     readerKind    // what a Reader's is for; 0: orders
+	turn      int           // of readsOfBackup: which copy comes next
 
 	p pump // p.mu guards all fields below
 
@@ -41,6 +41,7 @@ type Session struct {
 	stop       chan struct{} // closed by Close
 
 	lookups lookups
+	awaited awaited
 
 	completed  []completion // completions whose callbacks have not run, and
 	found      []found      // reads
@@ -78,7 +79,7 @@ func newSession(c *Client, partition wire.PartitionID, auto IO, reads readerKind
 	if reads != 0 {
 		s.lookups = newLookups(c.cfg.MaxInFlight)
 	}
-	s.p.owner = s
+	s.p.owner, s.patience = s, versionPatience
 	return s
 }
 
@@ -91,11 +92,7 @@ func (s *Session) Partition() wire.PartitionID { return s.partition }
 // noticed within about 20 ms. With the window full, Submit waits. An order that is refused
 // with ErrVersionAwaited is sent again for up to a second.
 func (s *Session) Submit(ctx context.Context, fix []byte) (Receipt, error) {
-	receipt, err := s.submit(ctx, fix, nil, true)
-	if err != nil && errors.Is(err, ErrVersionAwaited) {
-		return s.submitAgain(ctx, fix, err)
-	}
-	return receipt, err
+	return s.submit(ctx, fix, nil, true)
 }
 
 // TrySubmit is Submit that returns ErrWindowFull at once instead of waiting for room.
@@ -123,14 +120,14 @@ func (s *Session) submit(ctx context.Context, fix []byte, op *regionOp, wait boo
 	o := s.win.take()
 	o.op = op
 	o.payload, o.submitted, o.deadline = fix, now, deadline
-	s.send(o)
+	s.submitted(o)
 	s.push()
 	if s.listens() {
 		s.wakeReader()
 	}
 	for !o.done {
-		s.p.wait(ctx, &o.w, o.deadline)
-		if err := ctx.Err(); err != nil && !o.done {
+		s.p.wait(ctx, &o.w, min(o.deadline, s.awaited.until()))
+		if err := ctx.Err(); err != nil && !o.done && !s.stopAwaiting(o, err) {
 			s.giveUp(o.clientSeq, join(err, s.trouble.last))
 		}
 	}
@@ -142,7 +139,7 @@ func (s *Session) submit(ctx context.Context, fix []byte, op *regionOp, wait boo
 
 // admit waits for room in the window and makes the checks that need no node.
 func (s *Session) admit(ctx context.Context, now, deadline int64, wait bool) error {
-	if s.win.full() && !s.closed {
+	if s.full() && !s.closed {
 		if !wait {
 			s.connect() // the answers that make room have to come over a connection
 			s.stats.WindowFull++
@@ -150,13 +147,13 @@ func (s *Session) admit(ctx context.Context, now, deadline int64, wait bool) err
 		}
 		w := waiters.Get().(*waiter)
 		w.wantsRoom = true
-		for s.win.full() && !s.closed && ctx.Err() == nil && nanotime() < deadline {
+		for s.full() && !s.closed && ctx.Err() == nil && nanotime() < deadline {
 			s.waitUntil(ctx, w, deadline)
 		}
 		w.wantsRoom = false
 		s.p.leave(w)
 		waiters.Put(w)
-		if s.win.full() && !s.closed {
+		if s.full() && !s.closed {
 			return &NotSentError{Partition: s.partition, Waited: time.Duration(nanotime() - now), Cause: s.why(ctx, deadline-now)}
 		}
 	}
@@ -228,7 +225,6 @@ func tooLarge(p wire.PartitionID, n int) error {
 // send gives o its number and, with a connection, its place in the write
 // buffer. Without one it goes out after the reconnect.
 func (s *Session) send(o *pending) {
-	s.stats.Submitted++
 	s.win.add(o)
 	if c := s.p.conn; c != nil && !s.evicting {
 		s.encode(c, o.clientSeq)
@@ -280,6 +276,9 @@ func (s *Session) push() {
 
 // finish gives an order its outcome. The caller updates the cell.
 func (s *Session) finish(o *pending, r Receipt, err error) {
+	if o == s.awaited.probe {
+		s.probed(err)
+	}
 	if o.callback != nil {
 		s.completed = append(s.completed, completion{o.callback, r, err})
 		s.async--
@@ -302,7 +301,7 @@ func (s *Session) settle(seq uint64) {
 
 // room wakes the callers that wait for room in the window.
 func (s *Session) room() {
-	n := int(s.win.limit) - int(s.win.inFlight())
+	n := int(s.win.limit) - int(s.win.inFlight()) - len(s.awaited.orders)
 	for w := s.p.first; w != nil && n > 0; w = w.next {
 		if w.wantsRoom {
 			w.signal()
@@ -338,6 +337,9 @@ func (s *Session) giveUp(seq uint64, cause error) {
 // owed reports whether an answer is outstanding.
 func (s *Session) owed() bool { return s.win.inFlight() > 0 || !s.lookups.empty() }
 
+// full reports whether the session has as many orders as it may.
+func (s *Session) full() bool { return s.win.inFlight()+uint64(len(s.awaited.orders)) >= s.win.limit }
+
 // Drain waits until no order of the session is unanswered and the callbacks of
 // all have returned. Not to be called from a callback.
 func (s *Session) Drain(ctx context.Context) error {
@@ -347,11 +349,11 @@ func (s *Session) Drain(ctx context.Context) error {
 	w := waiters.Get().(*waiter)
 	defer waiters.Put(w)
 	defer s.p.leave(w)
-	for (s.owed() || len(s.completed)+len(s.found) > 0 || s.calling) && !s.closed {
+	for (s.owed() || len(s.awaited.orders) > 0 || len(s.completed)+len(s.found) > 0 || s.calling) && !s.closed {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if s.owed() {
+		if s.owed() || len(s.awaited.orders) > 0 {
 			s.waitUntil(ctx, w, nanotime()+int64(tick))
 			continue
 		}
@@ -365,7 +367,7 @@ func (s *Session) Drain(ctx context.Context) error {
 }
 
 // Close ends the session. Orders without an answer end with ErrUnknownOutcome
-// or ErrNotSent, both with cause ErrClosed.
+// or ErrNotSent, both with cause ErrClosed; those that wait to be sent again, with their refusal.
 func (s *Session) Close() error {
 	s.p.mu.Lock()
 	if s.closed {
@@ -382,6 +384,7 @@ func (s *Session) Close() error {
 			s.giveUp(seq, ErrClosed)
 		}
 	}
+	s.endAwaited(ErrClosed)
 	s.giveUpLookups(ErrClosed)
 	s.p.wakeAll()
 	s.wakeReader()

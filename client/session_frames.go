@@ -133,6 +133,9 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	cell.ord = nil
 	resent, submitted := cell.resent, cell.submitted
 	s.settle(m.RequestID)
+	if o != nil && s.awaitVersion(o, reject) {
+		return nil
+	}
 	decided := decides(m.Code) || !resent && m.Code != wire.CodeSessionWindow
 	switch {
 	case o == nil && decided:
@@ -233,6 +236,7 @@ func (s *Session) onPause(c *conn, now int64) {
 	}
 	if s.p.conn == c {
 		s.askAgain(c, now)
+		s.sendAwaited(c, now)
 	}
 	s.runCallbacks(now)
 }
@@ -245,6 +249,7 @@ func (s *Session) sweep(now int64) {
 			s.giveUp(seq, &timeoutError{limit: time.Duration(o.deadline - o.submitted).Round(time.Millisecond), last: s.trouble.last})
 		}
 	}
+	s.sweepAwaited(now)
 	s.sweepLookups(now)
 }
 

@@ -15,6 +15,7 @@ type pending struct {
 	clientSeq uint64
 	submitted int64 // monotonic
 	deadline  int64
+	again     int64                // until when it is sent again, see awaited; 0: it was not refused so
 	callback  func(Receipt, error) // SubmitAsync only
 	receipt   Receipt
 	err       error
@@ -51,8 +52,6 @@ func (w *window) at(seq uint64) *cell { return &w.cells[seq&uint64(len(w.cells)-
 
 func (w *window) inFlight() uint64 { return w.next - w.head }
 
-func (w *window) full() bool { return w.next-w.head >= w.limit }
-
 // add gives the next number to o.
 func (w *window) add(o *pending) {
 	o.clientSeq = w.next
@@ -73,7 +72,7 @@ func (w *window) take() *pending {
 }
 
 func (w *window) release(o *pending) {
-	o.payload, o.op, o.callback, o.err, o.done = nil, nil, nil, nil, false
+	o.payload, o.op, o.callback, o.err, o.done, o.again = nil, nil, nil, nil, false, 0
 	if cap(o.buf) > wire.MaxPayload {
 		o.buf = nil
 	}

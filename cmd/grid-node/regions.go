@@ -2,12 +2,15 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/pflag"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
 	"github.com/ordergrid/ordergrid/internal/regionfile"
@@ -47,9 +50,13 @@ func (f *regionFlags) apply(cfg *node.Config) error {
 	return nil
 }
 
-// readRegions returns the regions of a file, and its digest. Memory is 0 if it does not have it.
+// readRegions returns the regions of a file, and its digest; with their sources, if the operator made it: releases before
+// refuse those. Memory is 0 if it does not have it.
 func readRegions(name string) (*node.Regions, string, error) {
-	f, err := os.Open(name)
+	f, err := os.Open(name + limits.SourcedFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.Open(name)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -64,7 +71,7 @@ func readRegions(name string) (*node.Regions, string, error) {
 	}
 	x := &node.Regions{Memory: file.Memory}
 	for _, r := range file.Regions {
-		x.Regions = append(x.Regions, replica.RegionSpec{Name: r.Name, MaxBytes: r.MaxBytes, LifeNs: int64(r.Life)})
+		x.Regions = append(x.Regions, replica.RegionSpec{Name: r.Name, MaxBytes: r.MaxBytes, LifeNs: int64(r.Life), Source: r.Source})
 	}
 	return x, fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }

@@ -29,6 +29,16 @@ func TestRegionFlags(t *testing.T) {
 	if _, digest, err := cfg.ReadRegions(); err != nil || len(digest) != 64 {
 		t.Errorf("digest %q, %v", digest, err)
 	}
+	const sourced = "regions:\n- {name: positions, source: {grid: g, object: r, sinceMs: 5, generation: 2}}\n"
+	if err := os.WriteFile(f.file+".sourced", []byte(sourced), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if x, _, err := cfg.ReadRegions(); err != nil || len(x.Regions) != 1 || x.Regions[0].Source.String() != "generation 2 of r, since 5" {
+		t.Errorf("with a file of the operator: %+v, %v", x, err)
+	}
+	if err := os.Remove(f.file + ".sourced"); err != nil {
+		t.Fatal(err)
+	}
 	f.memory = "1Gi"
 	if err := f.apply(&cfg); err != nil || cfg.Regions.Memory != 1<<30 {
 		t.Errorf("read %+v, %v; the flag wins", cfg.Regions, err)

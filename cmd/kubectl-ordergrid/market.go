@@ -16,6 +16,8 @@ type marketFlags struct {
 	reachFlags
 	reason   string
 	duration time.Duration
+	http     []string
+	output   string
 }
 
 // marketActs are what a person can do with a book.
@@ -32,9 +34,13 @@ var marketActs = map[string]client.MarketOp{
 func marketCommand(k *kubeFlags) *cobra.Command {
 	var f marketFlags
 	cmd := &cobra.Command{
-		Use:   "market GRID SYMBOL halt|resume|open|close|call|uncross|band LOW HIGH",
-		Short: "Halt, resume, open, close or uncross the book of a symbol, or move its price band",
-		Long: `Changes the state of a book or its price band, in a grid that matches. It takes effect at one place of the log, for all copies,
+		Use:   "market GRID [SYMBOL [halt|resume|open|close|call|uncross|band LOW HIGH]]",
+		Short: "Show the state and phase of books; halt, resume, open, close or uncross one, or move its price band",
+		Long: `Without anything to do, shows the state of each book, or that of a symbol, since when, and the phase of the
+calendar that it is to be in, with the next one: by the pages of the nodes that lead the partitions, or those at
+--http without Kubernetes. A book that a person has opened, closed or halted is in another state than its phase.
+
+With it, changes the state of a book or its price band, in a grid that matches. It takes effect at one place of the log, for all copies,
 and the reason is in the log; who gave it is not.
 
   halt     only cancels are accepted; with --for trading resumes by itself, with the first
@@ -47,15 +53,19 @@ and the reason is in the log; who gave it is not.
            rests outside stays. Before a negative price write --
 
 ` + reachHelp + `
-Where the grid enforces authorization the permission Admin is needed.
+Where the grid enforces authorization the permission Admin is needed to change a book.
 
 Exit codes: 0 done, 2 wrong usage, 4 failed or refused by the book.`,
-		Example: `  kubectl ordergrid market exchange IBM halt --reason "news pending" -n trading
+		Example: `  kubectl ordergrid market exchange -n trading
+  kubectl ordergrid market exchange IBM -o json
+  kubectl ordergrid market exchange IBM halt --reason "news pending" -n trading
   kubectl ordergrid market exchange IBM halt --for 5m --reason "volatility"
   kubectl ordergrid market exchange OIL uncross --reason "opening auction"
   kubectl ordergrid market exchange IBM band 120 130 --reason "limit up, limit down"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch band := len(args) > 2 && args[2] == "band"; {
+			case len(args) == 1 || len(args) == 2:
+				return nil
 			case band && len(args) != 5:
 				return usageError{fmt.Errorf("%d arguments, allowed: an OrderGrid, a symbol, band, and the lowest and the highest price; see %s --help", len(args), cmd.CommandPath())}
 			case !band && len(args) != 3:
@@ -63,10 +73,18 @@ Exit codes: 0 done, 2 wrong usage, 4 failed or refused by the book.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, k, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 {
+				return f.show(cmd, k, args[0], strings.Join(args[1:], ""))
+			}
+			return f.run(cmd, k, args)
+		},
 	}
 	f.register(cmd.Flags())
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the log: up to 128 bytes on one line (required)")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the log: up to 128 bytes on one line (required for a change)")
+	cmd.Flags().StringSliceVar(&f.http, "http", nil, "to show books: host:port of a node's HTTP pages; Kubernetes is not used then")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "of what is shown: text, json")
+	completeFlag(cmd, "output", fixedNames("text", "json"))
 	cmd.Flags().DurationVar(&f.duration, "for", 0, "of a halt: how long; default until it is resumed")
 	return cmd
 }

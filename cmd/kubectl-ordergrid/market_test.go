@@ -149,7 +149,7 @@ func TestExchangeOfARealGrid(t *testing.T) {
 	}
 	ask("has no book", "book", "dev", "XYZ")
 	ask("has no book", "book", "dev", "XYZ", "--orders")
-	for _, wrong := range [][]string{{"market", "dev", "IBM", "stop", "--reason=x"}, {"market", "dev", "IBM", "halt"}, {"market", "dev", "IBM", "band", "1", "--reason=x"}, {"market", "dev", "IBM", "halt", "1", "--reason=x"}, {"market", "dev", "IBM", "band", "1", "2", "--for=1m", "--reason=x"}, {"market", "dev", "IBM", "open", "--for=1m", "--reason=x"}, {"book", "dev"}, {"book", "dev", "IBM", "--depth=65"}, {"trades", "dev", "-o", "csv"}} {
+	for _, wrong := range [][]string{{"market", "dev", "IBM", "stop", "--reason=x"}, {"market", "dev", "IBM", "halt"}, {"market"}, {"market", "dev", "--endpoint=127.0.0.1:1"}, {"market", "dev", "--reason=x"}, {"market", "dev", "-o", "csv"}, {"market", "dev", "IBM", "band", "1", "--reason=x"}, {"market", "dev", "IBM", "halt", "1", "--reason=x"}, {"market", "dev", "IBM", "band", "1", "2", "--for=1m", "--reason=x"}, {"market", "dev", "IBM", "open", "--for=1m", "--reason=x"}, {"book", "dev"}, {"book", "dev", "IBM", "--depth=65"}, {"trades", "dev", "-o", "csv"}} {
 		if _, err := run(wrong...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v, want wrong usage", wrong, err)
 		}

@@ -72,7 +72,7 @@ func (f *topFlags) run(cmd *cobra.Command, k *kubeFlags, grid string) error {
 	case f.count < 0:
 		return usageError{fmt.Errorf("--count: value %d, allowed: 0 or more", f.count)}
 	}
-	targets, dial, err := f.targets(cmd.Context(), k, grid)
+	targets, dial, err := targetsOf(cmd.Context(), k, grid, f.metrics, f.direct)
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,9 @@ type target struct{ name, address string }
 // way is how targets are dialled.
 type way struct{ tunnels *forwarder }
 
-func (f *topFlags) targets(ctx context.Context, k *kubeFlags, grid string) (targets []target, w way, err error) {
-	for _, address := range f.metrics {
+// targetsOf are the HTTP ports of the nodes of a grid, or those given.
+func targetsOf(ctx context.Context, k *kubeFlags, grid string, addresses []string, direct bool) (targets []target, w way, err error) {
+	for _, address := range addresses {
 		targets = append(targets, target{address, address})
 	}
 	if len(targets) > 0 {
@@ -155,7 +156,7 @@ func (f *topFlags) targets(ctx context.Context, k *kubeFlags, grid string) (targ
 		targets = append(targets, target{pods[i].Name, address(&pods[i], v1alpha1.HTTPPort)})
 	}
 	slices.SortFunc(targets, func(a, b target) int { return strings.Compare(a.name, b.name) })
-	if !f.direct {
+	if !direct {
 		w.tunnels = newForwarder(cluster, grid)
 	}
 	return targets, w, nil

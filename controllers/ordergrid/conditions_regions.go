@@ -37,9 +37,9 @@ func regionsOf(answers []*nodestatus.Memory) map[string]nodestatus.Regions {
 }
 
 // hasRegions reports whether a file is in use wherever a node has reported, and in the logs.
-func (a *room) hasRegions(digest string) bool {
+func (a *room) hasRegions(digests limitDigests) bool {
 	for _, x := range a.regions {
-		if x.SHA256 != digest || x.Error != "" || slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionRegions) bool { return p.BoundAwaited || len(p.Awaited) > 0 }) {
+		if !digests.has(x.SHA256) || x.Error != "" || slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionRegions) bool { return p.BoundAwaited || len(p.Awaited) > 0 }) {
 			return false
 		}
 	}
@@ -74,10 +74,24 @@ func judgeRegions(o *observation) judgement {
 		return no(reasonInstrumentsOnTheWay, "%d of %d partitions are standbys of %s and have its regions; those of this grid are put in the logs when they take orders", n, o.wantPartitions(), o.otherSite())
 	case len(old) > 0 || in < o.wantPartitions():
 		return no(reasonInstrumentsOnTheWay, "%d regions are in the logs of %d of %d partitions with their bounds%s. The kubelet takes about a minute to change a file, and memory changes with the pods", s.n, in, o.wantPartitions(), some(old))
+	case len(o.regionsLater()) > 0:
+		return no(reasonLimitsLater, "the logs have later bounds than the API server has, as after etcd was restored from a backup%s. They stay until the GridRegions have later ones: make those anew", some(o.regionsLater()))
 	case !o.room.all:
 		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "a pod does not answer the operator about its regions; the others have them"}
 	}
 	return judgement{metav1.ConditionTrue, reasonLoaded, fmt.Sprintf("%d regions are in the logs of %d partitions with their bounds", s.n, in)}
+}
+
+// regionsLater are the regions of which logs have later bounds than the file.
+func (o *observation) regionsLater() (all []string) {
+	for _, pod := range slices.Sorted(maps.Keys(o.room.regions)) {
+		for _, p := range o.room.regions[pod].Partitions {
+			for _, name := range p.Later {
+				all = append(all, fmt.Sprintf("%s in %s on %s", name, p.Partition, pod))
+			}
+		}
+	}
+	return all
 }
 
 // regionsIn compares what nodes report with the file that they are given: who refuses it, which of them have another file or
@@ -90,7 +104,7 @@ func (o *observation) regionsIn() (refused, old []string, in int) {
 		switch {
 		case x.Error != "":
 			refused = append(refused, pod+": "+x.Error)
-		case x.SHA256 != o.regions.sha256:
+		case !o.regions.sha256.has(x.SHA256):
 			old = append(old, "the file of "+pod)
 		case x.MemoryBytes != memory:
 			old = append(old, "the memory of "+pod)
@@ -104,7 +118,7 @@ func (o *observation) regionsIn() (refused, old []string, in int) {
 				old = append(old, fmt.Sprintf("%s on %s: %s", p.Partition, pod, strings.Join(lacks, ", ")))
 			}
 			before, seen := has[p.Partition]
-			has[p.Partition] = len(lacks) == 0 && x.SHA256 == o.regions.sha256 && (before || !seen)
+			has[p.Partition] = len(lacks) == 0 && o.regions.sha256.has(x.SHA256) && (before || !seen)
 		}
 	}
 	for _, everywhere := range has {

@@ -9,10 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/internal/regionfile"
 )
 
 // regionGrid has regions.
@@ -41,11 +43,54 @@ func TestPlanRegions(t *testing.T) {
 		"no name":    {[]*api.GridRegion{gridRegion("quotes", api.GridRegionSpec{Region: "Q"}), gridRegion("positions", api.GridRegionSpec{})}, `{"regions":[{"name":"positions"}]}`, "", `GridRegion quotes: regions: name is "Q"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, s := planRegions(regionGrid(), c.found)
+			f, s := planRegions("", regionGrid(), c.found, time.UnixMilli(5000))
+			text := f.Plain().Text()
+			for _, r := range f.Regions {
+				if r.Source == nil || r.Source.SinceMs != 5000 {
+					t.Errorf("%s has the source %v", r.Name, r.Source)
+				}
+			}
 			if got := strings.Join(strings.Fields(strings.ReplaceAll(text, ": ", ":")), ""); got != c.text || strings.Join(s.missing, " ") != c.missing || !strings.Contains(strings.Join(s.invalid, " "), c.invalid) || (c.invalid == "") != (len(s.invalid) == 0) {
 				t.Errorf("%s\n%+v\nwant %s, missing %q, invalid %q", got, s, c.text, c.missing, c.invalid)
 			}
 		})
+	}
+}
+
+// TestRegionSources: later generations have the beginning of the ones before, a GridRegion made anew begins later, whatever the
+// clock has, and an older one, of a cache that is behind, changes nothing.
+func TestRegionSources(t *testing.T) {
+	grid := regionGrid()
+	grid.UID = "g"
+	of := func(uid types.UID, generation int64, most string) *api.GridRegion {
+		r := gridRegion("positions", api.GridRegionSpec{MaxBytes: ptr.To(resource.MustParse(most))})
+		r.UID, r.Generation = uid, generation
+		return r
+	}
+	before := ""
+	for i, c := range []struct {
+		g      *api.GridRegion
+		now    int64
+		most   string
+		source string
+		begins bool
+	}{
+		{of("a", 1, "1Mi"), 5000, "1Mi", "generation 1 of a, since 5000", true},
+		{of("a", 3, "2Mi"), 6000, "2Mi", "generation 3 of a, since 5000", false},
+		{of("a", 2, "1Mi"), 7000, "2Mi", "generation 3 of a, since 5000", false},
+		{of("a", 3, "2Mi"), 7000, "2Mi", "generation 3 of a, since 5000", false},
+		{of("a", 3, "3Mi"), 8000, "3Mi", "generation 3 of a, since 8000", true}, // as another release of the operator may make it
+		{of("b", 1, "1Mi"), 100, "1Mi", "generation 1 of b, since 8001", true},
+	} {
+		f, s := planRegions(before, grid, []*api.GridRegion{c.g}, time.UnixMilli(c.now))
+		if r := f.Regions[0]; r.MaxBytes != c.g.Spec.MaxBytes.Value() && c.most == c.g.Spec.MaxBytes.String() || resource.NewQuantity(r.MaxBytes, resource.BinarySI).String() != c.most ||
+			r.Source.String() != c.source || (len(s.begins) == 1) != c.begins {
+			t.Errorf("step %d: %+v with %v, %d begin; want %s, %s", i, r, r.Source, len(s.begins), c.most, c.source)
+		}
+		before = f.Text()
+	}
+	if f, _ := planRegions("edited", grid, []*api.GridRegion{of("b", 1, "1Mi")}, time.UnixMilli(9000)); f.Regions[0].Source.SinceMs != 9000 {
+		t.Errorf("behind a file that was edited: %v", f.Regions[0].Source)
 	}
 }
 
@@ -71,6 +116,8 @@ func TestRegionsCondition(t *testing.T) {
 		"log lacks one":  {func(_ *observation, n nodes) { n["rtd-s0-1"].Partitions[0].Awaited = []string{"quotes"} }, "False/OnTheWay", "in the logs of 1 of 2 partitions with their bounds: p0 on rtd-s0-1: quotes"},
 		"other bound":    {func(_ *observation, n nodes) { n["rtd-s0-1"].Partitions[0].BoundAwaited = true }, "False/OnTheWay", "p0 on rtd-s0-1: the bound of memory"},
 		"no partition":   {func(_ *observation, n nodes) { n["rtd-s0-0"].Partitions, n["rtd-s0-1"].Partitions = nil, nil }, "False/OnTheWay", "in the logs of 0 of 2 partitions"},
+		"later in force": {func(_ *observation, n nodes) { n["rtd-s0-1"].Partitions[0].Later = []string{"quotes"} }, "False/LaterInForce", "quotes in p0 on rtd-s0-1"},
+		"release before": {func(_ *observation, n nodes) { n["rtd-s0-1"].SHA256 = "plain" }, "True/Loaded", ""},
 		"refused":        {func(_ *observation, n nodes) { n["rtd-s0-0"].Error = "unknown field" }, "False/RefusedByNode", "rtd-s0-0: unknown field"},
 		"one is silent":  {func(_ *observation, n nodes) { delete(n, "rtd-s0-1") }, "Unknown/NodesSilent", "a pod does not answer"},
 		"none has a say": {func(_ *observation, n nodes) { clear(n) }, "Unknown/NodesSilent", ""},
@@ -78,7 +125,7 @@ func TestRegionsCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := healthy()
 			o.grid.Spec.Regions = regionGrid().Spec.Regions
-			o.regions, o.roomAsked = &regions{sha256: "new", n: 2}, true
+			o.regions, o.roomAsked = &regions{sha256: limitDigests{"new", "plain"}, n: 2}, true
 			n := nodes{"rtd-s0-0": loaded(), "rtd-s0-1": loaded()}
 			c.change(o, n)
 			answers := []*nodestatus.Memory{}
@@ -94,11 +141,11 @@ func TestRegionsCondition(t *testing.T) {
 			}
 			switch name {
 			case "loaded":
-				if !o.room.hasRegions("new") {
+				if !o.room.hasRegions(limitDigests{"new", "plain"}) {
 					t.Error("a grid that has its regions is asked again soon")
 				}
 			case "file is old", "no file", "log lacks one", "other bound", "refused":
-				if o.room.hasRegions("new") {
+				if o.room.hasRegions(limitDigests{"new", "plain"}) {
 					t.Error("a grid that lacks regions is not asked again soon")
 				}
 			}
@@ -118,6 +165,16 @@ func TestRegionsReachNodes(t *testing.T) {
 		b.get(m)
 		if got := strings.Join(strings.Fields(strings.ReplaceAll(m.Data["regions.json"], ": ", ":")), ""); got != want {
 			t.Errorf("the nodes are given %s, want %s", got, want)
+		}
+		f, err := regionfile.Parse([]byte(m.Data["regions.json.sourced"]))
+		if err != nil || f.Plain().Text() != m.Data["regions.json"] {
+			t.Errorf("with sources they are given %s, %v", m.Data["regions.json.sourced"], err)
+			return
+		}
+		for _, r := range f.Regions {
+			if r.Source == nil || r.Source.Grid != string(grid.UID) {
+				t.Errorf("%s has the source %v", r.Name, r.Source)
+			}
 		}
 	}
 	file(`{"regions":[]}`)

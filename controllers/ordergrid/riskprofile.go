@@ -69,6 +69,11 @@ func (f *limitFiles) digests() limitDigests {
 	return limitDigests{sum(cmp.Or(f.sourced, f.plain)), sum(f.plain)}
 }
 
+// has reports whether a node has one of them. A release before has the one without a source.
+func (d *limitDigests) has(digest string) bool {
+	return digest != "" && (digest == d.sourced || digest == d.plain)
+}
+
 func sourceOf(p *limits.Profile) *limits.Source {
 	if p == nil {
 		return nil

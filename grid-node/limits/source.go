@@ -1,14 +1,18 @@
 package limits
 
-import "fmt"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
 
 // Source tells of what object a configuration is, and of which state of it, where the operator
-// makes its file: a profile of limits, or a calendar of sessions. By it a primary whose file is
+// makes its file: a profile of limits, a calendar of sessions, or a region. By it a primary whose file is
 // behind does not put an earlier one in force again: docs/adr/0102. A file that a person keeps
 // needs none.
 type Source struct {
 	Grid       string `json:"grid"`       // UID of the OrderGrid that the file is for: sources are compared within one
-	Object     string `json:"object"`     // UID of the RiskProfile, or of the InstrumentSet
+	Object     string `json:"object"`     // UID of the RiskProfile, the InstrumentSet or the GridRegion
 	SinceMs    int64  `json:"sinceMs"`    // when the grid was first given that object, Unix time; later than for the one before
 	Generation int64  `json:"generation"` // metadata.generation of the object
 }
@@ -55,6 +59,37 @@ func (s *Source) Validate() error {
 		return fmt.Errorf("source %+v, allowed: grid and object of 1..%d bytes, sinceMs and generation above 0", *s, maxUID)
 	}
 	return nil
+}
+
+// Text returns the source as logs have it, nil without one.
+func (s *Source) Text() []byte {
+	if s == nil {
+		return nil
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("source: " + err.Error()) // it has texts and numbers only
+	}
+	return b
+}
+
+// ParseSource reads what Text returns.
+func ParseSource(text []byte) (*Source, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	s := &Source{}
+	err := json.Unmarshal(text, s)
+	if err == nil {
+		err = s.Validate()
+	}
+	if err == nil && !bytes.Equal(s.Text(), text) {
+		err = fmt.Errorf("source %.100q, allowed: as Text writes it", text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Plain returns the profile without its source, as releases before it have it.

@@ -51,5 +51,9 @@ const (
 	mutProfileByGeneration
 	mutProfileByAge
 	mutCalendarUnsnapshotted
+	mutRegionBack
+	mutRegionByGeneration
+	mutRegionByAge
+	mutRegionUnsourced
 	mutants
 )

@@ -67,6 +67,10 @@ var mutantList = [mutants]Mutant{
 	mutProfileByGeneration:   {"profile-by-generation", "profiles of different RiskProfiles are compared by their generations", ""},
 	mutProfileByAge:          {"profile-by-age", "a later generation of the RiskProfile in force is not taken", ""},
 	mutCalendarUnsnapshotted: {"calendar-unsnapshotted", "a learner forgets which phases of the calendar were done", ""},
+	mutRegionBack:            {"region-back", "a primary whose file of regions is behind gives a region the bounds of before again", ""},
+	mutRegionByGeneration:    {"region-by-generation", "definitions of a region by different GridRegions are compared by their generations", ""},
+	mutRegionByAge:           {"region-by-age", "a later generation of the GridRegion in force is not taken", ""},
+	mutRegionUnsourced:       {"region-unsourced", "a learner forgets in a snapshot which GridRegions the regions are of", "machine ^TestRegionsSnapshot$"},
 	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 

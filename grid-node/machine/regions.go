@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"fmt"
+
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/region"
 )
@@ -22,9 +25,36 @@ func (m *Machine) checkRegion(e *order.Entry, payload []byte) error {
 		return err
 	}
 	if e.ClientSeq == 0 {
-		return nil
+		return laterRegion(regions, e, &o)
 	}
 	return m.Sessions.check(e)
+}
+
+// laterRegion rejects a definition that is not later than the one in force.
+func laterRegion(s *region.State, e *order.Entry, o *order.RegionOp) error {
+	at, known := s.Find(o.Key)
+	if o.Op != order.RegionDefine || !known {
+		return nil
+	}
+	next, _ := limits.ParseSource(o.Value[16:]) // Check has read it
+	if have := s.Regions()[at].Source; !RegionSupersedes(next, have) {
+		return fmt.Errorf("entry %d: region %s: %v, allowed: later than what is in force, %v", e.Seq, o.Key, next, have)
+	}
+	return nil
+}
+
+// RegionSupersedes reports whether a definition of a region with the source next may take the place of one with the
+// source have: it is of a later state of a GridRegion, or no source says which it is.
+func RegionSupersedes(next, have *limits.Source) bool {
+	switch {
+	case mutant(mutRegionBack) && next != nil && have != nil:
+		return *next != *have
+	case mutant(mutRegionByGeneration) && next != nil && have != nil:
+		return next.Generation > have.Generation
+	case mutant(mutRegionByAge) && next != nil && have != nil:
+		return next.SinceMs > have.SinceMs
+	}
+	return next.Supersedes(have)
 }
 
 // applyRegion applies an entry to the regions, and to the session that it is of.
@@ -79,6 +109,11 @@ func (m *Machine) restoredRegions() *SnapshotError {
 	m.regionsAt = 0
 	if mutant(mutRegionsUnsnapshotted) {
 		m.Regions = nil
+	}
+	if mutant(mutRegionUnsourced) && m.Regions != nil {
+		for _, r := range m.Regions.Regions() {
+			r.Source = nil
+		}
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/grid-node/region"
 )
 
 // regionEntry applies an operation as the next entry.
@@ -18,10 +20,16 @@ func regionEntry(t *testing.T, m *Machine, seq uint64, session uint32, clientSeq
 	m.Apply(e, payload)
 }
 
+// definition is the value of a definition with a source.
+func definition(object string, since, generation int64) []byte {
+	return (&region.Spec{Source: &limits.Source{Grid: "g", Object: object, SinceMs: since, Generation: generation}}).Definition(true)
+}
+
 func withRegions(t *testing.T) *Machine {
 	m := aState()
 	regionEntry(t, m, 91, 0, 0, order.RegionOp{Op: order.RegionConfig, Value: le.AppendUint64(le.AppendUint64(nil, 1<<20), 5)})
-	regionEntry(t, m, 92, 0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: make([]byte, 16)})
+	spec := region.Spec{Name: "positions", Source: &limits.Source{Grid: "g", Object: "r", SinceMs: 5, Generation: 2}}
+	regionEntry(t, m, 92, 0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: spec.Definition(true)})
 	for i := range uint64(40) {
 		regionEntry(t, m, 93+i, 0, 21+i, order.RegionOp{Op: order.RegionPut, Key: []byte{byte(i)}, Value: bytes.Repeat([]byte{1}, int(i)*100), ExpireNs: int64(i%3) * 500})
 	}
@@ -46,6 +54,9 @@ func TestRegionsSnapshot(t *testing.T) {
 	}
 	if err := got.Restored(); err != nil {
 		t.Fatal(err)
+	}
+	if source := got.Regions.Regions()[0].Source; source.String() != "generation 2 of r, since 5" {
+		t.Errorf("the source is restored as %v", source)
 	}
 	clone := got.Clone()
 	for name, m := range map[string]*Machine{"restored": got, "its clone": &clone} {
@@ -85,6 +96,11 @@ func TestRegionsRefused(t *testing.T) {
 		"no key":                    {2, 2, order.RegionOp{Op: order.RegionTake, Key: []byte{7}}},
 		"a patch behind the value":  {2, 2, order.RegionOp{Op: order.RegionPatch, Key: []byte{3}, Offset: 301}},
 		"another seed":              {0, 0, order.RegionOp{Op: order.RegionConfig, Value: le.AppendUint64(le.AppendUint64(nil, 1<<20), 6)}},
+		"no later source":           {0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: definition("r", 5, 2)}},
+		"an earlier generation":     {0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: definition("r", 5, 1)}},
+		"an earlier GridRegion":     {0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: definition("s", 4, 9)}},
+		"no source":                 {0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: make([]byte, 16)}},
+		"a source in another form":  {0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("other"), Region: 1, Value: append(make([]byte, 16), `{"grid":"g", "object":"s","sinceMs":6,"generation":1}`...)}},
 		"the number of another one": {0, 0, order.RegionOp{Op: order.RegionDefine, Key: []byte("other"), Value: make([]byte, 16)}},
 	} {
 		e := &order.Entry{Kind: order.KindRegion, Seq: 134, Epoch: 3, Session: c.session, ClientSeq: c.clientSeq, TimeNs: 134}

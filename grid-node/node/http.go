@@ -63,6 +63,7 @@ func (h *pages) mux() http.Handler {
 	mux.HandleFunc("GET "+nodestatus.PeersPath, h.servePeers)
 	mux.HandleFunc("GET "+nodestatus.ClockPath, nodestatus.ServeClock(d.cfg.Pod, wire.FormatBootID(d.boot)))
 	mux.HandleFunc("GET "+nodestatus.TakeoversPath, dataPage(d, d.parts.takeovers))
+	mux.HandleFunc("GET "+nodestatus.BooksPath, dataPage(d, d.books))
 	mux.HandleFunc("GET "+nodestatus.ArbiterPath, func(w http.ResponseWriter, r *http.Request) {
 		writePage(w, d.parts.arbiter.ask(r.Context(), &d.identity))
 	})

@@ -147,6 +147,7 @@ func (ps *partitions) regionsLoaded() *nodestatus.Regions {
 			}
 			row.Awaited = append(row.Awaited, name)
 		})
+		p.replica.RegionsLater(func(name string) { row.Later = append(row.Later, name) })
 		s.Partitions = append(s.Partitions, row)
 		if p.status.Role == replica.RolePrimary {
 			s.Use = p.addRegionUse(s.Use)

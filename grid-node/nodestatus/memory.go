@@ -129,6 +129,7 @@ type PartitionRegions struct {
 	Partition    string   `json:"partition"`              // "p1"
 	Awaited      []string `json:"awaited,omitempty"`      // regions that it does not have as the file has them
 	BoundAwaited bool     `json:"boundAwaited,omitempty"` // it has another bound of all regions
+	Later        []string `json:"later,omitempty"`        // regions of which it has later bounds than the file
 }
 
 // RegionUse is a region in the partitions that a node is the primary of.

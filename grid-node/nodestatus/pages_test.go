@@ -71,6 +71,13 @@ var pages = map[string]struct {
 		_, err := nodestatus.GetTakeovers(t.Context(), c, address)
 		return err
 	}},
+	"books": {`{"pod":"p","bootID":"b","books":[{"symbol":"IBM","state":"open"}],"calendar":{"phase":"open"}}`, func(t *testing.T, c *http.Client, address string) error {
+		b, err := nodestatus.GetBooks(t.Context(), c, address)
+		if err == nil && len(b.Books) > 0 && (b.Books[0].State != "open" || b.Calendar.Phase != "open") {
+			t.Errorf("%.200v", b)
+		}
+		return err
+	}},
 	"arbiter": {`{"pod":"p","bootID":"b","reachable":true}`, func(t *testing.T, c *http.Client, address string) error {
 		_, err := nodestatus.GetArbiter(t.Context(), c, address)
 		return err

@@ -6,7 +6,7 @@ type RegionKind uint8
 // Operations of kind region. Those from RegionPut on are of a client's session.
 const (
 	RegionConfig RegionKind = 1 // the bytes that all regions of the partition may take, and the seed of their trees: value u64, u64
-	RegionDefine RegionKind = 2 // a region, or another bound of one: key is the name, value u64 bytes, u64 nanoseconds that a value lives by itself
+	RegionDefine RegionKind = 2 // a region, or another bound of one: key is the name, value u64 bytes, u64 nanoseconds that a value lives by itself, then the source of the definition as limits.Source writes it, if it has one
 	RegionTick   RegionKind = 3 // what has expired by the time of the entry goes
 	RegionPut    RegionKind = 4
 	RegionPatch  RegionKind = 5 // Value is written over the bytes from Offset on
@@ -72,6 +72,9 @@ type RegionOp struct {
 	Reply    []byte // with Invoked: what the session is answered, at most MaxReply bytes
 }
 
+// MaxRegionSource is the maximum size of the source of a definition, in bytes.
+const MaxRegionSource = 256
+
 // MaxReply is the maximum size of the reply of a function, in bytes.
 const MaxReply = 4096
 
@@ -113,7 +116,7 @@ func (e *Entry) checkRegion(b []byte) error {
 		return fail("size", uint64(e.Size), "96 and a key, a value and a reply for a region entry")
 	}
 	o := RegionOf(b)
-	fixed := o.Op == RegionConfig || o.Op == RegionDefine
+	fixed := o.Op == RegionConfig && len(o.Value) == 16 || o.Op == RegionDefine && len(o.Value) >= 16 && len(o.Value) <= 16+MaxRegionSource
 	switch session := o.Op >= RegionPut; {
 	case o.Op < RegionConfig || o.Op > RegionKeep:
 		return fail("op", uint64(o.Op), "1 config, 2 define, 3 tick, 4 put, 5 patch, 6 remove, 7 take, 8 clear, 9 keep")
@@ -133,8 +136,8 @@ func (e *Entry) checkRegion(b []byte) error {
 		return fail("offset", uint64(o.Offset), "0..65440, of a patch")
 	case (len(o.Key) > 0) != (session && o.Op != RegionClear || o.Op == RegionDefine):
 		return fail("key", uint64(len(o.Key)), "one byte or more of a put, patch, remove, take or define, none otherwise")
-	case fixed && len(o.Value) != 16 || !fixed && len(o.Value) > 0 && o.Op != RegionPut && o.Op != RegionPatch:
-		return fail("value", uint64(len(o.Value)), "that of a put or patch, 16 bytes of a config or define, none otherwise")
+	case !fixed && (len(o.Value) > 0 || o.Op == RegionConfig || o.Op == RegionDefine) && o.Op != RegionPut && o.Op != RegionPatch:
+		return fail("value", uint64(len(o.Value)), "that of a put or patch, 16 bytes of a config, 16..272 of a define, none otherwise")
 	case o.Op == RegionDefine && !IsRegionName(o.Key):
 		return fail("key", uint64(len(o.Key)), "a name of 1 to 48 lowercase letters, digits and underscores, a letter first")
 	}

@@ -45,6 +45,9 @@ func (s *State) digest(sum uint64) uint64 {
 	d := mix(sum, s.limit, s.seed) + mix(uint64(s.now), s.last, 1)
 	for i, r := range s.regions {
 		d += mix(xxhash.Sum64String(r.Name), r.MaxBytes, mix(uint64(r.LifeNs), uint64(i), r.Entries))
+		if r.Source != nil {
+			d += mix(xxhash.Sum64(r.Source.Text()), uint64(i), 3)
+		}
 	}
 	return d
 }

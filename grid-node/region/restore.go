@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -144,12 +145,19 @@ func (d *decoder) head(s *State) {
 		if d.err != nil {
 			return
 		}
+		sourced := size >> 32
+		size &= 1<<32 - 1
 		name := d.bytes("name", int(min(size, order.MaxRegionName)))
 		if _, twice := s.Find(name); size > order.MaxRegionName || !order.IsRegionName(name) || twice || r.LifeNs < 0 {
 			d.fail("name", size, "1..48 lowercase letters, digits and underscores, a letter first, that no other region has")
 			return
 		}
 		r.Name = string(name)
+		source, err := limits.ParseSource(d.bytes("source", int(min(sourced, order.MaxRegionSource))))
+		if r.Source = source; err != nil || sourced > order.MaxRegionSource {
+			d.fail("source", sourced, "0..256 bytes, as the entry has it")
+			return
+		}
 		s.regions = append(s.regions, r)
 		s.restoring.entries = append(s.restoring.entries, entries)
 	}

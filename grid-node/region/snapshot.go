@@ -42,10 +42,11 @@ func (s *State) appendHead(dst []byte) []byte {
 		dst = le.AppendUint64(dst, v)
 	}
 	for _, r := range s.regions {
-		for _, v := range [...]uint64{r.MaxBytes, uint64(r.LifeNs), r.Entries, uint64(len(r.Name))} {
+		source := r.Source.Text()
+		for _, v := range [...]uint64{r.MaxBytes, uint64(r.LifeNs), r.Entries, uint64(len(r.Name)) | uint64(len(source))<<32} {
 			dst = le.AppendUint64(dst, v)
 		}
-		dst = appendPadded(dst, []byte(r.Name))
+		dst = appendPadded(appendPadded(dst, []byte(r.Name)), source)
 	}
 	return dst
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -12,6 +13,17 @@ type Spec struct {
 	Name     string
 	MaxBytes int64 // 0: as all together
 	LifeNs   int64 // how long a value lives whose put names no time; 0: for ever
+	// Source is which state of which GridRegion it is, where the operator makes the file; nil: a person keeps it.
+	Source *limits.Source
+}
+
+// Definition is the value of the entry that defines the region, with the source or without.
+func (s *Spec) Definition(sourced bool) []byte {
+	b := le.AppendUint64(le.AppendUint64(nil, uint64(s.MaxBytes)), uint64(s.LifeNs))
+	if sourced {
+		b = append(b, s.Source.Text()...)
+	}
+	return b
 }
 
 // CheckSpecs rejects regions that no partition can have.
@@ -26,6 +38,9 @@ func CheckSpecs(all []Spec) error {
 		}
 		if s.MaxBytes < 0 || s.LifeNs < 0 {
 			return fmt.Errorf("regions: %s: maxBytes is %d, life %d ns, allowed: 0 or more", s.Name, s.MaxBytes, s.LifeNs)
+		}
+		if err := s.Source.Validate(); err != nil {
+			return fmt.Errorf("regions: %s: %w", s.Name, err)
 		}
 	}
 	return nil

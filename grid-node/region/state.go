@@ -6,6 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 )
 
@@ -38,8 +39,9 @@ type State struct {
 // Region is one of the regions. Its fields are read-only.
 type Region struct {
 	Name     string
-	MaxBytes uint64 // what its entries may take, in whole blocks; 0: no bound of its own
-	LifeNs   int64  // of a value whose put names no other; 0: it does not expire
+	MaxBytes uint64         // what its entries may take, in whole blocks; 0: no bound of its own
+	LifeNs   int64          // of a value whose put names no other; 0: it does not expire
+	Source   *limits.Source // which state of which GridRegion its bounds are of; nil: no entry says so
 	Entries  uint64
 	Blocks   uint64 // that they take, of BlockSize bytes
 	Expired  uint64 // entries whose time was over, since this copy began; not part of the state
@@ -132,6 +134,9 @@ func (s *State) Check(e *order.Entry, o *order.RegionOp) error {
 		if known && at != o.Region || !known && int(o.Region) != len(s.regions) || int64(le.Uint64(o.Value[8:])) < 0 {
 			return fail("region", uint64(o.Region), "the number that the name has, or the next one")
 		}
+		if _, err := limits.ParseSource(o.Value[16:]); err != nil {
+			return fmt.Errorf("entry %d: %s: %w", e.Seq, o.Op, err)
+		}
 		return nil
 	case o.Op == order.RegionTick:
 		return nil
@@ -212,6 +217,7 @@ func (s *State) define(e *order.Entry, o *order.RegionOp) {
 	}
 	r := s.regions[o.Region]
 	r.MaxBytes, r.LifeNs, r.Defined = le.Uint64(o.Value), int64(le.Uint64(o.Value[8:])), e.Seq
+	r.Source, _ = limits.ParseSource(o.Value[16:]) // Check has read it
 }
 
 // put sets the value of a key, whose head is n, 0 for none.

@@ -225,6 +225,17 @@ func (r *Replica) OutOfPhase(now int64, f func(in *machine.Instrument, s match.S
 	}
 }
 
+// EnteredPhase returns when the last phase was due (Unix ns) that a book has entered, 0 for none, and
+// whether it has not entered the one of a time.
+func (r *Replica) EnteredPhase(book uint16, now int64) (due int64, behind bool) {
+	c, b := r.schedule.calendar, r.live.Books
+	if b == nil {
+		return 0, false
+	}
+	due = b.Done(book)
+	return due, c != nil && b.Ready() && c.due(due, now) != nil
+}
+
 // SameCalendar reports whether the log goes by the calendar of this replica.
 func (r *Replica) SameCalendar() bool {
 	s, b := &r.schedule, r.live.Books

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 	"github.com/ordergrid/ordergrid/grid-node/machine"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/region"
@@ -37,7 +38,7 @@ func (x *Regions) Check() error {
 func (r *Replica) SetRegions(x *Regions) {
 	r.opt.Regions, r.restTill = x, 0
 	if !mutant(mutRegionsKept) {
-		r.regions.specsFor = 0
+		r.regions.specsFor, r.regions.plain = 0, false
 	}
 }
 
@@ -56,6 +57,8 @@ func (r *Replica) RegionsAwaited(f func(name string)) {
 		if s != nil {
 			if at, known := s.Find([]byte(spec.Name)); known && s.Regions()[at].Defined <= r.commit && s.Regions()[at].Is(spec) {
 				continue
+			} else if known && s.Regions()[at].Defined <= r.commit && !machine.RegionSupersedes(spec.Source, s.Regions()[at].Source) {
+				continue // it has later bounds, see RegionsLater
 			}
 		}
 		f(spec.Name)
@@ -74,6 +77,7 @@ type regionState struct {
 	answers  [][]byte  // frames that wait for the round that confirms them
 	idle     []uint32  // free places of those
 	specsFor int       // specs that are in the log as they should be
+	plain    bool      // one of them without its source
 
 	counts []RegionCounts // by region
 }
@@ -95,6 +99,9 @@ func (r *Replica) regionsDue() bool {
 		return false
 	}
 	s := r.live.Regions
+	if r.regions.plain && r.allHere(wire.FeatureRegionSource) {
+		r.regions.plain, r.regions.specsFor = false, 0
+	}
 	if s == nil || r.opt.Regions != nil && (s.Limit() != uint64(r.opt.Regions.Bytes) || r.regions.specsFor < len(r.opt.Regions.Regions)) {
 		return s != nil || r.knowRegions()
 	}
@@ -139,22 +146,64 @@ func (r *Replica) nextRegionOp() (o order.RegionOp, more bool) {
 		}
 		for ; r.regions.specsFor < len(x.Regions); r.regions.specsFor++ {
 			spec := &x.Regions[r.regions.specsFor]
-			at, known := s.Find([]byte(spec.Name))
-			if known && s.Regions()[at].Is(spec) {
-				continue
+			if at, value := r.definition(spec); value != nil {
+				return order.RegionOp{Op: order.RegionDefine, Region: at, Key: []byte(spec.Name), Value: value}, true
 			}
-			if !known {
-				if at = uint16(len(s.Regions())); at == order.MaxRegions {
-					continue
-				}
-			}
-			return order.RegionOp{Op: order.RegionDefine, Region: at, Key: []byte(spec.Name), Value: le.AppendUint64(le.AppendUint64(nil, uint64(spec.MaxBytes)), uint64(spec.LifeNs))}, true
 		}
 	}
 	if next := s.NextExpiry(); next != 0 && next <= r.now.Wall || s.Busy() {
 		return order.RegionOp{Op: order.RegionTick}, false
 	}
 	return order.RegionOp{}, false
+}
+
+// definition returns what gives a region the bounds of the options; nil: it has them, or later ones. Sources begin when all
+// copies know them: docs/adr/0118.
+func (r *Replica) definition(spec *RegionSpec) (at uint16, value []byte) {
+	s := r.live.Regions
+	at, known := s.Find([]byte(spec.Name))
+	if !known {
+		if at = uint16(len(s.Regions())); at == order.MaxRegions {
+			return at, nil
+		}
+		return at, spec.Definition(r.sourced(spec, nil))
+	}
+	have := s.Regions()[at]
+	switch sourced := r.sourced(spec, have.Source); {
+	case !machine.RegionSupersedes(spec.Source, have.Source), !sourced && have.Is(spec):
+		return at, nil
+	default:
+		return at, spec.Definition(sourced)
+	}
+}
+
+// sourced reports whether a region is defined with its source.
+func (r *Replica) sourced(spec *RegionSpec, have *limits.Source) bool {
+	if spec.Source == nil || have != nil {
+		return spec.Source != nil
+	}
+	all := r.allHere(wire.FeatureRegionSource)
+	r.regions.plain = r.regions.plain || !all
+	return all
+}
+
+// RegionsLater calls f for each region whose definition in the committed log is later than that of the options: the file is
+// behind.
+func (r *Replica) RegionsLater(f func(name string)) {
+	x, s := r.opt.Regions, r.live.Regions
+	if x == nil || s == nil {
+		return
+	}
+	for i := range x.Regions {
+		spec := &x.Regions[i]
+		at, known := s.Find([]byte(spec.Name))
+		if !known {
+			continue
+		}
+		if have := s.Regions()[at]; have.Source != nil && !have.Is(spec) && have.Defined <= r.commit && !machine.RegionSupersedes(spec.Source, have.Source) {
+			f(spec.Name)
+		}
+	}
 }
 
 // regionApply handles a change of a region: the same session check as that of an order, then

@@ -71,8 +71,10 @@ type timeline struct {
 	fix      fixModel
 	limits   limitsModel
 	region   regionModel
-	readers  map[string]uint64 // first position in a committed entry: it starts after that
-	begins   []readerBegin
+	// regionFile is which of world.regionFiles the definition of a region in force is of, from 1; 0: one without a source.
+	regionFile map[string]int
+	readers    map[string]uint64 // first position in a committed entry: it starts after that
+	begins     []readerBegin
 }
 
 // readerBegin is the entry with the first position of a reader.
@@ -266,9 +268,11 @@ func (w *world) checkI7(p *process, t *timeline, entry []byte) {
 	case order.KindTruncate:
 		t.freeable = max(t.freeable, binary.LittleEndian.Uint64(order.Payload(entry)))
 	case order.KindRegion:
-		if o := order.RegionOf(order.Payload(entry)); o.Invoked {
+		o := order.RegionOf(order.Payload(entry))
+		if o.Invoked {
 			w.checkDecidedCall(p, t, &e, &o)
 		}
+		w.checkRegionSource(t, &e, &o)
 		if w.commitRegion(t, &e, order.Payload(entry)); e.ClientSeq != 0 {
 			w.checkApplied(t, &e)
 		}

@@ -206,7 +206,7 @@ func (s *Summary) String() string {
 	if st.Records > 0 {
 		fmt.Fprintf(&b, "records of functions on all replicas %d; changes of the functions in force %d\n", st.Records, st.FunctionChanges)
 	}
-	fmt.Fprintf(&b, "profiles of limits that came into force in the order they were given %d\n", st.Profiles)
+	fmt.Fprintf(&b, "profiles of limits that came into force in the order they were given %d, definitions of regions %d\n", st.Profiles, st.Definitions)
 	fmt.Fprintf(&b, "answers of views %d; askers that were told that they hold another history %d\n", st.Answers, st.AskedOther)
 	fmt.Fprintf(&b, "entries to subscribers %d, to followers %d, of which %d were told that they hold another history; sink writes refused as of an older epoch %d\n", st.Delivered, st.Followed, st.Diverged, st.SinkFenced)
 	fmt.Fprintf(&b, "FIX sessions opened %d, reports %d, executions %d, drop copies %d, states %d, mass cancels %d of %d orders, lapses %d and %d in the end, fetched from the log again %d; requests refused for now %d\n", st.FixOpened, st.FixReports, st.FixExecuted, st.FixCopies, st.FixStates, st.FixMasses, st.FixSwept, st.Lapses, st.LapsesAwaited, st.FixResent, st.FixHeld)

@@ -25,6 +25,7 @@ type pod struct {
 	noHeir     bool          // the next process has another boot id
 	newRegions bool          // it has read the new file of regions
 	limitsFile int           // which of world.limitsFiles it has
+	regionFile int           // which of world.regionFiles
 	calendar   int           // which of world.calendars
 	spoiled    bool          // the journal lost what was synced
 	given      string        // the module that the next process is given, "" for the one deployed

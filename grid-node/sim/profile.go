@@ -10,69 +10,70 @@ import (
 
 // profile is the kind of world of a seed.
 type profile struct {
-	name       string
-	replicas   int
-	minInSync  int
-	leases     bool // half the reads are leased; clocks then run within 200 ppm
-	hostile    bool // the network keeps no order and loses single frames
-	mayLose    bool // every process may die: acknowledged orders can be lost
-	rewinds    bool // the API server may go back to an older record
-	maxPPM     int64
-	limits     replica.Limits
-	retention  replica.Retention // entries that the sink holds are freed
-	resizes    *rand.Rand        // the number of copies changes; nil: never
-	forbids    *rand.Rand        // the API server rejects changes now and then; nil: never
-	withdraws  *rand.Rand        // an accepted loss is withdrawn now and then; nil: never
-	floods     *rand.Rand        // a client opens sessions without limit; nil: none
-	placed     bool              // where the number of copies changes the record names their pods, as the operator does
-	moves      *rand.Rand        // the partition moves between pods; nil: never
-	plans      *rand.Rand        // by an operator's plan; nil: by direct changes
-	pods       int               // replicas, or more where the partition moves
-	surges     *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
-	readers    []string          // names of the readers of the log
-	standby    bool              // the partition is a standby, see pair.go
-	follows    bool              // there are followers
-	outside    string            // the reader outside the grid, "" for none
-	partial    bool              // the first pod lacks the last of the readers
-	starves    *rand.Rand        // the threads that feed the sink stall now and then; nil: never
-	digests    *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
-	views      *rand.Rand        // processes keep views of their logs, which are asked; nil: neither
-	viewValues int               // distinct texts of a column that they have room for
-	rests      bool              // idle replicas skip ticks
-	forges     *rand.Rand        // a stranger sends frames as if it were a node; nil: never
-	decides    *rand.Rand        // orders are decided on by a function; nil: by none
-	calls      *rand.Rand        // every copy calls functions for each order; nil: none
-	guards     *rand.Rand        // limits are in force, and a person kills; nil: none
-	sources    *rand.Rand        // an operator gives the limits, in files that reach pods late; nil: each process has its own
-	restores   *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
-	fixes      *rand.Rand        // there are FIX sessions; nil: none
-	copies     *rand.Rand        // of the worlds whose last FIX session gets drop copies, see copies.go; nil: it does not
-	lapses     *rand.Rand        // whose orders are cancelled when they are gone, see lapse.go; nil: they are not
-	regions    *rand.Rand        // clients change a region; nil: there is none
-	regionFile *rand.Rand        // when the file of regions changes; nil: it does not
-	computes   *rand.Rand        // and call functions with its keys
-	maps       *rand.Rand        // and a client has all of it read
-	mapsOrders *rand.Rand        // a client has all orders read, see maporders.go; nil: none does
-	match      *rand.Rand        // the partition matches, see match.go; nil: it stores orders
-	bands      *rand.Rand        // and the exchange moves price bands; nil: it does not
-	calendar   *rand.Rand        // and has a calendar of sessions; nil: none
-	orders     *rand.Rand        // clients keep its books order by order, see orders.go; nil: they do not
-	fix50      *rand.Rand        // half of the orders are of FIX 5.0 SP2, see fix50.go; nil: none
-	updates    bool              // and some pods begin with a release that does not know it
-	journal    *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
-	heirWait   time.Duration
-	timing     replica.Timing
-	odds       odds
-	bulkDelay  int64 // maximum extra delay of a learner's feed
-	onChange   int   // of 1000 changes of the record that are combined with a fault
-	lateFlush  int   // of 1000 wake-ups that bring more events before they act
-	clients    int   // sessions
-	reads      int   // of 100 things a client does
-	leasedOf10 int   // of 10 reads, with leases
-	pace       int64 // mean time between two things a client does
-	every      int64 // mean time between two faults
-	chaos      int64 // how long faults come
-	weights    weights
+	name          string
+	replicas      int
+	minInSync     int
+	leases        bool // half the reads are leased; clocks then run within 200 ppm
+	hostile       bool // the network keeps no order and loses single frames
+	mayLose       bool // every process may die: acknowledged orders can be lost
+	rewinds       bool // the API server may go back to an older record
+	maxPPM        int64
+	limits        replica.Limits
+	retention     replica.Retention // entries that the sink holds are freed
+	resizes       *rand.Rand        // the number of copies changes; nil: never
+	forbids       *rand.Rand        // the API server rejects changes now and then; nil: never
+	withdraws     *rand.Rand        // an accepted loss is withdrawn now and then; nil: never
+	floods        *rand.Rand        // a client opens sessions without limit; nil: none
+	placed        bool              // where the number of copies changes the record names their pods, as the operator does
+	moves         *rand.Rand        // the partition moves between pods; nil: never
+	plans         *rand.Rand        // by an operator's plan; nil: by direct changes
+	pods          int               // replicas, or more where the partition moves
+	surges        *rand.Rand        // a pair is rolled with a third copy beside it; nil: never
+	readers       []string          // names of the readers of the log
+	standby       bool              // the partition is a standby, see pair.go
+	follows       bool              // there are followers
+	outside       string            // the reader outside the grid, "" for none
+	partial       bool              // the first pod lacks the last of the readers
+	starves       *rand.Rand        // the threads that feed the sink stall now and then; nil: never
+	digests       *rand.Rand        // states are compared, and one is spoiled in the end; nil: neither
+	views         *rand.Rand        // processes keep views of their logs, which are asked; nil: neither
+	viewValues    int               // distinct texts of a column that they have room for
+	rests         bool              // idle replicas skip ticks
+	forges        *rand.Rand        // a stranger sends frames as if it were a node; nil: never
+	decides       *rand.Rand        // orders are decided on by a function; nil: by none
+	calls         *rand.Rand        // every copy calls functions for each order; nil: none
+	guards        *rand.Rand        // limits are in force, and a person kills; nil: none
+	sources       *rand.Rand        // an operator gives the limits, in files that reach pods late; nil: each process has its own
+	restores      *rand.Rand        // the site is lost in the end, and restored from an archive; nil: never
+	fixes         *rand.Rand        // there are FIX sessions; nil: none
+	copies        *rand.Rand        // of the worlds whose last FIX session gets drop copies, see copies.go; nil: it does not
+	lapses        *rand.Rand        // whose orders are cancelled when they are gone, see lapse.go; nil: they are not
+	regions       *rand.Rand        // clients change a region; nil: there is none
+	regionFile    *rand.Rand        // when the file of regions changes; nil: it does not
+	regionSources *rand.Rand        // what the operator gives; nil: a person keeps the file
+	computes      *rand.Rand        // and call functions with its keys
+	maps          *rand.Rand        // and a client has all of it read
+	mapsOrders    *rand.Rand        // a client has all orders read, see maporders.go; nil: none does
+	match         *rand.Rand        // the partition matches, see match.go; nil: it stores orders
+	bands         *rand.Rand        // and the exchange moves price bands; nil: it does not
+	calendar      *rand.Rand        // and has a calendar of sessions; nil: none
+	orders        *rand.Rand        // clients keep its books order by order, see orders.go; nil: they do not
+	fix50         *rand.Rand        // half of the orders are of FIX 5.0 SP2, see fix50.go; nil: none
+	updates       bool              // and some pods begin with a release that does not know it
+	journal       *rand.Rand        // copies have journals, and the power is cut, see journal.go; nil: neither
+	heirWait      time.Duration
+	timing        replica.Timing
+	odds          odds
+	bulkDelay     int64 // maximum extra delay of a learner's feed
+	onChange      int   // of 1000 changes of the record that are combined with a fault
+	lateFlush     int   // of 1000 wake-ups that bring more events before they act
+	clients       int   // sessions
+	reads         int   // of 100 things a client does
+	leasedOf10    int   // of 10 reads, with leases
+	pace          int64 // mean time between two things a client does
+	every         int64 // mean time between two faults
+	chaos         int64 // how long faults come
+	weights       weights
 }
 
 // odds of single events, of 1000.

@@ -19,6 +19,7 @@ func regionFile(p *profile, seed uint64) {
 	if rng := rand.New(rand.NewPCG(seed, 0x66696c65)); p.regions != nil && rng.IntN(2) == 0 {
 		p.regionFile = rng
 	}
+	regionSources(p, seed)
 }
 
 // regionOptions of a process of the pod.
@@ -26,6 +27,8 @@ func (p *pod) regionOptions() *replica.Regions {
 	switch {
 	case p.w.profile.regions == nil:
 		return nil
+	case p.w.regionFiles != nil:
+		return p.w.regionFiles[p.regionFile]
 	case !p.newRegions:
 		return &replica.Regions{Bytes: 1 << 20, Regions: []replica.RegionSpec{{Name: regionName}}}
 	}
@@ -34,8 +37,9 @@ func (p *pod) regionOptions() *replica.Regions {
 
 // scheduleRegionFile has every pod read the new file.
 func (w *world) scheduleRegionFile() {
+	w.scheduleRegionFiles()
 	rng := w.profile.regionFile
-	if rng == nil {
+	if rng == nil || w.regionFiles != nil {
 		return
 	}
 	at := rng.Int64N(w.profile.chaos)
@@ -62,9 +66,13 @@ func (w *world) regionsAwaited() (why string) {
 	if w.profile.regions == nil || w.profile.regionFile == nil {
 		return ""
 	}
+	last := []replica.RegionSpec{{Name: regionName, MaxBytes: changedBound}, {Name: laterRegion, LifeNs: int64(second)}}
+	if w.regionFiles != nil {
+		last = w.regionFiles[regionContents-1].Regions
+	}
 	for _, p := range w.placed() {
 		p.proc.r.RegionsAwaited(func(name string) { why = p.proc.name + " awaits region " + name })
-		if s := p.proc.r.Regions(); why == "" && (s == nil || len(s.Regions()) != 2 || s.Regions()[0].MaxBytes != changedBound || s.Regions()[1].Name != laterRegion) {
+		if s := p.proc.r.Regions(); why == "" && (s == nil || len(s.Regions()) != 2 || !s.Regions()[0].Is(&last[0]) || s.Regions()[1].Name != laterRegion || !s.Regions()[1].Is(&last[1])) {
 			why = p.proc.name + " has not the regions of the file"
 		}
 	}

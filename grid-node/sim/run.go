@@ -20,6 +20,7 @@ type Stats struct {
 	Killed          uint64 // orders that rested and were cancelled by a kill
 	KillCounts      uint64 // answers that a kill is complete
 	Profiles        uint64 // that came into force with their source
+	Definitions     uint64 // of regions, likewise
 	Phases          uint64 // of a calendar that books entered
 	Auctioned       uint64 // trades in auctions
 	Kills           uint64 // that a person was answered, with their ends
@@ -183,6 +184,7 @@ func newWorldOf(seed uint64, p *profile, rng *rand.Rand, trace io.Writer) *world
 		w.addPod(i)
 	}
 	w.makeLimitsFiles()
+	w.makeRegionFiles()
 	w.makeCalendars()
 	w.net.init(w)
 	w.api.init(w)

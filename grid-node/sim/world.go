@@ -42,6 +42,7 @@ type world struct {
 	regionClients []*regionClient
 
 	calendars   []*replica.Calendar // that the exchange has one after the other; nil: none
+	regionFiles []*replica.Regions  // what the operator gives one after the other; nil: no operator does
 	limitsFiles [][]byte            // what the operator gives one after the other, as limits.Profile writes them; nil: no operator does
 
 	faults  faultCounts

@@ -23,11 +23,13 @@ const (
 
 	FeatureFix50     FeatureSet = 1 << 10 // orders of FIX 5.0 SP2
 	FeatureMapOrders FeatureSet = 1 << 11 // the frame MapOrders
+
+	FeatureRegionSource FeatureSet = 1 << 12 // definitions of regions that say which GridRegion they are of
 )
 
 // Features are all features of this release.
 const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand |
-	FeatureLimitSource | FeatureCalendar | FeatureFix50 | FeatureMapOrders
+	FeatureLimitSource | FeatureCalendar | FeatureFix50 | FeatureMapOrders | FeatureRegionSource
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {

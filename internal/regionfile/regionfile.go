@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 )
 
 // Most bounds the size of a file, in bytes.
@@ -26,6 +28,7 @@ type Region struct {
 	Name     string
 	MaxBytes int64 // 0: the file has none
 	Life     time.Duration
+	Source   *limits.Source // which state of which GridRegion it is; nil: a person keeps the file
 }
 
 // text is the form of a file.
@@ -35,9 +38,10 @@ type text struct {
 }
 
 type regionText struct {
-	Name     string `json:"name"`
-	MaxBytes string `json:"maxBytes,omitempty"`
-	Life     string `json:"life,omitempty"`
+	Name     string         `json:"name"`
+	MaxBytes string         `json:"maxBytes,omitempty"`
+	Life     string         `json:"life,omitempty"`
+	Source   *limits.Source `json:"source,omitempty"`
 }
 
 // Parse reads YAML or JSON.
@@ -47,7 +51,7 @@ func Parse(content []byte) (*File, error) {
 	}
 	var t text
 	if err := yaml.UnmarshalStrict(bytes.TrimSpace(content), &t); err != nil {
-		return nil, fmt.Errorf("%w; allowed: memory, and regions, a list of objects with name, maxBytes and life", err)
+		return nil, fmt.Errorf("%w; allowed: memory, and regions, a list of objects with name, maxBytes, life and source", err)
 	}
 	f := &File{}
 	var err error
@@ -55,7 +59,7 @@ func Parse(content []byte) (*File, error) {
 		return nil, err
 	}
 	for _, r := range t.Regions {
-		x := Region{Name: r.Name}
+		x := Region{Name: r.Name, Source: r.Source}
 		if x.MaxBytes, err = Size(r.Name+".maxBytes", r.MaxBytes); err != nil {
 			return nil, err
 		}
@@ -81,6 +85,16 @@ func Size(field, amount string) (int64, error) {
 	return q.Value(), nil
 }
 
+// Plain returns the file without sources, as releases before have it.
+func (f *File) Plain() *File {
+	p := &File{Memory: f.Memory}
+	for _, r := range f.Regions {
+		r.Source = nil
+		p.Regions = append(p.Regions, r)
+	}
+	return p
+}
+
 // Text is the content of a file, in one form.
 func (f *File) Text() string {
 	size := func(n int64) string {
@@ -91,7 +105,7 @@ func (f *File) Text() string {
 	}
 	t := text{Memory: size(f.Memory), Regions: []regionText{}}
 	for _, r := range f.Regions {
-		x := regionText{Name: r.Name, MaxBytes: size(r.MaxBytes)}
+		x := regionText{Name: r.Name, MaxBytes: size(r.MaxBytes), Source: r.Source}
 		if r.Life > 0 {
 			x.Life = r.Life.String()
 		}

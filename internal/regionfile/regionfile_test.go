@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/limits"
 )
 
 func TestParse(t *testing.T) {
-	want := &File{Memory: 64 << 20, Regions: []Region{{Name: "positions"}, {Name: "quotes", MaxBytes: 1 << 20, Life: 10 * time.Minute}}}
-	for _, text := range []string{"memory: 64Mi\nregions:\n- name: positions\n- {name: quotes, maxBytes: 1Mi, life: 10m}\n", want.Text()} {
+	want := &File{Memory: 64 << 20, Regions: []Region{{Name: "positions"}, {Name: "quotes", MaxBytes: 1 << 20, Life: 10 * time.Minute, Source: &limits.Source{Grid: "g", Object: "r", SinceMs: 5, Generation: 2}}}}
+	for _, text := range []string{"memory: 64Mi\nregions:\n- name: positions\n- {name: quotes, maxBytes: 1Mi, life: 10m, source: {grid: g, object: r, sinceMs: 5, generation: 2}}\n", want.Text()} {
 		f, err := Parse([]byte(text))
 		if err != nil || !reflect.DeepEqual(f, want) {
 			t.Errorf("%s: read %+v, %v", text, f, err)

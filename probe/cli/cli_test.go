@@ -43,7 +43,7 @@ func TestUsageErrors(t *testing.T) {
 		"measure text":         {[]string{"run", "--scenario", "stac-pair", "--dev", "--measure", "8"}, "missing unit"},
 		"threads":              {[]string{"run", "--scenario", "stac-pair", "--dev", "--threads", "65"}, "threads 65: must be 1 to 64"},
 		"format":               {[]string{"run", "--scenario", "stac-pair", "--dev", "--format", "xml"}, "table, json and csv"},
-		"fix":                  {[]string{"run", "--scenario", "stac-pair", "--dev", "--fix", "5.0"}, "4.2 and 4.4"},
+		"fix":                  {[]string{"run", "--scenario", "stac-pair", "--dev", "--fix", "5.0"}, "there are 4.2, 4.4 and 5.0SP2"},
 		"timeout":              {[]string{"run", "--scenario", "stac-pair", "--dev", "--timeout", "1us"}, "10ms to 1h"},
 		"metrics":              {[]string{"run", "--scenario", "stac-pair", "--dev", "--metrics", "10.0.0.1:9400"}, "http://"},
 		"memory":               {[]string{"run", "--scenario", "stac-pair", "--dev", "--memory-mib", "1"}, "64 or more"},

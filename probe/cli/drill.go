@@ -65,7 +65,7 @@ it), 2 wrong command line, 4 there is none.`,
 	set.IntVar(&c.Reads, "reads", 100, "confirmed reads per second at every node")
 	set.IntVar(&c.Orders, "insider-orders", 20, "orders per second at every node, beside the probes")
 	set.DurationVar(&c.Auctions, "auctions", 0, "of a grid that matches: how often each book collects orders, for three quarters of that time, and is uncrossed; 0: never")
-	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
+	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2, 4.4 or 5.0SP2")
 	set.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")
 	set.Int64Var(&f.seed, "seed", 0, "of the recorder's random choices; 0: random")
 	set.DurationVar(&c.Patience, "patience", time.Minute, "how long connecting, and reading a copy or sink at the end, may take")

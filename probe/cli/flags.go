@@ -113,15 +113,15 @@ func (f *gridFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.endpoint, "endpoint", nil, "host:port of one or more grid nodes or of the grid's client service")
 	set.StringVar(&f.grid, "grid", "", "name of the grid; empty takes the one that answers")
 	set.StringSliceVar(&f.metrics, "metrics", nil, "base URLs of the nodes' metrics, such as http://10.0.0.1:9400 (default: the nodes' port 9400 when their data port is 7400)")
-	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2 or 4.4")
+	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2, 4.4 or 5.0SP2")
 	f.tls.Register(set, "TLS is used for the grid")
 	f.tls.RegisterToken(set)
 	set.DurationVar(&f.timeout, "timeout", requestTimeout, "time after which the outcome of an unanswered order is called unknown")
 }
 
 func (f *gridFlags) check() error {
-	if f.fix != string(fixorder.FIX42) && f.fix != string(fixorder.FIX44) {
-		return fmt.Errorf("--fix %q: there are %s and %s", f.fix, fixorder.FIX42, fixorder.FIX44)
+	if err := fixorder.Version(f.fix).Check(); err != nil {
+		return fmt.Errorf("--fix: %w", err)
 	}
 	if f.timeout < 10*time.Millisecond || f.timeout > time.Hour {
 		return fmt.Errorf("--timeout %v: must be 10ms to 1h", f.timeout)

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/fixdoor"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/grid"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -125,7 +126,7 @@ func (w *doorway) writeSessions(ctx context.Context, dir string, plan scenario.P
 		}
 		need[p] += plan.Threads
 	}
-	names, err := fixdoor.Names("FIX."+w.fix, w.first, need, c.SessionHome)
+	names, err := fixdoor.Names(fixorder.Version(w.fix).BeginString(), w.first, need, c.SessionHome)
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,8 @@ func TestRunThroughFIX(t *testing.T) {
 	}{
 		{"stac-pair", "4.2", []string{"--rates", "100,300", "--repeats", "1"}, 2},
 		{"stac-pair", "4.4", []string{"--rates", "200", "--repeats", "1"}, 1},
+		{"stac-pair", "5.0SP2", []string{"--rates", "200", "--repeats", "1"}, 1},
+		{"flow-hawkes", "5.0SP2", []string{"--rates", "150", "--repeats", "1"}, 2},
 		{"flow-hawkes", "4.4", []string{"--rates", "150", "--repeats", "1"}, 2}, // cancels and replaces
 	} {
 		t.Run(c.scenario+" "+c.fix, func(t *testing.T) {

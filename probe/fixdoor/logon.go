@@ -64,6 +64,9 @@ func (x *Session) logon(ctx context.Context, reset bool) (err error) {
 		x.in, x.out = 1, 1
 		fields += "141=Y\x01"
 	}
+	if x.name.Version == "FIXT.1.1" {
+		fields += "1137=9\x01" // DefaultApplVerID: FIX 5.0 SP2
+	}
 	if x.user.name != "" {
 		fields += "553=" + x.user.name + "\x01554=" + x.user.password + "\x01"
 	}

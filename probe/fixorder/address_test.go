@@ -10,7 +10,7 @@ import (
 func TestReaddress(t *testing.T) {
 	id := ID{Run: 3}
 	sent := time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC)
-	for _, v := range []Version{FIX42, FIX44} {
+	for _, v := range Versions() {
 		for _, r := range append(Records(), "") {
 			m, err := NewRecordMaker(v, r, id)
 			if err != nil {

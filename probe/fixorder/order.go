@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,7 +23,27 @@ type Version string
 const (
 	FIX42 Version = "4.2"
 	FIX44 Version = "4.4"
+	FIX50 Version = "5.0SP2" // over FIXT 1.1
 )
+
+// Versions are all of them.
+func Versions() []Version { return []Version{FIX42, FIX44, FIX50} }
+
+// Check refuses a version that there is no template of.
+func (v Version) Check() error {
+	if !slices.Contains(Versions(), v) {
+		return fmt.Errorf("FIX version %.20q: there are %s, %s and %s", string(v), FIX42, FIX44, FIX50)
+	}
+	return nil
+}
+
+// BeginString is the value of tag 8.
+func (v Version) BeginString() string {
+	if v == FIX50 {
+		return "FIXT.1.1"
+	}
+	return "FIX." + string(v)
+}
 
 const soh = 0x01
 
@@ -31,6 +52,8 @@ var (
 	template42 []byte
 	//go:embed order-305-fix44.txt
 	template44 []byte
+	//go:embed order-305-fix50.txt
+	template50 []byte
 )
 
 // field is a fixed-width value inside the template.
@@ -62,17 +85,10 @@ func NewMaker(v Version, id ID) (*Maker, error) { return NewRecordMaker(v, "", i
 // NewRecordMaker returns a maker of orders with the content of the record.
 func NewRecordMaker(v Version, r Record, id ID) (*Maker, error) {
 	m := &Maker{id: id}
-	if err := id.check(); err != nil {
+	if err := errors.Join(id.check(), v.Check()); err != nil {
 		return nil, err
 	}
-	switch v {
-	case FIX42:
-		m.buf = bytes.Clone(template42)
-	case FIX44:
-		m.buf = bytes.Clone(template44)
-	default:
-		return nil, fmt.Errorf("FIX version %q: there are templates of %q and %q", v, FIX42, FIX44)
-	}
+	m.buf = bytes.Clone(map[Version][]byte{FIX42: template42, FIX44: template44, FIX50: template50}[v])
 	if r != "" {
 		var err error
 		if m.buf, err = recordTemplate(v, r); err != nil {

@@ -17,7 +17,7 @@ func maker(t testing.TB, v Version, id ID) *Maker {
 }
 
 func TestTemplatesAreValidOrders(t *testing.T) {
-	for name, b := range map[string][]byte{"4.2": template42, "4.4": template44} {
+	for name, b := range map[string][]byte{"4.2": template42, "4.4": template44, "5.0SP2": template50} {
 		if err := Check(b); err != nil {
 			t.Errorf("template %s: %v", name, err)
 		}
@@ -26,14 +26,14 @@ func TestTemplatesAreValidOrders(t *testing.T) {
 
 func TestMake(t *testing.T) {
 	created := time.Date(2026, 3, 4, 5, 6, 7, 8_999_999, time.UTC)
-	for _, v := range []Version{FIX42, FIX44} {
+	for _, v := range Versions() {
 		m := maker(t, v, ID{Run: 1, Probe: 2})
 		got := string(m.Make(42, 7, created, created.Add(time.Millisecond)))
 		if err := Check([]byte(got)); err != nil {
 			t.Fatalf("FIX %s: %v", v, err)
 		}
 		for _, want := range []string{
-			"8=FIX." + string(v) + "\x01", "\x0134=000000007\x01", "\x0152=20260304-05:06:07.009\x01",
+			"8=" + v.BeginString() + "\x01", "\x0134=000000007\x01", "\x0152=20260304-05:06:07.009\x01",
 			"\x0160=20260304-05:06:07.008\x01", "\x0111=P0000000102000000042\x01",
 		} {
 			if !strings.Contains(got, want) {

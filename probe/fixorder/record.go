@@ -24,7 +24,7 @@ func Records() []Record { return []Record{Empty, EightFields} }
 const (
 	emptyBody = "35=D\x0149=A\x0156=B\x0134=000000000\x0152=20071115-14:30:00.123\x0111=PRA20071115T00000001\x01" +
 		"55=A\x0154=1\x0160=20071115-14:30:00.123\x0138=1\x0140=1\x01"
-	handlInst = "21=1\x01" // an order of FIX 4.2 needs it, one of 4.4 does not
+	handlInst = "21=1\x01" // an order of FIX 4.2 needs it, later ones do not
 	// Account, Currency, ExDestination, Text; MinQty, MaxFloor; CoveredOrUncovered
 	// and, by version, CustomerOrFirm or CustOrderCapacity.
 	eightFields = "1=ACCT-00012345\x0115=USD\x01100=XNYS\x0158=order-probe\x01110=1000000000\x01111=2000000000\x01203=1\x01"
@@ -48,7 +48,7 @@ func recordTemplate(v Version, r Record) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("record %.40q: there are %q and %q", r, Empty, EightFields)
 	}
-	b := fmt.Appendf(nil, "8=FIX.%s\x019=%d\x01", v, len(body))
+	b := fmt.Appendf(nil, "8=%s\x019=%d\x01", v.BeginString(), len(body))
 	b = append(b, body...)
 	return fmt.Appendf(b, "10=%03d\x01", sumBytes(b)%256), nil
 }
@@ -59,7 +59,7 @@ func RecordSize(v Version, r Record) int {
 		return Size
 	}
 	b, err := recordTemplate(v, r)
-	if err != nil || v != FIX42 && v != FIX44 {
+	if err != nil || v.Check() != nil {
 		return 0
 	}
 	return len(b)

@@ -19,12 +19,12 @@ func recordMaker(t testing.TB, v Version, r Record) *Maker {
 
 // smallest are the shortest valid orders there can be, see
 // grid-node/order/smallest_test.go.
-var smallest = map[Version]int{FIX42: 114, FIX44: 109}
+var smallest = map[Version]int{FIX42: 114, FIX44: 109, FIX50: 110}
 
 // The empty record is the shortest valid order plus its identification; no field can be left out.
 // The other one has exactly eight more.
 func TestRecordsAreOrders(t *testing.T) {
-	for _, v := range []Version{FIX42, FIX44} {
+	for _, v := range Versions() {
 		count := map[Record]int{}
 		for _, r := range Records() {
 			m := recordMaker(t, v, r)

@@ -2,6 +2,7 @@ package fixorder
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -32,15 +33,10 @@ const MaxSize = 384
 
 // NewVaried returns a maker of messages of the given version for one probe.
 func NewVaried(v Version, id ID) (*Varied, error) {
-	if err := id.check(); err != nil {
+	if err := errors.Join(id.check(), v.Check()); err != nil {
 		return nil, err
 	}
-	switch v {
-	case FIX42, FIX44:
-	default:
-		return nil, fmt.Errorf("FIX version %q: there are %q and %q", v, FIX42, FIX44)
-	}
-	return &Varied{id: id, head: []byte("8=FIX." + string(v) + "\x019="), hasHandlInst: v == FIX42, hasParty: v == FIX44}, nil
+	return &Varied{id: id, head: []byte("8=" + v.BeginString() + "\x019="), hasHandlInst: v == FIX42, hasParty: v != FIX42}, nil
 }
 
 // Use selects the messages of a step, whose first has the given index within the run.

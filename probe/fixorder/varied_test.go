@@ -29,7 +29,7 @@ var someTime = time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
 // Every message is valid for the grid, names the order it refers to, and passes the check of
 // another maker, which has never seen it.
 func TestVariedMessagesAreOrders(t *testing.T) {
-	for _, v := range []Version{FIX42, FIX44} {
+	for _, v := range Versions() {
 		m, content := variedOf(t, v)
 		checker, _ := variedOf(t, v)
 		kinds := map[byte]int{}

@@ -27,7 +27,7 @@ func (r *Run) open(ctx context.Context, p wire.PartitionID) (thread, error) {
 	if r.door == nil {
 		return r.grid.Open(ctx, p)
 	}
-	return r.door.Open(ctx, "FIX."+string(r.cfg.FIX), p)
+	return r.door.Open(ctx, r.cfg.FIX.BeginString(), p)
 }
 
 // throughSessions is the check of orders that came through the sessions of a probe: each is from the session of the

@@ -102,8 +102,8 @@ func (c *Config) Check() error {
 			return fmt.Errorf("--%s %s: must be %s to %s", b.flag, b.got, b.low, b.high)
 		}
 	}
-	if c.FIX != fixorder.FIX42 && c.FIX != fixorder.FIX44 {
-		return fmt.Errorf("--fix %q: there are %s and %s", c.FIX, fixorder.FIX42, fixorder.FIX44)
+	if err := c.FIX.Check(); err != nil {
+		return fmt.Errorf("--fix: %w", err)
 	}
 	if c.MaxOrders < 0 {
 		return fmt.Errorf("--max-orders %d: must be more than 0; leave it out for what the memory limit allows", c.MaxOrders)

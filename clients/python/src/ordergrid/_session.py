@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 from . import wire
+from ._awaited import Awaited
 from ._connection import Connection, Lost, goaway, refusal
 from ._grid import Backoff, Grid, within
 from ._opener import Hint, Opener, hint_of
@@ -43,6 +44,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._opener = Opener(grid, partition)
         self._win = Window(grid.config.max_in_flight)
+        self._awaited = Awaited(partition, self._win, grid.config.retry_max, self._put)
         self._slot = self._generation = 0
         self._opened = self._evicting = self.closed = False
         self._expected = 0  # what a node last reported as missing
@@ -61,6 +63,7 @@ class Session:
 
     async def submit(self, fix: bytes, *, timeout: Optional[float] = None) -> Receipt:
         """Sends one FIX message and waits until every copy in sync holds it. With the window full it waits for room.
+        An order that is refused with VersionAwaited is sent again for up to a second.
 
         Raises an OrderError, whose fate says what is known of the order.
         """
@@ -96,15 +99,17 @@ class Session:
         win = self._win
         if self.closed:
             raise NotSent(f"p{self.partition}: the session is closed")
-        if win.next - win.head >= win.limit:
+        if win.next - win.head + win.held >= win.limit:
             self._connect()
             raise WindowFull(f"p{self.partition}: {win.limit} orders are unanswered, allowed: {win.limit}; wait for answers")
         now = self._loop.time()
         cell = Cell(payload, done, future, now, now + (self._config.request_timeout if timeout is None else timeout))
         alone = win.head == win.next
-        seq = win.add(cell)
         if self._ticker is None:
             self._ticker = self._loop.call_later(_TICK, self._tick)
+        if self._awaited.takes(cell):
+            return
+        seq = win.add(cell)
         if self.connection is None or self._evicting:
             self._connect()
             return
@@ -146,6 +151,17 @@ class Session:
             self.resent += 1
         cell.sent = True
         self._frame(seq, cell.payload)
+
+    def _put(self, cell: Cell) -> bool:
+        """Sends an order under a new number, if there is a connection and room."""
+        win = self._win
+        if self.connection is None or self._evicting or win.next - win.head >= win.limit:
+            return False
+        cell.sent = cell.resent = False
+        cell.submitted = self._loop.time()
+        self._encode(win.add(cell), cell)
+        self._flush()
+        return True
 
     def _frame(self, seq: int, payload: Any) -> None:
         self._out += _submit(32 + len(payload), 0x20, 0, self.partition, self._opener.epoch, self._slot, self._generation, seq)
@@ -232,6 +248,8 @@ class Session:
             return
         self._good()
         win.settle(seq)
+        if m.code == 32 and cell.done is not None and self._awaited.keeps(cell, error):
+            return
         self._win.wake()
         if cell.done is None:
             return
@@ -274,7 +292,8 @@ class Session:
                 win.take_back()
             elif cell.done is not None and cell.deadline <= now:
                 self._give_up(seq, Unavailable(f"its time is over; last failure: {self._trouble}"))
-        if win.cells:
+        self.refused += self._awaited.sweep(now, f"its time is over; last failure: {self._trouble}")
+        if win.cells or win.held:
             head, c = win.cells.get(win.head), self.connection
             if c is not None and head is not None:
                 self._suspicion.look(c, now, max(head.submitted, self._last_ok))
@@ -302,6 +321,7 @@ class Session:
         for seq in list(self._win.cells):
             if seq in self._win.cells and self._win.cells[seq].done is not None:
                 self._give_up(seq, why)
+        self.refused += self._awaited.end(why)
 
     # connecting
 

@@ -16,7 +16,7 @@ Done = Callable[[Optional[Receipt], Optional[BaseException]], None]
 class Cell:
     """The place of one number in the window, from submit to its answer."""
 
-    __slots__ = ("payload", "done", "future", "sent", "resent", "submitted", "deadline")
+    __slots__ = ("payload", "done", "future", "sent", "resent", "submitted", "deadline", "again")
 
     def __init__(self, payload: Any, done: Done, future: Optional[Any], submitted: float, deadline: float) -> None:
         self.payload: Any = payload  # the bytes of an order, or a change of a region
@@ -25,6 +25,7 @@ class Cell:
         self.sent = False  # it was handed to a connection
         self.resent = False  # … to more than one
         self.submitted, self.deadline = submitted, deadline
+        self.again = 0.0  # until when it is sent again, see Awaited; 0: it was not refused so
 
 
 class Window:
@@ -33,6 +34,7 @@ class Window:
     def __init__(self, limit: int) -> None:
         self.cells: dict[int, Cell] = {}
         self.head, self.next, self.limit = 1, 1, limit
+        self.held = 0  # orders that have no number and take up room, see Awaited
         self.room: deque[asyncio.Future[None]] = deque()
         self.empties: set[int] = set()
         """Numbers that were sent without payload on this connection, for no caller, and are not answered."""
@@ -48,7 +50,7 @@ class Window:
 
     def wake(self) -> None:
         """Wakes as many that wait for room as have it now."""
-        n = self.limit - (self.next - self.head)
+        n = self.limit - (self.next - self.head) - self.held
         while n > 0 and self.room:
             w = self.room.popleft()
             if not w.done():
@@ -81,7 +83,7 @@ class Window:
 
     def waiting(self) -> bool:
         """Whether a caller waits."""
-        return any(c.done is not None for c in self.cells.values())
+        return self.held > 0 or any(c.done is not None for c in self.cells.values())
 
     def numbers(self) -> Iterator[int]:
         return iter(range(self.head, self.next))

@@ -151,6 +151,9 @@ final class Answers {
         cell.ord = null;
         boolean resent = cell.resent;
         s.settle(seq);
+        if (o != null && s.awaited.keeps(o, reject)) {
+            return;
+        }
         boolean decided = reject.code().decides() || !resent && reject.code() != RejectCode.SESSION_WINDOW;
         if (o == null) {
             s.stats.lateRefused += decided ? 1 : 0;

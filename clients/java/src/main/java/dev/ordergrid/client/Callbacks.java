@@ -127,7 +127,7 @@ final class Callbacks {
             while (!s.closed) {
                 Thread.interrupted(); // of a callback: it must not keep this thread from waiting
                 if (async > 0) {
-                    s.await(w, Clock.NEVER, true);
+                    s.await(w, s.awaited.until(), true);
                     continue;
                 }
                 s.leave(w);

@@ -24,6 +24,7 @@ final class Link extends Pump {
     final Recovery recovery = new Recovery(this);
     final Suspicion suspicion = new Suspicion(this);
     final Callbacks callbacks = new Callbacks(this);
+    final Awaited awaited = new Awaited(this);
 
     int slot;
     int generation;
@@ -58,6 +59,9 @@ final class Link extends Pump {
     /** Gives o its number and, with a connection, its place in the write buffer. Else it goes after the reconnect. */
     void send(Window.Pending o) {
         stats.submitted++;
+        if (awaited.takes(o)) {
+            return;
+        }
         win.add(o);
         Conn c = conn;
         if (c != null && !evicting) {
@@ -113,6 +117,7 @@ final class Link extends Pump {
 
     /** Gives an order its outcome. The caller updates the cell. */
     void finish(Window.Pending o, Receipt r, GridException e) {
+        awaited.finished(o, e);
         if (o.callback != null) {
             callbacks.add(o.callback, r, e);
             win.release(o);
@@ -136,9 +141,19 @@ final class Link extends Pump {
         room();
     }
 
+    /** Orders that have no answer, or wait to be sent again. */
+    long unanswered() {
+        return win.inFlight() + awaited.size();
+    }
+
+    /** Reports whether the session has as many orders as it may. */
+    boolean full() {
+        return unanswered() >= win.limit;
+    }
+
     /** Wakes the callers that wait for room in the window. */
     void room() {
-        long n = win.limit - win.inFlight();
+        long n = win.limit - unanswered();
         for (Waiter w = first; w != null && n > 0; w = w.next) {
             if (w.wantsRoom) {
                 w.signal();
@@ -187,7 +202,7 @@ final class Link extends Pump {
 
     /** Reports whether a caller waits for a connection. */
     boolean wanted() {
-        if (first != null) {
+        if (first != null || awaited.size() > 0) {
             return true;
         }
         for (long seq = win.head; seq < win.next; seq++) {
@@ -207,6 +222,7 @@ final class Link extends Pump {
                 giveUp(seq, new TimedOutException(o.deadline - o.submitted, trouble.last));
             }
         }
+        awaited.sweep(at);
     }
 
     void giveUpAll(Throwable cause) {
@@ -215,6 +231,7 @@ final class Link extends Pump {
                 giveUp(seq, cause);
             }
         }
+        awaited.end(cause);
     }
 
     /** Ends the session: orders without an answer are not sent, or of unknown outcome. */
@@ -282,6 +299,9 @@ final class Link extends Pump {
             if (conn == c) {
                 suspicion.look(c, at);
             }
+        }
+        if (conn == c) {
+            awaited.send(c, at);
         }
         callbacks.run(at);
     }

@@ -32,6 +32,7 @@ public final class Session implements AutoCloseable {
     /**
      * Sends one FIX message (35=D, F or G) and waits until it is committed on every in-sync copy, at most
      * {@link Config#requestTimeout}. With the window full it waits for room. The array is not kept.
+     * An order that is refused with {@link RejectCode#VERSION_AWAITED} is sent again for up to a second.
      *
      * @throws RejectedException       the grid refused the order
      * @throws UnknownOutcomeException it was sent and not answered in time
@@ -76,8 +77,8 @@ public final class Session implements AutoCloseable {
             link.send(o);
             link.push();
             while (!o.done) {
-                link.await(o.waiter, o.deadline, false);
-                if (!o.done && Thread.currentThread().isInterrupted()) {
+                link.await(o.waiter, Math.min(o.deadline, link.awaited.until()), false);
+                if (!o.done && Thread.currentThread().isInterrupted() && !link.awaited.stop(o, new InterruptedWaitException())) {
                     link.giveUp(o.clientSeq, new InterruptedWaitException());
                 }
             }
@@ -111,12 +112,12 @@ public final class Session implements AutoCloseable {
     }
 
     private void waitForRoom(long now, long deadline) {
-        if (!link.win.full()) {
+        if (!link.full()) {
             return;
         }
         Waiter w = new Waiter();
         w.wantsRoom = true;
-        while (link.win.full() && !link.closed && Clock.now() < deadline && !Thread.currentThread().isInterrupted()) {
+        while (link.full() && !link.closed && Clock.now() < deadline && !Thread.currentThread().isInterrupted()) {
             link.recovery.connect();
             link.await(w, deadline, false);
         }
@@ -125,16 +126,16 @@ public final class Session implements AutoCloseable {
         if (link.closed) {
             throw new NotSentException(link.partition, Clock.now() - now, new ClosedException("the session"));
         }
-        if (link.win.full()) {
+        if (link.full()) {
             Throwable why = link.broken != null ? link.broken : new TimedOutException(deadline - now, link.trouble.last);
             throw new NotSentException(link.partition, Clock.now() - now, Thread.currentThread().isInterrupted() ? new InterruptedWaitException() : why);
         }
     }
 
     /**
-     * Sends one order and returns; done runs once with the outcome. The bytes are copied. An exception from this
-     * method itself means that done will not run: {@link WindowFullException}, {@link NotSentException},
-     * {@link RejectedException}.
+     * Sends one order and returns; done runs once with the outcome. The bytes are copied. An order that is refused with
+     * {@link RejectCode#VERSION_AWAITED} is sent again for up to a second. An exception from this method itself means
+     * that done will not run: {@link WindowFullException}, {@link NotSentException}, {@link RejectedException}.
      */
     public void submitAsync(byte[] fix, Completion done) {
         enqueue(fix, 0, fix.length, done, true);
@@ -160,7 +161,7 @@ public final class Session implements AutoCloseable {
         try {
             checkSize(len);
             checkOpen();
-            if (link.win.full()) {
+            if (link.full()) {
                 link.recovery.connect(); // the answers that make room have to come over a connection
                 link.stats.windowFull++;
                 throw new WindowFullException(link.partition, link.win.limit);
@@ -209,7 +210,7 @@ public final class Session implements AutoCloseable {
     public int inFlight() {
         link.mu.lock();
         try {
-            return (int) link.win.inFlight();
+            return (int) link.unanswered();
         } finally {
             link.mu.unlock();
         }
@@ -227,7 +228,7 @@ public final class Session implements AutoCloseable {
         try {
             link.callbacks.checkMayWait("drain");
             link.push();
-            while ((link.win.inFlight() > 0 || !link.callbacks.none()) && !link.closed) {
+            while ((link.unanswered() > 0 || !link.callbacks.none()) && !link.closed) {
                 if (Clock.now() >= until || Thread.currentThread().isInterrupted()) {
                     return false;
                 }
@@ -275,7 +276,7 @@ public final class Session implements AutoCloseable {
 
     /**
      * Ends the session. Orders without an answer end with {@link UnknownOutcomeException} or {@link NotSentException},
-     * both with cause {@link ClosedException}.
+     * both with cause {@link ClosedException}; those that wait to be sent again, with their refusal.
      */
     @Override
     public void close() {

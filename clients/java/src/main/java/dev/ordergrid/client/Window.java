@@ -16,6 +16,7 @@ final class Window {
         long clientSeq;
         long submitted;
         long deadline;
+        long again; // until when it is sent again, see Awaited; 0: it was not refused so
         Completion callback; // submitAsync only
         Receipt receipt;
         GridException error;
@@ -70,10 +71,6 @@ final class Window {
         return next - head;
     }
 
-    boolean full() {
-        return next - head >= limit;
-    }
-
     /** Gives the next number to o. */
     void add(Pending o) {
         o.clientSeq = next;
@@ -112,6 +109,7 @@ final class Window {
         o.receipt = null;
         o.error = null;
         o.done = false;
+        o.again = 0;
         free.addLast(o);
     }
 }

@@ -24,6 +24,7 @@ final class GridCheck {
             otherGrid(cfg);
         }
         try (GridClient c = GridClient.connect(cfg)) {
+            firstOfVersion(c);
             submitAndRead(c);
             refused(c);
             pipeline(c);
@@ -63,6 +64,29 @@ final class GridCheck {
     private static void otherGrid(Config cfg) {
         UnavailableException e = thrown(UnavailableException.class, () -> GridClient.connect(cfg.grid("other")));
         Tests.contains(e.getMessage(), "goaway 3", "another grid");
+    }
+
+    /** Nodes have not asked each other for FIX 5.0 SP2 when the first orders of it come. All are taken, in their order. */
+    private static void firstOfVersion(GridClient c) {
+        try (Session s = c.session(0)) {
+            ConcurrentLinkedQueue<String> bad = new ConcurrentLinkedQueue<>();
+            long[] last = {0};
+            for (int i = 0; i < 20; i++) {
+                String id = "FIRST-" + i;
+                s.enqueue(Orders.later(id), (r, e) -> {
+                    if (e != null || r.seq() <= last[0]) {
+                        bad.add(id + ": " + (e != null ? e.toString() : r + " behind seq " + last[0]));
+                    } else {
+                        last[0] = r.seq();
+                    }
+                });
+            }
+            Tests.check(s.drain(Duration.ofSeconds(20)), "drained");
+            Tests.equal(String.join(", ", bad), "", "pipelined");
+        }
+        try (Session s = c.session(1)) {
+            Tests.check(s.submit(Orders.later("FIRST-OF-1")).seq() > 0, "one by one");
+        }
     }
 
     private static void submitAndRead(GridClient c) {

@@ -2,7 +2,7 @@ package dev.ordergrid.client;
 
 import java.nio.charset.StandardCharsets;
 
-/** FIX 4.2 orders for tests. */
+/** Orders for tests, of FIX 4.2 unless it says otherwise. */
 final class Orders {
     private Orders() {}
 
@@ -15,6 +15,16 @@ final class Orders {
             body += "58=" + "x".repeat(pad) + "\u0001";
         }
         String head = "8=FIX.4.2\u00019=" + body.length() + "\u0001" + body;
+        return sealed(head);
+    }
+
+    /** The same of FIX 5.0 SP2. */
+    static byte[] later(String clOrdId) {
+        String fix = new String(order(clOrdId, 0), StandardCharsets.ISO_8859_1);
+        return sealed(fix.substring(0, fix.length() - "10=000|".length()).replace("8=FIX.4.2", "8=FIXT.1.1"));
+    }
+
+    private static byte[] sealed(String head) {
         int sum = 0;
         for (int i = 0; i < head.length(); i++) {
             sum += head.charAt(i);

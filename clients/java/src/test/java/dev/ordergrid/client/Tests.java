@@ -11,7 +11,7 @@ import java.util.Objects;
  * [name]}. Exit status 1 if one failed.
  */
 final class Tests {
-    private static final Class<?>[] CLASSES = {VectorsTest.class, HostileTest.class, ExactlyOnceTest.class, PemTest.class, HandshakeTest.class,
+    private static final Class<?>[] CLASSES = {VectorsTest.class, HostileTest.class, ExactlyOnceTest.class, AwaitedTest.class, PemTest.class, HandshakeTest.class,
         RegionTest.class};
 
     private Tests() {}
