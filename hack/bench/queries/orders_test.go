@@ -9,7 +9,7 @@ import (
 
 // The message of an order has its fields, and is one that a grid takes.
 func TestOrders(t *testing.T) {
-	o := NewOrders(20_000)
+	o := NewOrders(5_000)
 	ids := map[string]bool{}
 	hot, sell := 0, 0
 	for i := range o.N {
@@ -48,7 +48,7 @@ func sumOf(field []byte) uint8 {
 
 // Questions find about as many rows as their names say, and an order that is not as it was loaded changes the answers.
 func TestQuestions(t *testing.T) {
-	o := NewOrders(200_000)
+	o := NewOrders(50_000)
 	found := map[Op]int{}
 	for _, q := range o.Questions() {
 		found[q.Op] = q.Want(0).Rows
