@@ -139,9 +139,11 @@ model-mutants: ## The same with every wrong protocol on the list: which invarian
 	@bin/model -mutants $(MODEL)
 
 .PHONY: bench
-bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; CASES=clients is bench-clients; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md)
+bench: ## What an order costs beside floors and peers, interleaved: table, out/bench/bench.json (CASES=regexp ROUNDS=n BENCHFLAGS=...; CASES=clients is bench-clients; PEERS=all or hazelcast,coherence,geode,ignite installs those by Maven: one round, out/bench/peers.md; PEERS=query asks questions about a million orders beside PostgreSQL, Redis, Hazelcast and Coherence: out/bench/query.md, BENCHFLAGS='--orders 20000' for fewer)
 ifeq ($(CASES),clients)
 	@$(GO) run ./clients/bench $(BENCHFLAGS)
+else ifeq ($(strip $(PEERS)),query)
+	@$(GO) run ./hack/bench query $(BENCHFLAGS)
 else ifeq ($(strip $(PEERS)),)
 	@$(GO) run ./hack/bench --cases '$(CASES)' --rounds $(ROUNDS) $(BENCHFLAGS)
 else

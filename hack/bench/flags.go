@@ -34,6 +34,7 @@ const runHelp = `bench measures OrderGrid beside floors and peers, in one interl
   go run ./hack/bench move [flags]             10 million orders move to other nodes under load; make bench-move
   go run ./hack/bench idle [flags]             CPU of nodes with 2 and 64 partitions at rest; make bench-idle
   go run ./hack/bench outage [flags]           how long no order is answered when a primary is killed; make bench-outage
+  go run ./hack/bench query [flags]            questions beside PostgreSQL, Redis, Hazelcast, Coherence; make bench PEERS=query
 
 A case is NETWORK/COPIES/LOAD, such as lo/repl/rate-6000: lo is loopback, ns is a
 network namespace per process behind one bridge (root); repl is acknowledged when a

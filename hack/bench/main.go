@@ -11,6 +11,7 @@
 //	go run ./hack/bench move         a partition that moves to other nodes under load
 //	go run ./hack/bench idle         what partitions cost that nothing is asked of
 //	go run ./hack/bench outage       how long no order is answered when a primary is killed
+//	go run ./hack/bench query        questions about orders, beside what else answers them
 //
 // --help of each teaches. Exit status: 0 measured; 1 something failed; 2 usage;
 // 3 the environment was too busy for a figure to count.
@@ -83,7 +84,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 
 // commands for people.
 var commands = map[string]func(context.Context, []string, io.Writer) error{
-	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "move": moveCommand, "idle": idleCommand, "outage": outageCommand, "help": helpCommand,
+	"run": runCommand, "list": listCommand, "compare": compareCommand, "profile": profileCommand, "markdown": markdownCommand, "growth": growthCommand, "garbage": garbageCommand, "move": moveCommand, "idle": idleCommand, "outage": outageCommand, "query": queryCommand, "help": helpCommand,
 }
 
 // internal commands are the processes that the others start.

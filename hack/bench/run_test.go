@@ -298,6 +298,14 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{[]string{"markdown", "/nosuch/bench.json"}, "/nosuch/bench.json"},
 		{[]string{"growth", "--from", "/nosuch/bench.json"}, "/nosuch/bench.json"},
 		{[]string{"profile", "--cases", "^lo/"}, "matches 18 cases, allowed: one"},
+		{[]string{"query", "--orders", "10"}, "--orders: value 10, allowed: 1000 to 100000000"},
+		{[]string{"query", "--systems", "("}, `--systems: value "("`},
+		{[]string{"query", "--systems", "nosuch"}, `--systems: value "nosuch" leaves no system`},
+		{[]string{"query", "--gate", "maybe"}, `--gate: value "maybe", allowed: on, off`},
+		{[]string{"query", "--heap", "1"}, "--heap: value 1, allowed: 256 or more"},
+		{[]string{"query", "--duration", "-1s"}, "--duration: value -1s"},
+		{[]string{"query", "--redis", "/nosuch/redis-server"}, "--redis: value"},
+		{[]string{"query", "now"}, `"now": allowed: flags`},
 	} {
 		err := command(t.Context(), c.args, new(bytes.Buffer))
 		if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), c.want) {
@@ -310,12 +318,12 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}, {"growth", "--help"}, {"outage", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"profile", "--help"}, {"compare", "--help"}, {"list", "--help"}, {"growth", "--help"}, {"outage", "--help"}, {"query", "--help"}} {
 		var out bytes.Buffer
 		if err := command(t.Context(), args, &out); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
-		if !strings.Contains(out.String(), "-cases") && !strings.Contains(out.String(), "BEFORE.json") {
+		if !strings.Contains(out.String(), "-cases") && !strings.Contains(out.String(), "BEFORE.json") && !strings.Contains(out.String(), "-orders") {
 			t.Errorf("%v says only %q", args, &out)
 		}
 	}

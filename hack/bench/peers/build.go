@@ -58,5 +58,5 @@ func (p *Peer) jvm(heapMiB int) []string {
 	for _, name := range opened {
 		args = append(args, "--add-opens="+name+"=ALL-UNNAMED")
 	}
-	return append(args, "-cp", p.classpath)
+	return append(append(args, p.Flags...), "-cp", p.classpath)
 }

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,11 @@ import (
 
 // Peer is one of them.
 type Peer struct {
+	// HeapMiB is the heap of each server; 0: as much as a case allows, at most serverHeap.
+	HeapMiB int
+	// Flags are further ones of every JVM.
+	Flags []string
+
 	name, class string
 
 	mvn, java, javac string // paths, "" if they are not installed
@@ -105,6 +111,11 @@ func (p *Peer) Generator() []string {
 	return append(p.jvm(generatorHeap), "dev.ordergrid.peers.Generator")
 }
 
+// Client is the command line of another client: its main class, and what it reads from its command line.
+func (p *Peer) Client(heapMiB int, main, peer, servers string) []string {
+	return append(p.jvm(heapMiB), "dev.ordergrid.peers."+main, "--peer", "dev.ordergrid.peers."+peer, "--servers", servers)
+}
+
 // Ports of a server: what for, the peer's class says.
 const ports = 3
 
@@ -132,7 +143,7 @@ func (p *Peer) start(ctx context.Context, at place.Place, t system.Topology, gro
 	}
 	run := &system.Running{Driver: generator.Kind(p.qualified()), Addresses: []string{servers}}
 	for i, role := range []place.Role{place.Primary, place.Backup}[:t.Copies] {
-		args := append(p.jvm(min(serverHeap, t.MemoryMiB)), "dev.ordergrid.peers.Server", "--peer", p.qualified(), "--servers", servers, "--own", strconv.Itoa(i))
+		args := append(p.jvm(cmp.Or(p.HeapMiB, min(serverHeap, t.MemoryMiB))), "dev.ordergrid.peers.Server", "--peer", p.qualified(), "--servers", servers, "--own", strconv.Itoa(i))
 		cmd := at.Command(role, args[0], args[1:]...)
 		cmd.Dir = filepath.Join(dir, role.String())
 		if err := os.Mkdir(cmd.Dir, 0o755); err != nil {

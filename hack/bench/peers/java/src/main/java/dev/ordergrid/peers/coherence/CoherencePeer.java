@@ -20,7 +20,8 @@ public final class CoherencePeer implements Peer {
     private NamedCache<String, byte[]> orders;
     private AsyncNamedCache<String, byte[]> async;
 
-    private void join(Servers servers, boolean stores) {
+    /** Joins the cluster, and returns a cache of it. */
+    static <V> NamedCache<String, V> join(Servers servers, boolean stores, String cache) {
         System.setProperty("coherence.cluster", "bench");
         System.setProperty("coherence.wka", servers.host());
         System.setProperty("coherence.localhost", servers.host());
@@ -30,12 +31,12 @@ public final class CoherencePeer implements Peer {
         System.setProperty("coherence.log.level", "3");
         System.setProperty("coherence.distributed.backupcount", String.valueOf(servers.backups()));
         System.setProperty("coherence.distributed.localstorage", String.valueOf(stores));
-        orders = CacheFactory.getCache(ORDERS);
+        return CacheFactory.getCache(cache);
     }
 
     @Override
     public void serve(Servers servers, int own) throws Exception {
-        join(servers, true);
+        orders = join(servers, true, ORDERS);
         if (servers.last(own)) {
             PartitionedService service = (PartitionedService) orders.getCacheService();
             Wait.until("every partition has its backup", () -> safe(service, servers.backups()));
@@ -56,7 +57,7 @@ public final class CoherencePeer implements Peer {
 
     @Override
     public void connect(Servers servers) {
-        join(servers, false);
+        orders = join(servers, false, ORDERS);
         async = orders.async();
     }
 

@@ -3,6 +3,7 @@ package dev.ordergrid.peers.hazelcast;
 import com.hazelcast.client.HazelcastClient;
 import com.hazelcast.client.config.ClientConfig;
 import com.hazelcast.config.Config;
+import com.hazelcast.config.InMemoryFormat;
 import com.hazelcast.config.JoinConfig;
 import com.hazelcast.config.MapConfig;
 import com.hazelcast.config.NetworkConfig;
@@ -10,6 +11,7 @@ import com.hazelcast.core.Hazelcast;
 import com.hazelcast.core.HazelcastInstance;
 import com.hazelcast.map.IMap;
 import dev.ordergrid.peers.Peer;
+import dev.ordergrid.peers.Rows;
 import dev.ordergrid.peers.Servers;
 import dev.ordergrid.peers.Wait;
 import java.util.concurrent.CompletionStage;
@@ -28,6 +30,8 @@ public final class HazelcastPeer implements Peer {
         config.setProperty("hazelcast.socket.bind.any", "false");
         config.setProperty("hazelcast.logging.type", "jdk");
         config.addMapConfig(new MapConfig(ORDERS).setBackupCount(servers.backups()).setAsyncBackupCount(0));
+        config.addMapConfig(new MapConfig(Rows.ROWS).setBackupCount(servers.backups()).setAsyncBackupCount(0).setInMemoryFormat(InMemoryFormat.OBJECT));
+        config.getSerializationConfig().getCompactSerializationConfig().addSerializer(new OrderSerializer());
         NetworkConfig network = config.getNetworkConfig().setPort(servers.port(own, PORT)).setPortAutoIncrement(false);
         network.getInterfaces().setEnabled(true).addInterface(servers.host());
         JoinConfig join = network.getJoin();
@@ -44,11 +48,16 @@ public final class HazelcastPeer implements Peer {
 
     @Override
     public void connect(Servers servers) {
+        instance = HazelcastClient.newHazelcastClient(client(servers));
+        orders = instance.getMap(ORDERS);
+    }
+
+    /** How a client reaches the servers. */
+    static ClientConfig client(Servers servers) {
         ClientConfig config = new ClientConfig().setClusterName("bench");
         config.setProperty("hazelcast.logging.type", "jdk");
         config.getNetworkConfig().setAddresses(servers.addresses(PORT));
-        instance = HazelcastClient.newHazelcastClient(config);
-        orders = instance.getMap(ORDERS);
+        return config;
     }
 
     @Override
