@@ -102,6 +102,8 @@ func (w *world) redundantOn(pods []*pod) string {
 			return p.proc.name + " is handing over"
 		case p.proc.leaving:
 			return p.proc.name + " is leaving"
+		case w.profile.updates && p.proc.before50:
+			return p.proc.name + " is of the release before, and is to be updated"
 		}
 	}
 	return ""
