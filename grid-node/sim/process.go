@@ -109,7 +109,7 @@ func (p *pod) start() *process {
 	if err != nil {
 		panic(err) // a mistake in this package
 	}
-	st, err := store.New(store.Options{Block: 4096})
+	st, err := store.New(store.Options{Block: 4096, Repeatable: true})
 	if err != nil {
 		panic(err) // no memory left on this machine
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/ordergrid/ordergrid/internal/prefetch"
 )
 
@@ -23,6 +25,7 @@ import (
 // agree. The hash is seeded per store, so clients cannot choose colliding keys.
 type keyIndex struct {
 	seed   maphash.Seed
+	same   bool     // the hash has no seed: Options.Repeatable
 	depth  uint     // the directory has 1<<depth places
 	dir    []uint32 // page numbers; low bits of the hash choose
 	dirMap []byte
@@ -146,7 +149,12 @@ func (x *keyIndex) bytes() int64 {
 	return int64(x.pages)*pageBytes + int64(len(x.chunks))*pageBytes + int64(len(x.dir))*4
 }
 
-func (x *keyIndex) hash(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
+func (x *keyIndex) hash(key []byte) uint32 {
+	if x.same {
+		return uint32(xxhash.Sum64(key))
+	}
+	return uint32(maphash.Bytes(x.seed, key))
+}
 
 // pageOf returns the number of the page for a hash.
 func (x *keyIndex) pageOf(fp uint32) uint32 { return x.dir[fp&(1<<x.depth-1)] }

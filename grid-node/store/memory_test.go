@@ -88,3 +88,21 @@ func (s *Store) resident(t *testing.T) (total int64) {
 	}
 	return total
 }
+
+// The index of a store for simulations has the same memory whichever process it is in, so that a run of a seed does not
+// depend on the seed of a hash.
+func TestRepeatableStoresUseTheSameMemory(t *testing.T) {
+	used := map[int64]bool{}
+	for range 8 {
+		s := open(t, Options{Repeatable: true})
+		for i := range 20_000 {
+			if err := add(s, fmt.Sprintf("%x", i*7919), 16); err != nil {
+				t.Fatal(err)
+			}
+		}
+		used[s.Used()] = true
+	}
+	if len(used) != 1 {
+		t.Errorf("8 stores of the same orders use %v bytes", used)
+	}
+}

@@ -23,6 +23,9 @@ type Options struct {
 	// Block is the unit in which the memory of freed entries is released, in bytes: a
 	// multiple of the page size; 2 MiB when 0.
 	Block int
+	// Repeatable gives the index of ClOrdIDs the same memory in every process, for
+	// simulations: its hash has no seed, so clients could choose keys that collide.
+	Repeatable bool
 }
 
 // Store is the log of one partition.
@@ -62,6 +65,7 @@ func New(o Options) (*Store, error) {
 	if s.budget == nil {
 		s.budget = NewBudget(o.Limit)
 	}
+	s.keys.same = o.Repeatable
 	if err := s.keys.open(); err != nil {
 		return nil, err
 	}
