@@ -75,15 +75,19 @@ func TestReplacedWriterIsRefused(t *testing.T) {
 		"opened": func(*testing.T, *writer, *testLog) {},
 		"wrote":  func(t *testing.T, w *writer, l *testLog) { write(t, w, l, 41, 50, 10) },
 		"merged": func(t *testing.T, w *writer, l *testLog) {
-			write(t, w, l, 41, 300, 10)
-			w.settle()
+			for seq := uint64(41); seq < 300; seq += 10 { // a merge takes what is there when it begins
+				write(t, w, l, seq, seq+9, 10)
+				w.settle()
+			}
 			if len(w.tail) > 10 {
 				t.Fatalf("%d batches are not merged", len(w.tail))
 			}
 		},
 		"merged and opened again": func(t *testing.T, w *writer, l *testLog) {
-			write(t, w, l, 41, 300, 10)
-			w.settle()
+			for seq := uint64(41); seq < 300; seq += 10 { // a merge takes what is there when it begins
+				write(t, w, l, seq, seq+9, 10)
+				w.settle()
+			}
 			openWriter(t, w.t.store, small)
 		},
 	} {
