@@ -268,7 +268,7 @@ endif
 .PHONY: autobahn-check
 autobahn-check: ## The Autobahn test suite against the server of streams (minutes; it is of Python 2.7, which has to be there, with pip: PYTHON2=PROGRAM)
 	@$(PYTHON2) -m pip install -q --disable-pip-version-check --upgrade --target out/autobahn autobahntestsuite==25.10.1
-	@ORDERGRID_AUTOBAHN="$(CURDIR)/out/autobahn" PYTHON2="$(PYTHON2)" $(GO) test -count 1 -timeout 60m -v -run TestAutobahnSuite ./gateway/stream/server
+	@ORDERGRID_AUTOBAHN="$(CURDIR)/out/autobahn" PYTHON2="$(PYTHON2)" $(GO) test -count 1 -timeout 60m -v -tags autobahn -run TestAutobahnSuite ./gateway/stream/server
 
 .PHONY: queries-check
 queries-check: ## 100,000 random questions to a view against a loop over its rows and against SQLite, to broken views, and in SQL against PostgreSQL (minutes)

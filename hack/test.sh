@@ -57,6 +57,7 @@ if ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null; then export ORDERGRID_REQUIR
 step "go vet"
 go vet "${pkgs[@]}"
 go vet -tags nofunctions ./grid-node/... ./cmd/grid-node # what a benchmark compares with
+go vet -tags autobahn ./gateway/stream/server # make autobahn-check
 
 step "generated files"
 go run ./hack/generate --verify

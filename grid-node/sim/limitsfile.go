@@ -51,19 +51,25 @@ func (w *world) makeLimitsFiles() {
 
 // scheduleLimitsFiles has every pod read every content, some later than others.
 func (w *world) scheduleLimitsFiles() {
-	rng := w.profile.sources
+	w.scheduleFiles("limits", w.profile.sources, limitsContents, func(p *pod) *int { return &p.limitsFile }, (*process).readLimits)
+}
+
+// scheduleFiles has every pod read every content of a file, some later than others. has is which one a pod has; without an
+// rng the world has no such file.
+func (w *world) scheduleFiles(what string, rng *rand.Rand, contents int, has func(*pod) *int, read func(*process)) {
 	if rng == nil {
 		return
 	}
-	for n := 1; n < limitsContents; n++ {
-		at := w.profile.chaos * int64(n) / limitsContents
+	for n := 1; n < contents; n++ {
+		at := w.profile.chaos * int64(n) / int64(contents)
 		for _, p := range w.pods {
 			w.after(at+rng.Int64N(2*second), func() {
-				if p.limitsFile < n {
-					p.limitsFile = n
-					w.logf("%s has file %d of limits", p.name, n)
+				if file := has(p); *file < n {
+					*file = n
+					w.logf("%s has file %d of %s", p.name, n, what)
 					if p.proc != nil {
-						p.proc.deliver(p.proc.readLimits)
+						proc := p.proc
+						proc.deliver(func() { read(proc) })
 					}
 				}
 			})

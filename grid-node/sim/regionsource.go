@@ -57,24 +57,7 @@ func (w *world) makeRegionFiles() {
 
 // scheduleRegionFiles has every pod read every content, some later than others.
 func (w *world) scheduleRegionFiles() {
-	rng := w.profile.regionSources
-	if rng == nil {
-		return
-	}
-	for n := 1; n < regionContents; n++ {
-		at := w.profile.chaos * int64(n) / regionContents
-		for _, p := range w.pods {
-			w.after(at+rng.Int64N(2*second), func() {
-				if p.regionFile < n {
-					p.regionFile = n
-					w.logf("%s has file %d of regions", p.name, n)
-					if p.proc != nil {
-						p.proc.deliver(p.proc.readRegions)
-					}
-				}
-			})
-		}
-	}
+	w.scheduleFiles("regions", w.profile.regionSources, regionContents, func(p *pod) *int { return &p.regionFile }, (*process).readRegions)
 }
 
 // checkRegionSource: I60, once a definition of a region with its source is in force none that was given before it comes into

@@ -1,3 +1,5 @@
+//go:build autobahn
+
 package server
 
 import (
@@ -62,19 +64,7 @@ func startEchoing(t *testing.T, kind transport.Kind) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, err := s.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Run() }()
-	t.Cleanup(func() {
-		s.Stop("the test ends")
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return addr.String()
+	return serve(t, s)
 }
 
 // wstest runs the program of the suite, from the directory that pip has installed it to.
@@ -88,7 +78,7 @@ run()`
 func TestAutobahnSuite(t *testing.T) {
 	installed := os.Getenv("ORDERGRID_AUTOBAHN")
 	if installed == "" {
-		t.Skip("`make autobahn-check` installs the Autobahn test suite, and sets ORDERGRID_AUTOBAHN")
+		t.Fatal("ORDERGRID_AUTOBAHN is not set, allowed: the directory that the Autobahn test suite is installed in; use `make autobahn-check`")
 	}
 	type server struct {
 		Agent     string   `json:"agent"`

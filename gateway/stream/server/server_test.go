@@ -44,6 +44,12 @@ func start(t *testing.T, kind transport.Kind, change func(*Config)) (*Server, st
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, serve(t, s)
+}
+
+// serve runs a server until the test ends, and returns its address.
+func serve(t *testing.T, s *Server) string {
+	t.Helper()
 	addr, err := s.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +62,7 @@ func start(t *testing.T, kind transport.Kind, change func(*Config)) (*Server, st
 			t.Error(err)
 		}
 	})
-	return s, addr.String()
+	return addr.String()
 }
 
 // peer is a client of github.com/coder/websocket.
