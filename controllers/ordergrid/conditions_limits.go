@@ -17,7 +17,7 @@ const (
 	reasonLimitsNotFound = "NotFound"
 	reasonLimitsInvalid  = "Invalid"
 	reasonLimitsInForce  = "StillInForce"
-	reasonLimitsLater    = "LaterInForce"
+	reasonLaterInForce    = "LaterInForce"
 )
 
 // limitsOf are the states of limits by pod, nil if no pod has any.
@@ -36,7 +36,7 @@ func limitsOf(answers []*nodestatus.Memory) map[string]nodestatus.Limits {
 }
 
 // limited reports whether a profile is in force wherever a node has reported, for good.
-func (a *room) limited(want limitDigests) bool {
+func (a *room) limited(want fileDigests) bool {
 	l := a.loaded(want)
 	return len(a.limits) > 0 && len(l.refused)+len(l.old) == 0
 }
@@ -66,7 +66,7 @@ func judgeLimits(o *observation) judgement {
 	case len(l.refused) > 0:
 		return no(reasonInstrumentsRefused, "a node does not put RiskProfile %s in force%s. What was in force before stays", name, some(l.refused))
 	case len(l.later) > 0:
-		return no(reasonLimitsLater, "the log has a later state of RiskProfile %s than the API server, as after etcd was restored from a backup%s. To put that of the API server in force, delete the RiskProfile and create it anew", name, some(l.later))
+		return no(reasonLaterInForce, "the log has a later state of RiskProfile %s than the API server, as after etcd was restored from a backup%s. To put that of the API server in force, delete the RiskProfile and create it anew", name, some(l.later))
 	case n > 0:
 		return no(reasonInstrumentsOnTheWay, "%d of %d partitions are standbys of %s and have its limits; RiskProfile %s comes into force when they take orders", n, o.wantPartitions(), o.otherSite(), name)
 	case len(l.old) > 0 || l.in < o.wantPartitions():
@@ -85,7 +85,7 @@ type limitsLoaded struct {
 
 // loaded compares what nodes report with a profile. Once a log has it with its source, no file that is behind brings back an
 // earlier one; without, that of any pod may, behind a take-over.
-func (a *room) loaded(want limitDigests) (l limitsLoaded) {
+func (a *room) loaded(want fileDigests) (l limitsLoaded) {
 	has, late, sourced := map[string]bool{}, []string{}, want.sourced != want.plain
 	for _, pod := range slices.Sorted(maps.Keys(a.limits)) {
 		x := a.limits[pod]

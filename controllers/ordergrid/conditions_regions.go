@@ -37,7 +37,7 @@ func regionsOf(answers []*nodestatus.Memory) map[string]nodestatus.Regions {
 }
 
 // hasRegions reports whether a file is in use wherever a node has reported, and in the logs.
-func (a *room) hasRegions(digests limitDigests) bool {
+func (a *room) hasRegions(digests fileDigests) bool {
 	for _, x := range a.regions {
 		if !digests.has(x.SHA256) || x.Error != "" || slices.ContainsFunc(x.Partitions, func(p nodestatus.PartitionRegions) bool { return p.BoundAwaited || len(p.Awaited) > 0 }) {
 			return false
@@ -75,7 +75,7 @@ func judgeRegions(o *observation) judgement {
 	case len(old) > 0 || in < o.wantPartitions():
 		return no(reasonInstrumentsOnTheWay, "%d regions are in the logs of %d of %d partitions with their bounds%s. The kubelet takes about a minute to change a file, and memory changes with the pods", s.n, in, o.wantPartitions(), some(old))
 	case len(o.regionsLater()) > 0:
-		return no(reasonLimitsLater, "the logs have later bounds than the API server has, as after etcd was restored from a backup%s. They stay until the GridRegions have later ones: make those anew", some(o.regionsLater()))
+		return no(reasonLaterInForce, "the logs have later bounds than the API server has, as after etcd was restored from a backup%s. They stay until the GridRegions have later ones: make those anew", some(o.regionsLater()))
 	case !o.room.all:
 		return judgement{metav1.ConditionUnknown, reasonNodesSilent, "a pod does not answer the operator about its regions; the others have them"}
 	}

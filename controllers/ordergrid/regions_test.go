@@ -125,7 +125,7 @@ func TestRegionsCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := healthy()
 			o.grid.Spec.Regions = regionGrid().Spec.Regions
-			o.regions, o.roomAsked = &regions{sha256: limitDigests{"new", "plain"}, n: 2}, true
+			o.regions, o.roomAsked = &regions{sha256: fileDigests{"new", "plain"}, n: 2}, true
 			n := nodes{"rtd-s0-0": loaded(), "rtd-s0-1": loaded()}
 			c.change(o, n)
 			answers := []*nodestatus.Memory{}
@@ -141,11 +141,11 @@ func TestRegionsCondition(t *testing.T) {
 			}
 			switch name {
 			case "loaded":
-				if !o.room.hasRegions(limitDigests{"new", "plain"}) {
+				if !o.room.hasRegions(fileDigests{"new", "plain"}) {
 					t.Error("a grid that has its regions is asked again soon")
 				}
 			case "file is old", "no file", "log lacks one", "other bound", "refused":
-				if o.room.hasRegions(limitDigests{"new", "plain"}) {
+				if o.room.hasRegions(fileDigests{"new", "plain"}) {
 					t.Error("a grid that lacks regions is not asked again soon")
 				}
 			}

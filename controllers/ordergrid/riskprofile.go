@@ -49,28 +49,28 @@ func limitsVolumeOf(grid *api.OrderGrid) corev1.Volume {
 
 // riskLimits is what a pass knows of spec.riskProfile.
 type riskLimits struct {
-	files   limitFiles // that the nodes are given; empty if none of that name can be
+	files   sourcedFiles // that the nodes are given; empty if none of that name can be
 	missing bool       // there is no such RiskProfile
 	invalid string     // why its content is not given to the nodes
 	begins  bool       // the files are of another RiskProfile than before
 }
 
-// limitFiles are the limits as nodes are given them: with their source, and without for nodes of releases before, "" for none.
-type limitFiles struct{ sourced, plain string }
+// sourcedFiles are a file of limits or regions as nodes are given it: with sources, and without for nodes of releases before; "" for none.
+type sourcedFiles struct{ sourced, plain string }
 
-// limitDigests are the SHA-256 of the files, as nodes report it.
-type limitDigests struct{ sourced, plain string }
+// fileDigests are the SHA-256 of the files, as nodes report it.
+type fileDigests struct{ sourced, plain string }
 
-func (f *limitFiles) digests() limitDigests {
+func (f *sourcedFiles) digests() fileDigests {
 	if f.plain == "" {
-		return limitDigests{}
+		return fileDigests{}
 	}
 	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
-	return limitDigests{sum(cmp.Or(f.sourced, f.plain)), sum(f.plain)}
+	return fileDigests{sum(cmp.Or(f.sourced, f.plain)), sum(f.plain)}
 }
 
 // has reports whether a node has one of them. A release before has the one without a source.
-func (d *limitDigests) has(digest string) bool {
+func (d *fileDigests) has(digest string) bool {
 	return digest != "" && (digest == d.sourced || digest == d.plain)
 }
 
@@ -81,8 +81,8 @@ func sourceOf(p *limits.Profile) *limits.Source {
 	return p.Source
 }
 
-func filesOf(p *limits.Profile) limitFiles {
-	f := limitFiles{plain: string(p.Plain().Canonical())}
+func filesOf(p *limits.Profile) sourcedFiles {
+	f := sourcedFiles{plain: string(p.Plain().Canonical())}
 	if p.Source != nil {
 		f.sourced = string(p.Canonical())
 	}
@@ -91,7 +91,7 @@ func filesOf(p *limits.Profile) limitFiles {
 
 // planLimits decides what the nodes of a grid are given. before has been given to them, empty for nothing; profile is nil if
 // there is none. No files are planned if there is nothing of that name to give: the nodes keep what they have.
-func planLimits(before limitFiles, grid *api.OrderGrid, profile *api.RiskProfile, now time.Time) (s riskLimits) {
+func planLimits(before sourcedFiles, grid *api.OrderGrid, profile *api.RiskProfile, now time.Time) (s riskLimits) {
 	given, err := limits.ParseProfile([]byte(cmp.Or(before.sourced, before.plain)))
 	if err != nil { // there is none, or it was edited
 		given, err = nil, nil
@@ -190,7 +190,7 @@ func (r *run) applyLimits(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read RiskProfile %s: %w", ref.Name, err)
 	}
-	before := limitFiles{given.Data[limitsSourcedKey], given.Data[limitsKey]}
+	before := sourcedFiles{given.Data[limitsSourcedKey], given.Data[limitsKey]}
 	plan := planLimits(before, r.grid, profile, r.Clock.Now())
 	if plan.begins {
 		if err := r.reread(ctx, profile, func(grid *api.OrderGrid) bool { return grid.Spec.RiskProfile != nil && *grid.Spec.RiskProfile == *ref }); err != nil {

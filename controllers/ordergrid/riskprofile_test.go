@@ -65,8 +65,8 @@ func TestPlanLimits(t *testing.T) {
 			if c.matches {
 				grid.Spec.Execution = matchingGrid().Spec.Execution
 			}
-			s := planLimits(limitFiles{plain: c.before}, grid, c.profile, time.UnixMilli(5000))
-			if s.files.plain != c.text || s.missing != (c.profile == nil) || !strings.Contains(s.invalid, c.wrong) || (c.wrong == "") != (s.invalid == "") || (c.text == "") != (s.files.digests() == limitDigests{}) {
+			s := planLimits(sourcedFiles{plain: c.before}, grid, c.profile, time.UnixMilli(5000))
+			if s.files.plain != c.text || s.missing != (c.profile == nil) || !strings.Contains(s.invalid, c.wrong) || (c.wrong == "") != (s.invalid == "") || (c.text == "") != (s.files.digests() == fileDigests{}) {
 				t.Errorf("%+v\nwant %s", s, c.text)
 			}
 			sourced := ""
@@ -84,7 +84,7 @@ func TestPlanLimits(t *testing.T) {
 // and so does another text of the same generation; what a cache has that is behind is not given.
 func TestLimitsSource(t *testing.T) {
 	grid := limitedGrid()
-	first := planLimits(limitFiles{}, grid, riskProfile(api.RiskProfileSpec{MaxOrderVolume: "10"}), time.UnixMilli(5000)).files
+	first := planLimits(sourcedFiles{}, grid, riskProfile(api.RiskProfileSpec{MaxOrderVolume: "10"}), time.UnixMilli(5000)).files
 	for name, c := range map[string]struct {
 		name, uid  string
 		generation int64
@@ -132,7 +132,7 @@ func TestLimitsSource(t *testing.T) {
 // TestLimitsCondition: the condition is of what the nodes report, and tells what to do.
 func TestLimitsCondition(t *testing.T) {
 	type nodes = map[string]*nodestatus.Limits
-	files := limitFiles{sourced: "with its source", plain: "without"}
+	files := sourcedFiles{sourced: "with its source", plain: "without"}
 	newText, plainText, oldText := files.digests().sourced, files.digests().plain, "old"
 	loaded := func() *nodestatus.Limits {
 		return &nodestatus.Limits{SHA256: newText, Partitions: []nodestatus.PartitionLimits{{Partition: "p0", Name: "desk-a", SHA256: newText, Entry: 7}, {Partition: "p1", Name: "desk-a", SHA256: newText, Entry: 8}}}

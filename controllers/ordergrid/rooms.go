@@ -46,8 +46,8 @@ type gridRoom struct {
 
 // givenFiles are the digests of what the pods are given and report back, "" without.
 type givenFiles struct {
-	limits  limitDigests
-	regions limitDigests
+	limits  fileDigests
+	regions fileDigests
 }
 
 // room is the memory a grid has left for orders, as coarse as in status.
@@ -204,7 +204,7 @@ func (w *rooms) answered(grid types.NamespacedName, now room, at time.Time) bool
 		return false // it was deleted
 	}
 	g.due = at.Add(now.again())
-	if g.want.limits != (limitDigests{}) && !now.limited(g.want.limits) || g.want.regions != (limitDigests{}) && !now.hasRegions(g.want.regions) {
+	if g.want.limits != (fileDigests{}) && !now.limited(g.want.limits) || g.want.regions != (fileDigests{}) && !now.hasRegions(g.want.regions) {
 		g.due = at.Add(roomSoon)
 	}
 	if next := now.nextPhase().Add(phaseSettles); next.After(at) && next.Before(g.due) {
