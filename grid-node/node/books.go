@@ -20,8 +20,9 @@ func (d *dataLoop) books() nodestatus.Books {
 		if p.status.Role != replica.RolePrimary {
 			continue
 		}
+		part := p.id.String() // once: there may be 4096 books
 		p.replica.EachBook(now, func(s machine.BookState, in *machine.Instrument) {
-			x := nodestatus.Book{Symbol: in.Symbol, Partition: p.id.String(), State: bookStates[s.State], SinceUnixNs: s.Since, UntilUnixNs: s.Until}
+			x := nodestatus.Book{Symbol: in.Symbol, Partition: part, State: bookStates[s.State], SinceUnixNs: s.Since, UntilUnixNs: s.Until}
 			x.EnteredUnixNs, x.Behind = p.replica.EnteredPhase(s.Book, now)
 			b.Books = append(b.Books, x)
 		})
