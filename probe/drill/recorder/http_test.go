@@ -184,7 +184,7 @@ func TestConfig(t *testing.T) {
 		"--patience":       func(c *Config) { c.Patience = 2 * time.Hour },
 		"--gap-limit":      func(c *Config) { c.GapLimit = 0 },
 		"--ttl":            func(c *Config) { c.TTL = -1 },
-		`--fix "5.0"`:      func(c *Config) { c.FIX = "5.0" },
+		`"5.0": there are`: func(c *Config) { c.FIX = "5.0" },
 		"--max-orders -1":  func(c *Config) { c.MaxOrders = -1 },
 		"not one second":   func(c *Config) { c.MaxOrders = 199 },
 		"--node-http":      func(c *Config) { c.NodeHTTP = []string{"a"} },
