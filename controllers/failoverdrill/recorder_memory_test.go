@@ -10,7 +10,6 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 	"github.com/ordergrid/ordergrid/probe/drill/room"
 )
 
@@ -29,7 +28,7 @@ func TestRecorderMemory(t *testing.T) {
 		{"as long and fast as can be", api.FailoverDrillSpec{Suite: api.SuiteOvernight, Repetitions: new(int32(1000)), Traffic: api.DrillTraffic{RatePerProbe: new(int32(100000)), Probes: 26}}, 1e10, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec, err := suites.Resolve(&test.spec)
+			spec, err := plan.ResolveSuite(&test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}

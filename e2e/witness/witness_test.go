@@ -27,7 +27,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/e2e/site"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
@@ -229,7 +229,7 @@ func (s *stage) fault(ctx context.Context, spec api.DrillFault) *inject.Fault {
 
 func (s *stage) pods(ctx context.Context) []corev1.Pod {
 	var pods corev1.PodList
-	if err := s.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{labels.Instance: gridName, labels.Component: labels.GridNode}); err != nil {
+	if err := s.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{objects.LabelInstance: gridName, objects.LabelComponent: objects.GridNode}); err != nil {
 		s.Fatal(err)
 	}
 	return pods.Items

@@ -1,4 +1,4 @@
-package queue
+package apply
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 // One object that fails for ever keeps the alert ReconcileErrors firing, which needs five failures in each ten minutes.
 func TestFailingForEverIsSeenForEver(t *testing.T) {
 	const window, least = 10 * time.Minute, 5
-	limiter, object := Limiter(), reconcile.Request{}
+	limiter, object := RetryLimiter(), reconcile.Request{}
 	var at time.Duration
 	var failures []time.Duration
 	for at < 6*time.Hour {

@@ -1,6 +1,4 @@
-// Package suites has the lists of faults that come with the operator, and completes a FailoverDrill with the settings
-// of its suite.
-package suites
+package plan
 
 import (
 	"fmt"
@@ -38,16 +36,16 @@ const (
 	silentOutage = 2 * time.Second // without a reset; leases and grace decide
 )
 
-// All returns the suites in the order of `kubectl ordergrid drill suites`. The caller may change the result.
-func All() []Suite {
+// Suites returns the suites in the order of `kubectl ordergrid drill suites`. The caller may change the result.
+func Suites() []Suite {
 	list := []Suite{pullThePlug(), network(), node(), clockAndCPU(), rollingUpgrade(), apiOutage(), cascade()}
 	return append(list, killMidSweep(), killInAuction(), overnight(list))
 }
 
-// ByName finds a suite.
-func ByName(name api.DrillSuite) (Suite, error) {
+// SuiteByName finds a suite.
+func SuiteByName(name api.DrillSuite) (Suite, error) {
 	var names []string
-	for _, s := range All() {
+	for _, s := range Suites() {
 		if s.Name == name {
 			return s, nil
 		}
@@ -56,13 +54,13 @@ func ByName(name api.DrillSuite) (Suite, error) {
 	return Suite{}, fmt.Errorf("suite %q is unknown; allowed are %s", name, strings.Join(names, ", "))
 }
 
-// Resolve returns the spec completed by the suite and the defaults: faults with targets, order, repetitions, rate, and
-// expectations. The given spec is not changed; suite stays set, to show the source of the faults. Seed stays as it is.
-func Resolve(spec *api.FailoverDrillSpec) (*api.FailoverDrillSpec, error) {
+// ResolveSuite returns the spec completed by the suite and the defaults: faults with targets, order, repetitions, rate,
+// and expectations. The given spec is not changed; suite stays set, to show the source of the faults. Seed stays as it is.
+func ResolveSuite(spec *api.FailoverDrillSpec) (*api.FailoverDrillSpec, error) {
 	s := Suite{Faults: spec.Faults, RatePerProbe: defaultRate, Repetitions: 1, Order: api.OrderListed}
 	if spec.Suite != "" {
 		var err error
-		if s, err = ByName(spec.Suite); err != nil {
+		if s, err = SuiteByName(spec.Suite); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package runs
+package workload
 
 import (
 	"context"
@@ -14,9 +14,8 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // ContainerName is the one container of every pod of a run.
@@ -48,7 +47,7 @@ func Pod(container corev1.Container, where *api.ProbePlacement) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		EnableServiceLinks: ptr.To(false),
 		RestartPolicy:      corev1.RestartPolicyNever,
-		SecurityContext:    restricted.Pod(),
+		SecurityContext:    objects.RestrictedPod(),
 		Containers:         []corev1.Container{container},
 	}
 	if where != nil {
@@ -65,7 +64,7 @@ func Container(args []string, port int32) corev1.Container {
 		Ports: []corev1.ContainerPort{{Name: portMetrics, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
 		// The end of the log of a failed pod is quoted in status.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext:          restricted.Container(),
+		SecurityContext:          objects.RestrictedContainer(),
 	}
 }
 
@@ -81,7 +80,7 @@ func Resources(wanted *corev1.ResourceRequirements, memory int64) corev1.Resourc
 
 // AwayFromGrid keeps a pod off the machines of the grid where possible.
 func AwayFromGrid(grid string) corev1.WeightedPodAffinityTerm {
-	return AwayFrom(100, map[string]string{labels.Component: labels.GridNode, api.LabelGrid: grid})
+	return AwayFrom(100, map[string]string{objects.LabelComponent: objects.GridNode, api.LabelGrid: grid})
 }
 
 // AwayFrom keeps a pod off the machines of pods with labels where possible.

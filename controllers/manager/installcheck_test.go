@@ -1,4 +1,4 @@
-package installcheck
+package manager
 
 import (
 	"net/http"
@@ -32,7 +32,7 @@ func TestService(t *testing.T) {
 		{server.URL + "/other", "", "/other answers 503 Service Unavailable; want 200"},
 		{gone.URL, "", "the operator's Service does not answer: "},
 	} {
-		result, err := checker{Options: Options{URL: test.url}}.service(t.Context())
+		result, err := checker{CheckOptions: CheckOptions{URL: test.url}}.service(t.Context())
 		if result != test.result || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: output %q, error %v; want %q, %q", test.url, result, err, test.result, test.want)
 		}

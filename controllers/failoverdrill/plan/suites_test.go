@@ -1,4 +1,4 @@
-package suites_test
+package plan_test
 
 import (
 	"os"
@@ -12,7 +12,6 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -26,9 +25,9 @@ func TestSuitesAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]api.DrillSuite{}
-	for _, s := range suites.All() {
+	for _, s := range plan.Suites() {
 		t.Run(string(s.Name), func(t *testing.T) {
-			resolved, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name})
+			resolved, err := plan.ResolveSuite(&api.FailoverDrillSpec{Suite: s.Name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +59,7 @@ func TestSuitesAreValid(t *testing.T) {
 			}
 		})
 	}
-	if n := len(suites.All()); n != 10 {
+	if n := len(plan.Suites()); n != 10 {
 		t.Errorf("%d suites", n)
 	}
 }
@@ -68,7 +67,7 @@ func TestSuitesAreValid(t *testing.T) {
 // TestOvernightHasEverything: every fault of every suite of grids that store, each once.
 func TestOvernightHasEverything(t *testing.T) {
 	n := 0
-	for _, s := range suites.All() {
+	for _, s := range plan.Suites() {
 		if s.Matches {
 			continue
 		}
@@ -86,7 +85,7 @@ func TestResolve(t *testing.T) {
 	outage := &metav1.Duration{Duration: 50 * time.Millisecond}
 	spec := &api.FailoverDrillSpec{Suite: api.SuitePullThePlug}
 	before := spec.DeepCopy()
-	r, err := suites.Resolve(spec)
+	r, err := plan.ResolveSuite(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +99,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("fault %+v", f)
 	}
 	// Settings of the drill take precedence.
-	r, err = suites.Resolve(&api.FailoverDrillSpec{
+	r, err = plan.ResolveSuite(&api.FailoverDrillSpec{
 		Suite: api.SuiteAPIOutage, Repetitions: new(int32(2)), Order: api.OrderRandom, Traffic: api.DrillTraffic{RatePerProbe: new(int32(7))},
 		SteadyState: api.DrillSteadyState{Outage: outage, FailedOrders: api.FailedOrdersAllowed},
 	})
@@ -117,7 +116,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("a fault that is expected to stop orders has the outage limit %v: %+v", outage, e)
 	}
 	// A drill's own faults.
-	r, err = suites.Resolve(&api.FailoverDrillSpec{Faults: []api.DrillFault{
+	r, err = plan.ResolveSuite(&api.FailoverDrillSpec{Faults: []api.DrillFault{
 		{Name: "cut", Type: api.FaultNetworkPartition}, {Name: "roll", Type: api.FaultRollingUpdate, Start: api.StartServed},
 	}})
 	if err != nil {
@@ -127,7 +126,7 @@ func TestResolve(t *testing.T) {
 		r.Faults[1].Target != nil || r.Faults[1].Start != api.StartServed {
 		t.Errorf("resolved %+v", r)
 	}
-	if _, err := suites.Resolve(&api.FailoverDrillSpec{Suite: "kill"}); err == nil || !strings.Contains(err.Error(), `suite "kill" is unknown; allowed are pull-the-plug, network`) {
+	if _, err := plan.ResolveSuite(&api.FailoverDrillSpec{Suite: "kill"}); err == nil || !strings.Contains(err.Error(), `suite "kill" is unknown; allowed are pull-the-plug, network`) {
 		t.Errorf("error %v", err)
 	}
 }

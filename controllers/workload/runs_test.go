@@ -1,4 +1,4 @@
-package runs_test
+package workload_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -30,7 +30,7 @@ func TestWhoIsWoken(t *testing.T) {
 		}
 	}
 	woken := func(grid, namespace string) (names []string) {
-		wake := runs.OfGrid(cl, &api.OrderProbeList{}, func(p *api.OrderProbe) (string, bool) { return p.Spec.GridRef.Name, p.Name == "ended" })
+		wake := workload.OfGrid(cl, &api.OrderProbeList{}, func(p *api.OrderProbe) (string, bool) { return p.Spec.GridRef.Name, p.Name == "ended" })
 		for _, r := range wake(t.Context(), &api.OrderGrid{ObjectMeta: metav1.ObjectMeta{Name: grid, Namespace: namespace}}) {
 			names = append(names, r.Namespace+"/"+r.Name)
 		}
@@ -42,7 +42,7 @@ func TestWhoIsWoken(t *testing.T) {
 	if got := woken("rtd", "default"); len(got) != 0 {
 		t.Errorf("a grid of another namespace triggers %v", got)
 	}
-	byPod := runs.OfPod(api.LabelProbe)
+	byPod := workload.OfPod(api.LabelProbe)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: map[string]string{api.LabelProbe: "pair"}}}
 	if got := byPod(t.Context(), pod); len(got) != 1 || got[0].Namespace != namespace || got[0].Name != "pair" {
 		t.Errorf("a pod of probe pair triggers %v", got)
@@ -58,7 +58,7 @@ func TestFindAndStop(t *testing.T) {
 	namespace := envtest.Namespace(t, cl, "runs-")
 	find := func() *batchv1.Job {
 		t.Helper()
-		job, err := runs.Find(t.Context(), cl, namespace, "pair", &batchv1.Job{})
+		job, err := workload.Find(t.Context(), cl, namespace, "pair", &batchv1.Job{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,19 +67,19 @@ func TestFindAndStop(t *testing.T) {
 	if job := find(); job != nil {
 		t.Fatalf("there is %v", job)
 	}
-	if err := runs.Stop(t.Context(), cl, nil); err != nil {
+	if err := workload.Stop(t.Context(), cl, nil); err != nil {
 		t.Errorf("stop of none: %v", err)
 	}
-	container := runs.Container([]string{"pod"}, 9400)
+	container := workload.Container([]string{"pod"}, 9400)
 	container.Image = "order-probe:test"
-	job := runs.Job(metav1.ObjectMeta{Name: "pair", Namespace: namespace, Labels: map[string]string{"a": "b"}}, 2, runs.Pod(container, nil))
+	job := workload.Job(metav1.ObjectMeta{Name: "pair", Namespace: namespace, Labels: map[string]string{"a": "b"}}, 2, workload.Pod(container, nil))
 	if err := cl.Create(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
-	if runs.Failed(job) || *find().Spec.Parallelism != 2 || *find().Spec.BackoffLimit != 0 {
+	if workload.Failed(job) || *find().Spec.Parallelism != 2 || *find().Spec.BackoffLimit != 0 {
 		t.Errorf("job %+v", find().Spec)
 	}
-	if err := runs.Stop(t.Context(), cl, find()); err != nil || !ptr.Deref(find().Spec.Suspend, false) {
+	if err := workload.Stop(t.Context(), cl, find()); err != nil || !ptr.Deref(find().Spec.Suspend, false) {
 		t.Errorf("%v; suspended: %v", err, find().Spec.Suspend)
 	}
 	// One that is stopped already, over, or gone is not changed.
@@ -88,7 +88,7 @@ func TestFindAndStop(t *testing.T) {
 	over := find()
 	over.Spec.Suspend, over.Status.CompletionTime = nil, ptr.To(metav1.Now())
 	for _, j := range []*batchv1.Job{find(), over} {
-		if err := runs.Stop(t.Context(), watched, j); err != nil {
+		if err := workload.Stop(t.Context(), watched, j); err != nil {
 			t.Error(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestFindAndStop(t *testing.T) {
 	if err := cl.Delete(t.Context(), job, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	envtest.Eventually(t, "the Job is gone", func(context.Context) error { return runs.Stop(t.Context(), cl, last) })
+	envtest.Eventually(t, "the Job is gone", func(context.Context) error { return workload.Stop(t.Context(), cl, last) })
 }
 
 // A pod of a run passes the Restricted Pod Security Standard, whose admission the API server has.
@@ -110,11 +110,11 @@ func TestPodsAreRestricted(t *testing.T) {
 	if err := cl.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	container := runs.Container(nil, 9400)
+	container := workload.Container(nil, 9400)
 	container.Image = "order-probe:test"
-	spec := runs.Pod(container, &api.ProbePlacement{NodeSelector: map[string]string{"pool": "probes"}})
+	spec := workload.Pod(container, &api.ProbePlacement{NodeSelector: map[string]string{"pool": "probes"}})
 	spec.AutomountServiceAccountToken = ptr.To(false)
-	spec.Affinity = runs.Preferring(runs.AwayFromGrid("rtd"))
+	spec.Affinity = workload.Preferring(workload.AwayFromGrid("rtd"))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: ns.Name}, Spec: spec}
 	if err := cl.Create(t.Context(), pod); err != nil {
 		t.Error(err)

@@ -1,6 +1,4 @@
-// Package restricted has the security contexts of OrderGrid's containers: their pods pass the Restricted Pod Security
-// Standard.
-package restricted
+package objects
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -10,8 +8,8 @@ import (
 // User is the user and group of every container, as in images/.
 const User int64 = 65532
 
-// Pod is the security context of a pod.
-func Pod() *corev1.PodSecurityContext {
+// RestrictedPod is the security context of a pod.
+func RestrictedPod() *corev1.PodSecurityContext {
 	return &corev1.PodSecurityContext{
 		RunAsNonRoot:   ptr.To(true),
 		RunAsUser:      ptr.To(User),
@@ -20,15 +18,15 @@ func Pod() *corev1.PodSecurityContext {
 	}
 }
 
-// PodWithVolumes is Pod for one that writes to volumes.
-func PodWithVolumes() *corev1.PodSecurityContext {
-	c := Pod()
+// RestrictedPodWithVolumes is RestrictedPod for one that writes to volumes.
+func RestrictedPodWithVolumes() *corev1.PodSecurityContext {
+	c := RestrictedPod()
 	c.FSGroup = ptr.To(User)
 	return c
 }
 
-// Container is the security context of a container.
-func Container() *corev1.SecurityContext {
+// RestrictedContainer is the security context of a container.
+func RestrictedContainer() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
 		ReadOnlyRootFilesystem:   ptr.To(true),

@@ -1,6 +1,4 @@
-// Package runs is what OrderProbes and FailoverDrills have in common. Each is a run: a Job of order-probe sends orders
-// to one grid, none of its pods is ever replaced, and the operator copies their measurements into status.
-package runs
+package workload
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package deployed
+package workload
 
 import (
 	"github.com/prometheus/client_golang/prometheus"

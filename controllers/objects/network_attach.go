@@ -1,4 +1,4 @@
-package networks
+package objects
 
 import (
 	"maps"
@@ -9,16 +9,16 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 )
 
-// Attach puts pods that submit orders on the network of the grid, where it has one of its own: its grid nodes use
-// addresses there. The device, if the network has devices, is given to the first container.
-func Attach(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
+// AttachNetwork puts pods that submit orders on the network of the grid, where it has one of its own: its grid nodes
+// use addresses there. The device, if the network has devices, is given to the first container.
+func AttachNetwork(template *corev1.PodTemplateSpec, grid *api.OrderGrid) {
 	if grid == nil || grid.Spec.Fabric == nil {
 		return
 	}
 	if template.Annotations == nil {
 		template.Annotations = map[string]string{}
 	}
-	template.Annotations[api.AnnotationNetworks] = Of(grid).Annotation()
+	template.Annotations[api.AnnotationNetworks] = NetworkOf(grid).Annotation()
 	name := corev1.ResourceName(grid.Spec.Fabric.ResourceName)
 	if name == "" {
 		return

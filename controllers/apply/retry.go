@@ -1,5 +1,4 @@
-// Package queue limits how soon the operator retries failures.
-package queue
+package apply
 
 import (
 	"time"
@@ -15,7 +14,7 @@ const (
 	longest = time.Minute
 )
 
-// Limiter doubles the pause with every failure of one object, from 5 ms up to a minute.
-func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
+// RetryLimiter doubles the pause with every failure of one object, from 5 ms up to a minute.
+func RetryLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, longest)
 }

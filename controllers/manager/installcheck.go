@@ -1,5 +1,4 @@
-// Package installcheck checks an installation of OrderGrid: `helm test` runs it, in a pod, as `operator check`.
-package installcheck
+package manager
 
 import (
 	"context"
@@ -26,11 +25,11 @@ const Lease = "operator.ordergrid.dev"
 // released is the holder of a Lease that was given back.
 const released = "no operator"
 
-// pause between two tries.
-const pause = time.Second
+// checkPause between two tries.
+const checkPause = time.Second
 
-// Options of a check.
-type Options struct {
+// CheckOptions are of a check of an installation.
+type CheckOptions struct {
 	// Namespace the operator runs in.
 	Namespace string
 	// URL of the operator's metrics Service; empty skips that check.
@@ -42,10 +41,10 @@ type Options struct {
 // resources that this version of the operator works with.
 var resources = []string{"ordergrids", "ordergrids/status", "gridpartitions", "gridpartitions/status", "orderprobes", "orderprobes/status", "failoverdrills", "failoverdrills/status", "gridlinks", "gridlinks/status", "ordergateways", "ordergateways/status", "gridfunctions", "gridfunctions/status", "gridregions", "gridregions/status"}
 
-// Run checks that the API server serves OrderGrid's kinds, that an operator leads and is alive, and that its Service
-// answers. Failed checks are retried until ctx ends; the error then has what is missing. It writes nothing to the
+// Check checks an installation of OrderGrid: `helm test` runs it, in a pod, as `operator check`. The API server serves
+// OrderGrid's kinds, an operator leads and is alive, and its Service answers. Failed checks are retried until ctx ends; the error then has what is missing. It writes nothing to the
 // cluster, and needs permission to read the Lease.
-func Run(ctx context.Context, cfg *rest.Config, o Options) error {
+func Check(ctx context.Context, cfg *rest.Config, o CheckOptions) error {
 	clients, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return err
@@ -77,13 +76,13 @@ func until(ctx context.Context, try func(context.Context) (string, error)) (stri
 		select {
 		case <-ctx.Done():
 			return "", last
-		case <-time.After(pause):
+		case <-time.After(checkPause):
 		}
 	}
 }
 
 type checker struct {
-	Options
+	CheckOptions
 	clients kubernetes.Interface
 }
 
@@ -114,7 +113,7 @@ func (c checker) leader(ctx context.Context) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", fmt.Errorf("lease %s/%s is held by %s and not renewed: no operator is running; check the logs of its pods", c.Namespace, Lease, holder(first))
-		case <-time.After(pause):
+		case <-time.After(checkPause):
 		}
 		now, err := c.lease(ctx)
 		if err == nil && holder(now) != released && holder(now) == holder(first) && !now.Spec.RenewTime.Equal(first.Spec.RenewTime) {

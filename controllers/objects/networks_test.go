@@ -1,4 +1,4 @@
-package networks
+package objects
 
 import (
 	"encoding/json"
@@ -16,9 +16,9 @@ func TestAttach(t *testing.T) {
 	grid.Spec.Fabric = &api.FabricSpec{Network: api.NetworkReference{Name: "ib"}, Interface: "fabric0", ResourceName: "openshift.io/ib"}
 	users := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: users}}}}}
-	Attach(template, grid)
-	var asked []Request
-	if err := json.Unmarshal([]byte(template.Annotations[api.AnnotationNetworks]), &asked); err != nil || len(asked) != 1 || asked[0] != (Request{"ib", "trading", "fabric0"}) {
+	AttachNetwork(template, grid)
+	var asked []NetworkRequest
+	if err := json.Unmarshal([]byte(template.Annotations[api.AnnotationNetworks]), &asked); err != nil || len(asked) != 1 || asked[0] != (NetworkRequest{"ib", "trading", "fabric0"}) {
 		t.Errorf("asks for %+v, %v", asked, err)
 	}
 	if r := template.Spec.Containers[0].Resources; len(r.Requests) != 2 || len(r.Limits) != 1 || r.Limits.Name("openshift.io/ib", resource.DecimalSI).Value() != 1 {
@@ -27,16 +27,16 @@ func TestAttach(t *testing.T) {
 	if len(users) != 1 {
 		t.Error("the resources of the object it was made from have changed")
 	}
-	if got := Name(grid); got != "trading/ib" {
+	if got := NetworkName(grid); got != "trading/ib" {
 		t.Errorf("name %s", got)
 	}
 	grid.Spec.Fabric.Network.Namespace = "networks"
-	if got := Name(grid); got != "networks/ib" {
+	if got := NetworkName(grid); got != "networks/ib" {
 		t.Errorf("name %s", got)
 	}
 	for _, none := range []*api.OrderGrid{nil, {}} {
 		template := &corev1.PodTemplateSpec{}
-		if Attach(template, none); len(template.Annotations) != 0 {
+		if AttachNetwork(template, none); len(template.Annotations) != 0 {
 			t.Errorf("%+v", template)
 		}
 	}
