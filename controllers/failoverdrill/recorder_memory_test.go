@@ -10,7 +10,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 // TestRecorderMemory: a recorder has room for the orders of its drill, requests that much, and uses no more.
@@ -50,7 +50,7 @@ func TestRecorderMemory(t *testing.T) {
 			if with := recorderMemory(&api.FailoverDrill{Spec: *spec}, grid, steps); test.orders > 1000 && with <= limit.Value() {
 				t.Errorf("with records of a function %d bytes, without %s", with, limit.String())
 			}
-			if n := room.Orders(limit.Value(), 2); n < test.orders {
+			if n := recorder.OrdersIn(limit.Value(), 2); n < test.orders {
 				t.Errorf("limit %s has room for %d orders, and a run of it created %d", limit.String(), n, test.orders)
 			}
 			if test.limit != "" && limit.String() != test.limit {

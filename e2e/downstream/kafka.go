@@ -18,7 +18,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/maven"
 	"github.com/ordergrid/ordergrid/internal/pki"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Kafka is a broker of Apache Kafka: one process that is broker and controller, with a listener of each kind. Its
@@ -34,7 +34,7 @@ type Kafka struct {
 	host      string
 	dir       string
 	classpath string
-	ports     ports.Held
+	ports     proc.HeldPorts
 	p         *process
 }
 

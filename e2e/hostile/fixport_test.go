@@ -20,7 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	ordermsg "github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
@@ -45,7 +45,7 @@ func openFIX(t *testing.T, exe, segment string, args ...string) *fixPort {
 // user and no password.
 func openGateway(t *testing.T, entry roster.Entry, users map[string]string, args ...string) *fixPort {
 	t.Helper()
-	p := &fixPort{address: ports.ForTest(t), http: ports.ForTest(t)}
+	p := &fixPort{address: proc.PortForTest(t), http: proc.PortForTest(t)}
 	dir := t.TempDir()
 	var file struct {
 		Sessions []roster.Entry `json:"sessions"`

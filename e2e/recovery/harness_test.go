@@ -40,7 +40,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/internal/envtest"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 const replicas = 2
@@ -120,7 +120,7 @@ func newCluster(t *testing.T) *cluster {
 		return c.kube.Get(t.Context(), kube.ObjectKey{Namespace: c.ns, Name: "rtd-s0"}, &appsv1.StatefulSet{}) == nil
 	})
 	for i := range replicas {
-		c.data[i], c.http[i] = ports.ForTest(t), ports.ForTest(t)
+		c.data[i], c.http[i] = proc.PortForTest(t), proc.PortForTest(t)
 		c.createPod(i)
 		c.start(i)
 	}

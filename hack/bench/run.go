@@ -20,7 +20,6 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
 	"github.com/ordergrid/ordergrid/hack/bench/grid"
 	"github.com/ordergrid/ordergrid/hack/bench/peers"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/redis"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
@@ -36,7 +35,7 @@ type bench struct {
 	begin  time.Time
 	dir    string // of what is built for the run; removed at its end
 	runner rounds.Runner
-	places map[string]place.Place
+	places map[string]system.Place
 	table  bytes.Buffer
 	stat   bytes.Buffer
 	rows   []results.Row
@@ -75,7 +74,7 @@ func (b *bench) runAll(ctx context.Context) error {
 
 // prepare builds what is run and finds out what cannot be.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	b.places = map[string]place.Place{}
+	b.places = map[string]system.Place{}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -255,16 +254,16 @@ func (b *bench) keep(c *cases.Case, out *rounds.Outcome) error {
 }
 
 // place is where a case runs, or why it cannot.
-func (b *bench) place(ctx context.Context, network string) (at place.Place, missing string, err error) {
+func (b *bench) place(ctx context.Context, network string) (at system.Place, missing string, err error) {
 	if at = b.places[network]; at != nil {
 		return at, "", nil
 	}
-	at = place.Loopback{}
+	at = system.Loopback{}
 	if network == "ns" {
-		if missing = place.Missing(); missing != "" {
+		if missing = system.Missing(); missing != "" {
 			return nil, missing, nil
 		}
-		if at, err = place.NewNamespaces(ctx); err != nil {
+		if at, err = system.NewNamespaces(ctx); err != nil {
 			return nil, "", err
 		}
 	}

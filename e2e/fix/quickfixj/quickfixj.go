@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/maven"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // ErrUnavailable: Java or Maven is not there, or fetching failed.
@@ -45,7 +45,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	Lines chan string // what it prints; closed at its end
-	said  tail.Writer
+	said  proc.Tail
 }
 
 // Options of a counterparty.

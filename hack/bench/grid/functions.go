@@ -15,8 +15,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Function is one that the nodes of a grid call.
@@ -70,7 +70,7 @@ func Bare(ctx context.Context, dir, program string) error {
 
 // watchFunction waits until the logs of all partitions call a function of kind Post, and checks in the end that the
 // function was called, and no call failed: otherwise what was measured is not its cost.
-func (g *Grid) watchFunction(ctx context.Context, at place.Place, urls []string, partitions int, group *proc.Group) error {
+func (g *Grid) watchFunction(ctx context.Context, at system.Place, urls []string, partitions int, group *proc.Group) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: at.Dial}, Timeout: time.Second}
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/redis"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
@@ -33,10 +32,10 @@ func (r *Redis) Prepare(context.Context) error { return nil }
 // Start implements System.
 func (r *Redis) Start(ctx context.Context, o *Orders) (err error) {
 	r.orders = o
-	if r.running, err = r.Redis.Start(ctx, place.Loopback{}, system.Topology{Copies: 2}); err != nil {
+	if r.running, err = r.Redis.Start(ctx, system.Loopback{}, system.Topology{Copies: 2}); err != nil {
 		return err
 	}
-	if r.conn, err = redis.Dial(ctx, place.Loopback{}, r.running.Addresses[0]); err != nil {
+	if r.conn, err = redis.Dial(ctx, system.Loopback{}, r.running.Addresses[0]); err != nil {
 		return err
 	}
 	// So that an order takes a third of the memory; questions about it take about as long.

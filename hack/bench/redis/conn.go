@@ -9,7 +9,7 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 // Conn is a connection of a client that asks anything: an answer is a string, an int64, nil, or an []any of these.
@@ -25,7 +25,7 @@ type Error string
 func (e Error) Error() string { return "redis: " + string(e) }
 
 // Dial connects to a server.
-func Dial(ctx context.Context, at place.Place, address string) (*Conn, error) {
+func Dial(ctx context.Context, at system.Place, address string) (*Conn, error) {
 	c, err := at.Dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, err

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Redis is Debian's redis-server, or another of release 7 or later.
@@ -49,7 +48,7 @@ func (r *Redis) Floor() bool { return false }
 const readyLimit = 20 * time.Second
 
 // Start implements system.System.
-func (r *Redis) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+func (r *Redis) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
 	var group proc.Group
 	run, err := r.start(ctx, at, t, &group)
 	if err != nil {
@@ -59,11 +58,11 @@ func (r *Redis) Start(ctx context.Context, at place.Place, t system.Topology) (*
 	return run, nil
 }
 
-func (r *Redis) start(ctx context.Context, at place.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
+func (r *Redis) start(ctx context.Context, at system.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
 	run := &system.Running{Driver: generator.Redis}
 	primary := ""
-	for i, role := range []place.Role{place.Primary, place.Backup}[:t.Copies] {
-		address, err := place.Address(at, role, 6379)
+	for i, role := range []system.Role{system.Primary, system.Backup}[:t.Copies] {
+		address, err := system.Address(at, role, 6379)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +104,7 @@ func args(address, primary, dir string) []string {
 }
 
 // await repeats a command until it is answered as wanted.
-func await(ctx context.Context, at place.Place, p *proc.Process, address, command, want string) error {
+func await(ctx context.Context, at system.Place, p *proc.Process, address, command, want string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	var ended <-chan struct{}
@@ -128,7 +127,7 @@ func await(ctx context.Context, at place.Place, p *proc.Process, address, comman
 }
 
 // ask sends inline commands, one a line.
-func ask(ctx context.Context, at place.Place, address, command string) (string, error) {
+func ask(ctx context.Context, at system.Place, address, command string) (string, error) {
 	c, err := at.Dial(ctx, "tcp", address)
 	if err != nil {
 		return "", err

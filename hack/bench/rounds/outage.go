@@ -11,7 +11,6 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
@@ -23,7 +22,7 @@ type Outage struct {
 }
 
 // Outages kills the primary of each system in the middle of the case's load, in turns, round by round.
-func (r *Runner) Outages(ctx context.Context, at place.Place, c *cases.Case, systems []system.System) (map[string][]Outage, error) {
+func (r *Runner) Outages(ctx context.Context, at system.Place, c *cases.Case, systems []system.System) (map[string][]Outage, error) {
 	all := map[string][]Outage{}
 	for n := range r.Rounds {
 		for i := range systems {
@@ -50,7 +49,7 @@ func (r *Runner) Outages(ctx context.Context, at place.Place, c *cases.Case, sys
 }
 
 // outage is one kill. A copy goes on alone.
-func (r *Runner) outage(ctx context.Context, at place.Place, c *cases.Case, s system.System) (o Outage, err error) {
+func (r *Runner) outage(ctx context.Context, at system.Place, c *cases.Case, s system.System) (o Outage, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, MinInSync: 1, Partitions: c.Partitions, MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Prefault: min(c.PrefaultMiB(), affordable(c.Copies)/4)})
 	if err != nil {
 		return o, err
@@ -103,7 +102,7 @@ func (r *Runner) outage(ctx context.Context, at place.Place, c *cases.Case, s sy
 }
 
 // primaryOf is the node that is primary of the first partition.
-func primaryOf(ctx context.Context, at place.Place, urls []string) (int, error) {
+func primaryOf(ctx context.Context, at system.Place, urls []string) (int, error) {
 	client := nodestatus.NewClient(10*time.Second, at.Dial)
 	defer client.CloseIdleConnections()
 	for i, url := range urls {

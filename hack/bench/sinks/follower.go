@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/sink"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // follower is a process of grid-sink.

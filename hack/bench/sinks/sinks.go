@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Names of the sinks in the grid.
@@ -91,7 +91,7 @@ func (s *Sinks) Follow(ctx context.Context, grid string, addresses []string, gro
 	}
 	var running []*follower
 	for _, kind := range Names {
-		web, err := place.Address(place.Loopback{}, place.Client, 0)
+		web, err := system.Address(system.Loopback{}, system.Client, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/model"
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
 
@@ -51,7 +50,7 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 	if x := validate.TakeFunctions(h, seed); x != nil {
 		c.functions(x)
 	}
-	c.Linear = Linear{Windows: len(model.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
+	c.Linear = Linear{Windows: len(validate.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
 	if len(result.Model.Violations) > 0 {
 		c.Linear.Result = NotExplicable
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
@@ -211,7 +211,7 @@ func TestGapLimitOfALowRate(t *testing.T) {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	r, _ := preparing(t)
-	metricsdoc.Check(t, "../../../docs/metrics.md", r.Registry(), func(name string) bool { return strings.HasPrefix(name, prefix) })
+	golden.Metrics(t, "../../../docs/metrics.md", r.Registry(), func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // The JSON of a state without times has none.

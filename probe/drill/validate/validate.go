@@ -1,6 +1,7 @@
 // Package validate judges a history: whether all acknowledged orders are there, once, in order, in
 // every copy and downstream; whether the clients' observations can be explained; and the length of
-// outages. It needs no grid.
+// outages. It needs no grid. Linearizability of one order is package internal/linear, which the simulator uses too; model.go
+// turns a history into its operations, and adds the guarantees across orders.
 package validate
 
 import (
@@ -9,7 +10,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/linear"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/model"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
@@ -17,7 +17,7 @@ import (
 type Result struct {
 	Orders     Orders
 	Partitions []Partition
-	Model      model.Result
+	Model      Model
 	// Violations are violated guarantees, in words; the first of each kind.
 	Violations []string
 	// Unread are copies and files that could not be read. With one of them, nothing is proved.
@@ -62,7 +62,7 @@ func Check(h *history.History) *Result {
 	for _, p := range h.Partitions {
 		r.Partitions = append(r.Partitions, r.partition(h, p))
 	}
-	r.Model = model.Check(h)
+	r.Model = CheckModel(h)
 	r.say(r.Model.Violations...)
 	r.Example = r.Model.Example
 	return r

@@ -16,10 +16,10 @@ import (
 	"github.com/ordergrid/ordergrid/dashboards/derived"
 	"github.com/ordergrid/ordergrid/dashboards/live"
 	"github.com/ordergrid/ordergrid/e2e/alerts"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 func main() {
@@ -49,7 +49,7 @@ func run(ctx context.Context, only *regexp.Regexp) (err error) {
 	if err != nil {
 		return err
 	}
-	say := step.New(os.Stderr).Say
+	say := command.NewSteps(os.Stderr).Say
 	programs, err := prometheus.Ensure(ctx, root, say)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // app holds what the subcommands share.
@@ -258,7 +258,7 @@ func (a *app) binaries() *cobra.Command {
 			if dirOnly {
 				dir, err = kubebin.Dir(cmd.Context(), root)
 			} else {
-				dir, err = kubebin.Ensure(cmd.Context(), root, step.New(os.Stderr).Say)
+				dir, err = kubebin.Ensure(cmd.Context(), root, command.NewSteps(os.Stderr).Say)
 			}
 			if err == nil {
 				fmt.Println(dir)

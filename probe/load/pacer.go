@@ -1,4 +1,4 @@
-package pacer
+package load
 
 import (
 	"sync/atomic"
@@ -10,7 +10,7 @@ import (
 // stopCheck bounds how long a pacer sleeps without checking its stop flag.
 const stopCheck = int64(50 * time.Millisecond)
 
-// Run creates orders 0..n-1 at start+s.Offset(i), start on the scale of
+// Pace creates orders 0..n-1 at start+s.Offset(i), start on the scale of
 // clock.Now. create is called once for every order, in order, never early, and
 // must neither block nor allocate; its argument t1 is when the order was
 // really created.
@@ -21,7 +21,7 @@ const stopCheck = int64(50 * time.Millisecond)
 //
 // Run returns how many orders it created, fewer than n only if stop was set.
 // The caller must have called clock.Thread on this goroutine.
-func Run(s Schedule, start, n int64, stop *atomic.Bool, create func(i, t1 int64)) int64 {
+func Pace(s Schedule, start, n int64, stop *atomic.Bool, create func(i, t1 int64)) int64 {
 	for i := int64(0); i < n; i++ {
 		intended := start + s.Offset(i)
 		for wait := intended - stopCheck; clock.Now() < wait; {

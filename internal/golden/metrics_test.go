@@ -1,4 +1,4 @@
-package metricsdoc
+package golden
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package pages
+package webguard
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
-	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // A Runner works until its context ends, and has pages about it.
@@ -20,16 +18,16 @@ type Runner interface {
 	Handler(g prometheus.Gatherer) http.Handler
 }
 
-// Run runs r, with its pages at an address (--http of a program; empty for none), until ctx ends or the pages cannot be
+// RunWithPages runs r, with its pages at an address (--http of a program; empty for none), until ctx ends or the pages cannot be
 // served.
-func Run(ctx context.Context, address string, r Runner, log *slog.Logger) error {
+func RunWithPages(ctx context.Context, address string, r Runner, log *slog.Logger) error {
 	if address == "" {
 		r.Run(ctx)
 		return nil
 	}
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(r.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	l, err := webguard.Listen(ctx, address, webguard.Limits{})
+	l, err := Listen(ctx, address, Limits{})
 	if err != nil {
 		return fmt.Errorf("--http %s: %w", address, err)
 	}

@@ -1,4 +1,4 @@
-package model
+package validate
 
 import (
 	"cmp"
@@ -70,7 +70,7 @@ func lastCreated(h *history.History) (last int64) {
 	return last
 }
 
-func within(w history.Span, from, to int64) bool { return from <= w.To && to >= w.From }
+func overlaps(w history.Span, from, to int64) bool { return from <= w.To && to >= w.From }
 
 // longest is how long before a window an order may have been created that is answered in it: more
 // than any request may take.

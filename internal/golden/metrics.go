@@ -1,6 +1,4 @@
-// Package metricsdoc compares metrics with docs/metrics.md, for the tests of the
-// packages that export them.
-package metricsdoc
+package golden
 
 import (
 	"fmt"
@@ -14,10 +12,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Check fails the test unless the page has exactly the metrics that g gathers and that match owns:
+// Metrics fails the test unless the page has exactly the metrics that g gathers and that match owns:
 // name, type, labels, and the help text at the beginning of the meaning. page is the path of
 // docs/metrics.md.
-func Check(t *testing.T, page string, g prometheus.Gatherer, owns func(name string) bool) {
+func Metrics(t *testing.T, page string, g prometheus.Gatherer, owns func(name string) bool) {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -45,19 +43,19 @@ func Check(t *testing.T, page string, g prometheus.Gatherer, owns func(name stri
 	}
 }
 
-// CheckAll is Check for all metrics of a collector, whose names begin with prefix, and promlint's opinion of them.
-func CheckAll(t *testing.T, page, prefix string, c prometheus.Collector) {
+// AllMetrics is Check for all metrics of a collector, whose names begin with prefix, and promlint's opinion of them.
+func AllMetrics(t *testing.T, page, prefix string, c prometheus.Collector) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(c)
-	Check(t, page, reg, func(name string) bool { return strings.HasPrefix(name, prefix) })
+	Metrics(t, page, reg, func(name string) bool { return strings.HasPrefix(name, prefix) })
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
 }
 
-// Named reports whether the page has a row for a metric.
-func Named(t *testing.T, page, name string) bool {
+// HasMetric reports whether the page has a row for a metric.
+func HasMetric(t *testing.T, page, name string) bool {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {

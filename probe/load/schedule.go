@@ -1,6 +1,4 @@
-// Package pacer creates orders at the intended times of a schedule, independent of the system under
-// test.
-package pacer
+package load
 
 import (
 	"fmt"

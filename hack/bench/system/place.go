@@ -1,7 +1,4 @@
-// Package place decides where the processes of a benchmark run: all on loopback,
-// or each in a network namespace of its own behind one bridge, as pods of a
-// Kubernetes node are.
-package place
+package system
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package ports
+package proc
 
 import (
 	"context"

@@ -1,7 +1,4 @@
-// Package model checks a recorded history against the guarantees of a partition. The specification
-// of one order is package internal/linear, which the simulator uses too; this package turns a
-// history into its operations, and adds the guarantees across orders.
-package model
+package validate
 
 import (
 	"cmp"
@@ -14,18 +11,18 @@ import (
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
-// Result of Check.
-type Result struct {
+// Model of Check.
+type Model struct {
 	Orders, Reads int // operations checked
 	Violations    []string
 	// Example is the first history that cannot be explained, for a picture.
 	Example []linear.Op
 }
 
-// Check judges every partition separately, as guarantees are per partition. Of a drill, which may
+// CheckModel judges every partition separately, as guarantees are per partition. Of a drill, which may
 // go on all night, it checks one fault after the other (Windows).
-func Check(h *history.History) Result {
-	var r Result
+func CheckModel(h *history.History) Model {
+	var r Model
 	for _, w := range Windows(h) {
 		r.check(h, w)
 	}
@@ -33,7 +30,7 @@ func Check(h *history.History) Result {
 }
 
 // check judges the operations in w.
-func (r *Result) check(h *history.History, w history.Span) {
+func (r *Model) check(h *history.History, w history.Span) {
 	for _, p := range h.Partitions {
 		ops := Operations(h, p, w)
 		for i := range ops {
@@ -66,7 +63,7 @@ func Operations(h *history.History, p wire.PartitionID, w history.Span) []linear
 	asked := map[[2]int64]bool{}
 	for i := range h.Reads {
 		r := &h.Reads[i]
-		if r.Partition != p || !within(w, r.Call, r.Return) {
+		if r.Partition != p || !overlaps(w, r.Call, r.Return) {
 			continue
 		}
 		asked[[2]int64{int64(r.Stream), r.Index}] = true
@@ -144,7 +141,7 @@ func events(h *history.History, p wire.PartitionID, w history.Span) []event {
 		}
 	})
 	for i := range h.Reads {
-		if r := &h.Reads[i]; r.Partition == p && within(w, r.Call, r.Return) {
+		if r := &h.Reads[i]; r.Partition == p && overlaps(w, r.Call, r.Return) {
 			out = append(out, event{call: r.Call, ret: r.Return, seq: r.CommitSeq, epoch: r.Epoch, read: true, index: int64(i), pod: h.Nodes[r.Node].Pod})
 		}
 	}

@@ -1,4 +1,4 @@
-package model
+package validate
 
 import (
 	"math"
@@ -78,7 +78,7 @@ func TestCheckLooksAtFaults(t *testing.T) {
 	} {
 		h := run(20, fault(11*second, 12*second))
 		c.change(h)
-		r := Check(h)
+		r := CheckModel(h)
 		if (len(r.Violations) > 0) != c.broken {
 			t.Errorf("%s: %q", name, r.Violations)
 		}

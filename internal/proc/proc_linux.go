@@ -1,5 +1,3 @@
-// Package proc starts the processes of a benchmark so that none outlives it:
-// not after an error, not after Ctrl-C, not after this process was killed.
 package proc
 
 import (
@@ -14,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/ordergrid/ordergrid/internal/tail"
 )
 
 // Process is a child that runs until Stop.
@@ -24,7 +20,7 @@ type Process struct {
 
 	cmd    *exec.Cmd
 	exited chan struct{}
-	said   *tail.Writer
+	said   *Tail
 	lines  chan string
 }
 
@@ -64,7 +60,7 @@ func StartCommand(cmd *exec.Cmd) error {
 // Start runs cmd. Lines of its standard output are read with Line; the end of
 // its standard error is kept for errors.
 func Start(name string, cmd *exec.Cmd) (*Process, error) {
-	p := &Process{Name: name, cmd: cmd, exited: make(chan struct{}), said: &tail.Writer{}, lines: make(chan string, 16)}
+	p := &Process{Name: name, cmd: cmd, exited: make(chan struct{}), said: &Tail{}, lines: make(chan string, 16)}
 	cmd.Stderr = p.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -1,4 +1,4 @@
-package ports
+package proc
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 func TestPortsAreKept(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
-			var p Held
+			var p HeldPorts
 			defer p.Release()
 			mine, err := p.Take(host, 0)
 			if host == "::1" && err != nil {

@@ -1,4 +1,4 @@
-package place
+package system
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Namespaces are one network namespace per role and one that holds the bridge

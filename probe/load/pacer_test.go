@@ -1,4 +1,4 @@
-package pacer
+package load
 
 import (
 	"slices"
@@ -69,7 +69,7 @@ func pace(t *testing.T, s Schedule, start, n int64, stop *atomic.Bool, during fu
 			done <- err
 			return
 		}
-		Run(s, start, n, stop, func(i, t1 int64) {
+		Pace(s, start, n, stop, func(i, t1 int64) {
 			if int(i) != len(created) {
 				t.Errorf("order %d created as number %d", i, len(created))
 			}

@@ -1,5 +1,4 @@
-// Package pages serves what a process of the gateway tells of itself: /metrics, /healthz, /readyz and /status.
-package pages
+package webguard
 
 import (
 	"context"
@@ -13,15 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
-
-	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
-// Handler serves the metrics of a registry, and what ready and status return at the time of the request: the lines that
+// StatusPages serves the metrics of a registry, and what ready and status return at the time of the request: the lines that
 // name what is not ready, none if all is, and a value for JSON.
-func Handler(g prometheus.Gatherer, ready func() []string, status func() any) http.Handler {
+func StatusPages(g prometheus.Gatherer, ready func() []string, status func() any) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", webguard.Page(promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}),
+	mux.Handle("GET /metrics", Page(promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}),
 		func(q *http.Request) string {
 			return string(expfmt.NegotiateAccept(q.Header, expfmt.DefaultAcceptedFormats()...))
 		}))
@@ -37,7 +34,7 @@ func Handler(g prometheus.Gatherer, ready func() []string, status func() any) ht
 			fmt.Fprintln(w, line)
 		}
 	})
-	mux.Handle("GET /status", webguard.Page(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /status", Page(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
@@ -48,7 +45,7 @@ func Handler(g prometheus.Gatherer, ready func() []string, status func() any) ht
 
 // Serve serves h on a listener of webguard until ctx ends.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := webguard.Server(h, webguard.Limits{}, nil)
+	server := Server(h, Limits{}, nil)
 	stop := context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

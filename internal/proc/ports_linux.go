@@ -1,4 +1,4 @@
-package ports
+package proc
 
 import (
 	"net/netip"
