@@ -11,12 +11,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/gobin"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // s3Server is versitygw, an S3 server that keeps objects as files.
-var s3Server = gobin.Set{
+var s3Server = artifact.Set{
 	Module: "e2e/downstream/s3server", Cache: "s3server", What: "versitygw",
 	Mains: []string{"github.com/versity/versitygw/cmd/versitygw"}, Programs: []string{"versitygw"},
 	Flags: []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/audit"
+	"github.com/ordergrid/ordergrid/e2e/kube"
 	"github.com/ordergrid/ordergrid/e2e/site"
 )
 
@@ -71,15 +71,15 @@ func operatorIsQuiet(ctx context.Context, s *site.Site) {
 		s.Fatal(ctx.Err())
 	case <-time.After(20 * time.Second):
 	}
-	requests, err := audit.Between(log, "system:serviceaccount:ordergrid-system:", begin, time.Now())
+	requests, err := kube.RequestsBetween(log, "system:serviceaccount:ordergrid-system:", begin, time.Now())
 	if err != nil {
 		s.Fatal(err)
 	}
-	requests = slices.DeleteFunc(requests, func(q audit.Request) bool {
+	requests = slices.DeleteFunc(requests, func(q kube.Request) bool {
 		// The leader's lease is renewed for as long as the operator lives.
 		return q.Verb == "get" || q.Verb == "list" || q.Verb == "watch" || strings.Contains(q.RequestURI, "/leases/")
 	})
-	s.Logf("writes by the operator in 20 s besides its leader lease: %d\n%s", len(requests), audit.Summary(requests))
+	s.Logf("writes by the operator in 20 s besides its leader lease: %d\n%s", len(requests), kube.RequestSummary(requests))
 	if len(requests) > 0 {
 		s.Fatal("the operator writes although nothing changed")
 	}
@@ -97,15 +97,15 @@ func probeRuns(ctx context.Context, s *site.Site) {
 		s.Fatal("an order was lost, duplicated, or there was a gap")
 	}
 	log := auditLog(s)
-	if seen, err := audit.Between(log, gridNodes, gridApplied, begin); err != nil || len(seen) == 0 {
+	if seen, err := kube.RequestsBetween(log, gridNodes, gridApplied, begin); err != nil || len(seen) == 0 {
 		s.Fatalf("the audit log shows no request of a grid node even from when they claimed their partitions (%v): it cannot show that there are none now", err)
 	}
-	requests, err := audit.Between(log, gridNodes, begin, end)
+	requests, err := kube.RequestsBetween(log, gridNodes, begin, end)
 	if err != nil {
 		s.Fatal(err)
 	}
-	requests = slices.DeleteFunc(requests, func(q audit.Request) bool { return q.Verb == "watch" }) // reopened every few minutes, no orders involved
-	s.Logf("API requests by the grid nodes during the %s of the probe: %d\n%s", end.Sub(begin).Round(time.Second), len(requests), audit.Summary(requests))
+	requests = slices.DeleteFunc(requests, func(q kube.Request) bool { return q.Verb == "watch" }) // reopened every few minutes, no orders involved
+	s.Logf("API requests by the grid nodes during the %s of the probe: %d\n%s", end.Sub(begin).Round(time.Second), len(requests), kube.RequestSummary(requests))
 	if len(requests) > 0 {
 		s.Fatal("grid nodes called the API server while nothing but orders happened")
 	}

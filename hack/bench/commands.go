@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/flame"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/version"
@@ -196,7 +195,7 @@ func drawFlame(svg, prof string) error {
 		return err
 	}
 	name := strings.TrimSuffix(filepath.Base(svg), ".svg")
-	return errors.Join(flame.Write(out, in, "cpu", name+": CPU time by call path, callers below"), out.Close())
+	return errors.Join(writeFlameGraph(out, in, "cpu", name+": CPU time by call path, callers below"), out.Close())
 }
 
 // machine is one line about where this runs.

@@ -20,10 +20,8 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
 	"github.com/ordergrid/ordergrid/hack/bench/grid"
 	"github.com/ordergrid/ordergrid/hack/bench/peers"
-	"github.com/ordergrid/ordergrid/hack/bench/redis"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
-	"github.com/ordergrid/ordergrid/hack/bench/sinks"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
@@ -40,7 +38,7 @@ type bench struct {
 	stat   bytes.Buffer
 	rows   []results.Row
 	run    results.Run
-	sinks  *sinks.Sinks
+	sinks  *grid.Sinks
 }
 
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
@@ -89,7 +87,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	b.say("%s", b.run.Machine)
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
-	all = append(all, redis.New(b.redis, b.dir))
+	all = append(all, peers.NewRedis(b.redis, b.dir))
 	all = append(all, acceptors.All(self, b.dir)...)
 	all = append(all, calling(b.dir, strings.Fields(b.nodeFlags))...)
 	asked, err := peers.Choose(b.peers, b.dir)
@@ -99,7 +97,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	for _, p := range asked {
 		all = append(all, p)
 	}
-	b.sinks = &sinks.Sinks{Dir: b.dir}
+	b.sinks = &grid.Sinks{Dir: b.dir}
 	flags := strings.Fields(b.nodeFlags)
 	viewFlags := []string{"--views", "1Gi", "--view-rows", "8388608"}
 	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
 	"github.com/ordergrid/ordergrid/internal/command"
 )
 
@@ -95,7 +94,7 @@ func (c *Cluster) Up(ctx context.Context, nodes int) error {
 	if err := c.prepareHost(ctx); err != nil {
 		return err
 	}
-	bin, err := kubebin.Ensure(ctx, c.root, c.steps.Say)
+	bin, err := EnsurePrograms(ctx, c.root, c.steps.Say)
 	if err != nil {
 		return err
 	}

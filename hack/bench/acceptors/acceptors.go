@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/maven"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
@@ -96,7 +96,7 @@ func QuickFIXJ(dir string) system.System {
 		a.missing = "QuickFIX/J needs a JDK and Maven (apt-get install default-jdk-headless maven)"
 	}
 	a.command = func(ctx context.Context) ([]string, error) {
-		classpath, err := maven.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
+		classpath, err := artifact.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 // Package grid runs OrderGrid for a benchmark: real grid-node processes, and the
 // memory arbiter of `grid-node dev` in this process. It is `grid-node dev` with
-// one difference: the processes may be in network namespaces of their own.
+// one difference: the processes may be in network namespaces of their own. Sinks is
+// what follows the grid: grid-sink for an archive, for Kafka and for PostgreSQL.
 package grid
 
 import (
@@ -23,7 +24,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/sinks"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/internal/proc"
@@ -61,7 +61,7 @@ type Grid struct {
 	// Journal has every node keep a journal below Dir.
 	Journal bool
 	// Sinks follow the grid; nil: none.
-	Sinks *sinks.Sinks
+	Sinks *Sinks
 	// FIX has clients come by FIX sessions of an order-gateway. Gateway is that program.
 	FIX     bool
 	Gateway string
@@ -287,7 +287,7 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 		args = append(args, "--leased-reads")
 	}
 	if g.Sinks != nil {
-		args = append(args, "--external-sink", strings.Join(sinks.Names, ","))
+		args = append(args, "--external-sink", strings.Join(SinkNames, ","))
 	}
 	if t.Profile {
 		args = append(args, "--pprof")

@@ -9,9 +9,9 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // Outage is what clients see of one primary that is killed.
@@ -27,9 +27,9 @@ func (r *Runner) Outages(ctx context.Context, at system.Place, c *cases.Case, sy
 	for n := range r.Rounds {
 		for i := range systems {
 			s := systems[(n+i)%len(systems)]
-			before, quiet, err := environment.State{}, true, error(nil)
+			before, quiet, err := host.State{}, true, error(nil)
 			if r.Gate {
-				before, quiet, err = r.Limits.AwaitQuiet(ctx, r.Patience, func(st environment.State) { r.Say("waiting for a quiet machine: %s", st) })
+				before, quiet, err = r.Limits.AwaitQuiet(ctx, r.Patience, func(st host.State) { r.Say("waiting for a quiet machine: %s", st) })
 			}
 			if err != nil {
 				return nil, err

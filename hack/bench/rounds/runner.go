@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // Options of a run.
@@ -24,7 +24,7 @@ type Options struct {
 	// which it was not; without it such rounds are used and marked.
 	Gate     bool
 	Patience time.Duration // longest wait before one round
-	Limits   environment.Limits
+	Limits   host.Limits
 	ClientIO string // of the grid's client; "" is its default
 	Procs    int    // GOMAXPROCS of the generator; 0 as the shape needs
 	// PeersWarmup is load ahead of Warmup on systems that have a generator of their own.
@@ -128,7 +128,7 @@ func (r *Runner) Usable(c *cases.Case) bool { return len(r.usable(c)) > 0 }
 
 type round struct {
 	results.Round
-	before     environment.State
+	before     host.State
 	neverQuiet bool
 	err        error // of the system or the generator
 }
@@ -142,7 +142,7 @@ func (r *Runner) round(ctx context.Context, at system.Place, c *cases.Case, s sy
 		if r.unquiet >= hopeless {
 			patience = 0
 		}
-		out.before, quiet, err = r.Limits.AwaitQuiet(ctx, patience, func(st environment.State) { r.Say("waiting for a quiet machine: %s", st) })
+		out.before, quiet, err = r.Limits.AwaitQuiet(ctx, patience, func(st host.State) { r.Say("waiting for a quiet machine: %s", st) })
 	}
 	if err == nil && !quiet {
 		r.unquiet++
