@@ -108,8 +108,8 @@ func guess(p *fixPeer) []byte {
 
 // Of a session one token is judged at a time, and 16 of all: the second case takes all of these.
 var guessers = []fixStranger{
-	{"200 log on with tokens that are wrong, as one session, and again when thrown out", 200, saysAs(1, guess), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
-	{fmt.Sprint("200 log on with tokens that are wrong, as ", slowSessions, " sessions, and again when thrown out"), 200, saysAs(slowSessions, guess),
+	{"200 log on with tokens that are wrong, as one session, and again when disconnected", 200, saysAs(1, guess), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
+	{fmt.Sprint("200 log on with tokens that are wrong, as ", slowSessions, " sessions, and again when disconnected"), 200, saysAs(slowSessions, guess),
 		[]string{"ordergrid_gateway_fix_logons_refused_total", "reason", "NotJudged"}},
 }
 

@@ -34,7 +34,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
-	"github.com/ordergrid/ordergrid/e2e/person"
+	"github.com/ordergrid/ordergrid/e2e/runbook"
 	arbiter "github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
@@ -321,7 +321,7 @@ func (c *cluster) spread() bool {
 
 func (c *cluster) annotate(i int, key, value string) {
 	c.t.Helper()
-	c.must(person.Annotate(c.t.Context(), c.kube, c.partition(i), key, value))
+	c.must(runbook.Annotate(c.t.Context(), c.kube, c.partition(i), key, value))
 }
 
 // wantEvent waits for an event about a partition or the grid.

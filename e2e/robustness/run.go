@@ -22,7 +22,7 @@ type Options struct {
 	Repeat         int
 	Rate           int // orders per second
 	Sessions       int // of each partition
-	Reads, Orders  int // per second, of the insider at each node
+	Reads, Orders  int // per second, of the direct prober at each node
 	Seed           uint64
 	Calm           time.Duration // without a fault before each repetition
 	Stop           time.Duration // how long a process hangs, or the arbiter stays away after a kill

@@ -20,7 +20,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	p.f("\n%s, %d orders/s, seed %d, %d repetitions; goals: %s\n", r.Started.Format("2006-01-02 15:04:05"), r.Rate, r.Seed, len(r.Reps), r.Goals)
 	lost, duplicates, gaps, lostSunk, repeats := r.counts()
 	o := r.Orders
-	p.f("orders      created %d, acknowledged %d, refused %d, unknown %d, never sent %d; %d more by insiders, %d acknowledged\n", o.Created, o.Acked, o.Refused, o.Unknown, o.Unsent, o.Insiders, o.InsidersAcked)
+	p.f("orders      created %d, acknowledged %d, refused %d, unknown %d, never sent %d; %d more by direct probers, %d acknowledged\n", o.Created, o.Acked, o.Refused, o.Unknown, o.Unsent, o.Direct, o.DirectAcked)
 	p.f("copies      lost %d, duplicates %d, gaps %d", lost, duplicates, gaps)
 	for _, part := range r.Partitions {
 		p.f("; %s: %d entries in %d copies, epoch %d", part.ID, part.Entries, part.Copies, part.Epoch)

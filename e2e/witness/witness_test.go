@@ -28,7 +28,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
 	"github.com/ordergrid/ordergrid/controllers/objects"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
@@ -292,7 +292,7 @@ func (s *stage) until(ctx context.Context, what string, ok func() error) {
 }
 
 func open(ctx context.Context, t *testing.T) *stage {
-	ground := site.New(t, namespace)
+	ground := fixture.New(t, namespace)
 	ground.Open(ctx)
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

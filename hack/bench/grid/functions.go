@@ -51,7 +51,7 @@ func (g *Grid) functionArgs() ([]string, error) {
 	return []string{flag, text}, nil
 }
 
-// Bare checks that a program was built without what calls functions: it refuses to have one, and says why. What is
+// Bare checks that a program was built without what calls functions: it refuses one, with the reason. What is
 // left out of the command line keeps any other program from serving.
 func Bare(ctx context.Context, dir, program string) error {
 	g := Grid{Dir: dir, Function: &Function{Name: "fat-finger", Module: examples.FatFinger, Config: "quantity=1\n", Fuel: 100_000}}

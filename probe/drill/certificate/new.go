@@ -32,7 +32,7 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 		Violations: orEmpty(result.Violations), Unread: orEmpty(result.Unread), Partitions: result.Partitions, Host: h.Host,
 		Context: d.Context, Recorder: d.Recorder, Notes: orEmpty(h.Notes), Reasons: []string{}}
 	o := result.Orders
-	c.Orders = Orders{Created: o.Created, Acknowledged: o.Acked, Rejected: o.Refused, Unknown: o.Unknown, Unsent: o.Unsent, OneCopy: oneCopy(h), Insiders: o.Insiders}
+	c.Orders = Orders{Created: o.Created, Acknowledged: o.Acked, Rejected: o.Refused, Unknown: o.Unknown, Unsent: o.Unsent, OneCopy: oneCopy(h), Direct: o.Direct}
 	warned := warnedLosses(h, accounts.Lost)
 	c.Ledger = ledgerOf(h, accounts, warned)
 	seed := uint64(d.Context.Seed)

@@ -98,7 +98,7 @@ func (r *Recorder) roomForRecords(f *history.Functions) {
 	}
 }
 
-// noteFunctions says what the certificate cannot know of functions, and what was changed between the
+// noteFunctions reports what the certificate cannot know of functions, and what was changed between the
 // two questions.
 func noteFunctions(h *history.History, first, last asked) {
 	for _, q := range []struct {

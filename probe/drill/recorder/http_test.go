@@ -178,7 +178,7 @@ func TestConfig(t *testing.T) {
 		"--rate -1":        func(c *Config) { c.Rate = -1 },
 		"--sessions 65":    func(c *Config) { c.Sessions = 65 },
 		"--reads -1":       func(c *Config) { c.Reads = -1 },
-		"--insider-orders": func(c *Config) { c.Orders = -1 },
+		"--direct-orders":  func(c *Config) { c.Orders = -1 },
 		"--node-port":      func(c *Config) { c.NodePort = 70000 },
 		"--timeout 0s":     func(c *Config) { c.Timeout = 0 },
 		"--patience":       func(c *Config) { c.Patience = 2 * time.Hour },

@@ -28,7 +28,7 @@ type Result struct {
 // Orders by fate, of the sessions and of the direct probers.
 type Orders struct {
 	Created, Acked, Refused, Unknown, Unsent int64
-	Insiders, InsidersAcked                  int64
+	Direct, DirectAcked                      int64
 }
 
 // Failed are the orders of the sessions that were not acknowledged.
@@ -104,9 +104,9 @@ func count(h *history.History) (o Orders) {
 		for j := range s.Orders {
 			fate := s.Orders[j].Fate
 			if s.Node >= 0 {
-				o.Insiders++
+				o.Direct++
 				if fate == load.Acked {
-					o.InsidersAcked++
+					o.DirectAcked++
 				}
 				continue
 			}

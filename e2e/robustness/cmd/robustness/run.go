@@ -53,7 +53,7 @@ What is broken is made whole at the end, after Ctrl-C and after a failure too.`,
 	fl.IntVar(&f.Rate, "rate", f.Rate, "orders per second, all partitions together")
 	fl.IntVar(&f.Sessions, "sessions", f.Sessions, "sessions that send them, for each partition: 1..64")
 	fl.IntVar(&f.Reads, "reads", f.Reads, "confirmed reads per second sent to every node, primary or not")
-	fl.IntVar(&f.Orders, "insider-orders", f.Orders, "orders per second sent to every node, primary or not")
+	fl.IntVar(&f.Orders, "direct-orders", f.Orders, "orders per second sent to every node, primary or not")
 	fl.Uint64Var(&f.Seed, "seed", 0, "of every choice; 0: draw one and print it")
 	fl.DurationVar(&f.Calm, "calm", f.Calm, "time without a fault before each repetition, to compare with")
 	fl.DurationVar(&f.Stop, "stop", f.Stop, "how long sigstop stops a process, and the arbiter stays away after the kill of api-outage-then-kill")
@@ -106,7 +106,7 @@ func (f *runFlags) check() (list []robustness.Scenario, err error) {
 	case f.Sessions < 1 || f.Sessions > 64:
 		return nil, fmt.Errorf("--sessions: value %d, allowed: 1..64", f.Sessions)
 	case f.Reads < 0 || f.Reads > 10_000 || f.Orders < 0 || f.Orders > 10_000:
-		return nil, fmt.Errorf("--reads and --insider-orders: values %d and %d, allowed: 0..10000", f.Reads, f.Orders)
+		return nil, fmt.Errorf("--reads and --direct-orders: values %d and %d, allowed: 0..10000", f.Reads, f.Orders)
 	case f.replicas < 2 || f.replicas > 3:
 		return nil, fmt.Errorf("--replicas: value %d, allowed: 2, 3", f.replicas)
 	case f.fill < 1 || f.fill > 1<<20:

@@ -1,6 +1,6 @@
-// Package person does with a grid's records what the runbooks ask of an administrator, for
+// Package runbook does with a grid's records what the runbooks ask of an administrator, for
 // unattended suites.
-package person
+package runbook
 
 import (
 	"context"
