@@ -35,7 +35,7 @@ func (g *groupSink) finish() error {
 		if err != nil {
 			return err
 		}
-		if a := x.q.After; a != nil && compareKeys(order, r.keys, a.Keys) <= 0 {
+		if a := x.q.After; a != nil && CompareKeys(order, r.keys, a.Keys) <= 0 {
 			continue
 		}
 		rows = append(rows, r)
@@ -45,7 +45,7 @@ func (g *groupSink) finish() error {
 			return &BoundError{What: "groups", Limit: int64(x.limits.Groups), Do: "ask with a narrower filter, or for groups by other fields"}
 		}
 	}
-	slices.SortFunc(rows, func(a, b groupRow) int { return compareKeys(order, a.keys, b.keys) })
+	slices.SortFunc(rows, func(a, b groupRow) int { return CompareKeys(order, a.keys, b.keys) })
 	page := int64(0)
 	for i, r := range rows {
 		if page += encodedSize(r.out); i == x.limit || page > x.limits.Page && i > 0 {
