@@ -62,7 +62,7 @@ func TestFIX(t *testing.T) {
 		site.Part{Name: "the gateway's pod is deleted", Run: deleteGateway},
 		site.Part{Name: "a rolling update of the gateway", Run: updateGateway},
 		site.Part{Name: "three pods, each of them killed -9, and one again", Run: scaleGateway},
-		site.Part{Name: "the primary's pod is killed", Run: killPrimary},
+		site.Part{Name: "both pods of the grid are killed, one after the other", Run: killPrimaries},
 		site.Part{Name: "each order is answered, and in the grid once", Run: judge},
 		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
 		site.Part{Name: "deleting the gateway leaves nothing behind", Run: deletionLeavesNothing},
@@ -204,13 +204,15 @@ func scale(ctx context.Context, s *site.Site, pods int) {
 	})
 }
 
-func killPrimary(ctx context.Context, s *site.Site) {
-	pod := s.Must(s.Kube.Run(ctx, "get", "gridpartition", grid+"-p0", "-n", namespace, "-o", "jsonpath={.status.primary.podName}"))
-	s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
-	more(ctx, s, 200)
-	s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
-	serves(ctx, s)
-	more(ctx, s, 200)
+// killPrimaries kills both pods of the grid, one after the other: whichever leads the partition of a session, it is killed.
+func killPrimaries(ctx context.Context, s *site.Site) {
+	for ordinal := range 2 {
+		s.Must(s.Kube.Run(ctx, "delete", "pod", fmt.Sprintf("%s-s0-%d", grid, ordinal), "-n", namespace, "--grace-period=0", "--force"))
+		more(ctx, s, 200)
+		s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
+		serves(ctx, s)
+		more(ctx, s, 200)
+	}
 }
 
 // again waits until each desk has logged on again, with orders answered since, and the gateway reports that it serves.
