@@ -103,7 +103,7 @@ func (g *gather) answer() (*Answer, error) {
 		}
 	}
 	keys := len(a.Columns)
-	slices.SortStableFunc(all, func(x, y gathered) int { return compareKeys(g.q.OrderBy, x.row[keys:], y.row[keys:]) })
+	slices.SortStableFunc(all, func(x, y gathered) int { return query.CompareKeys(g.q.OrderBy, x.row[keys:], y.row[keys:]) })
 	limit := len(all)
 	if g.q.Limit > 0 {
 		limit = min(limit, int(g.q.Limit))
@@ -140,30 +140,18 @@ func (g *gather) next(all []gathered, limit, keys int) *Page {
 	return next
 }
 
-// compareKeys orders the values of keys, of which there may be more behind them.
-func compareKeys(order []query.Order, a, b []view.Value) int {
-	for i, o := range order {
-		if c := a[i].Compare(b[i]); c != 0 {
-			if o.Desc {
-				return -c
-			}
-			return c
-		}
-	}
-	return 0
-}
-
 // groups adds the groups of partitions.
 func (g *gather) groups(a *Answer) error {
 	by := len(g.q.GroupBy)
 	at := map[string]int{}
 	var rows [][]view.Value
+	var key []byte
 	for i := range g.parts {
 		for _, row := range g.parts[i].rows {
-			key := string(query.AppendRow(nil, row[:by]))
-			k, there := at[key]
+			key = query.AppendRow(key[:0], row[:by])
+			k, there := at[string(key)]
 			if !there {
-				at[key] = len(rows)
+				at[string(key)] = len(rows)
 				rows = append(rows, row)
 				continue
 			}
@@ -197,7 +185,7 @@ func (g *gather) groupOrder() func(x, y []view.Value) int {
 			if o.Aggregate == 0 {
 				i = slices.Index(g.q.GroupBy, o.Field)
 			}
-			if c := x[i].Compare(y[i]); c != 0 {
+			if c := x[i].Compare(&y[i]); c != 0 {
 				if o.Desc {
 					return -c
 				}
@@ -205,7 +193,7 @@ func (g *gather) groupOrder() func(x, y []view.Value) int {
 			}
 		}
 		for i := range by {
-			if c := x[i].Compare(y[i]); c != 0 {
+			if c := x[i].Compare(&y[i]); c != 0 {
 				return c
 			}
 		}
@@ -217,11 +205,11 @@ func (g *gather) groupOrder() func(x, y []view.Value) int {
 func (g *gather) add(row, other []view.Value) error {
 	by := len(g.q.GroupBy)
 	for i, f := range g.q.Aggregates {
-		v, w := &row[by+i], other[by+i]
+		v, w := &row[by+i], &other[by+i]
 		switch {
 		case w.Kind == view.Null:
 		case v.Kind == view.Null:
-			*v = w
+			*v = *w
 		case f.Func == query.Count:
 			v.Int += w.Int
 		case f.Func == query.Sum:
@@ -230,8 +218,8 @@ func (g *gather) add(row, other []view.Value) error {
 				return &query.OverflowError{Column: g.parts[0].cols[by+i].Name}
 			}
 			v.Number = sum
-		case f.Func == query.Min && w.Compare(*v) < 0, f.Func == query.Max && w.Compare(*v) > 0:
-			*v = w
+		case f.Func == query.Min && w.Compare(v) < 0, f.Func == query.Max && w.Compare(v) > 0:
+			*v = *w
 		}
 	}
 	return nil

@@ -84,11 +84,18 @@ func (r *Region) put(ctx context.Context, m wire.RegionApply, opts []PutOption) 
 // Patch writes b over the value's bytes from offset on, which may be its end; the value
 // keeps its expiry. A *ConditionError: there is no value.
 func (r *Region) Patch(ctx context.Context, key []byte, offset int, b []byte) (Receipt, error) {
-	if offset < 0 || offset > wire.MaxRegionPair {
-		return Receipt{}, fmt.Errorf("client: region %s: offset is %d, allowed: 0..%d", r.name, offset, wire.MaxRegionPair)
+	if err := r.checkOffset(offset); err != nil {
+		return Receipt{}, err
 	}
 	_, receipt, err := r.keyed(ctx, wire.RegionApply{Op: wire.RegionPatch, Offset: uint32(offset), Key: key, Value: b})
 	return receipt, err
+}
+
+func (r *Region) checkOffset(offset int) error {
+	if offset < 0 || offset > wire.MaxRegionPair {
+		return fmt.Errorf("client: region %s: offset is %d, allowed: 0..%d", r.name, offset, wire.MaxRegionPair)
+	}
+	return nil
 }
 
 // Remove removes a key. It reports whether there was a value.

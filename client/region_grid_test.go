@@ -72,8 +72,23 @@ func TestGridRegions(t *testing.T) {
 	}
 	check("150.50", second)
 	check("150.75", must(r.Patch(ctx, key, 4, []byte("75"))))
-	if value, _, err := r.Take(ctx, key); err != nil || string(value) != "150.75" {
+	patched := make(chan error, 1)
+	var third client.Receipt
+	if err := r.PatchAsync(key, 0, []byte("250"), func(receipt client.Receipt, err error) { third = receipt; patched <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-patched; err != nil {
+		t.Fatal(err)
+	}
+	check("250.75", third.Seq)
+	if value, _, err := r.Take(ctx, key); err != nil || string(value) != "250.75" {
 		t.Errorf("took %q (%v)", value, err)
+	}
+	if err := r.PatchAsync(key, 0, []byte("1"), func(_ client.Receipt, err error) { patched <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-patched; !errors.Is(err, client.ErrConditionFailed) {
+		t.Errorf("a patch of nothing, without waiting: %v", err)
 	}
 	if _, _, err := r.Take(ctx, key); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("took it twice: %v", err)

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
@@ -14,23 +15,37 @@ func IfAbsent() PutOption { return func(m *wire.RegionApply) { m.If = wire.Regio
 // value are copied. Puts of one partition are sent in the order of the calls. ErrOverloaded, after which Put tries again,
 // is given to done.
 func (r *Region) PutAsync(key, value []byte, done func(Receipt, error), opts ...PutOption) error {
-	if done == nil {
-		return errors.New("client: PutAsync: done is nil, allowed: a function; use Put to wait for the outcome")
+	m := wire.RegionApply{Op: wire.RegionPut, Key: key, Value: value}
+	for _, o := range opts {
+		o(&m)
 	}
-	if err := r.check(key, value); err != nil {
+	return r.applyAsync("PutAsync", m, done)
+}
+
+// PatchAsync is Patch as PutAsync is Put: it sends the patch and returns.
+func (r *Region) PatchAsync(key []byte, offset int, b []byte, done func(Receipt, error)) error {
+	if err := r.checkOffset(offset); err != nil {
 		return err
 	}
-	p := r.c.RouteClOrdID(key)
+	return r.applyAsync("PatchAsync", wire.RegionApply{Op: wire.RegionPatch, Offset: uint32(offset), Key: key, Value: b}, done)
+}
+
+func (r *Region) applyAsync(name string, m wire.RegionApply, done func(Receipt, error)) error {
+	if done == nil {
+		return fmt.Errorf("client: %s: done is nil, allowed: a function; use %s to wait for the outcome", name, strings.TrimSuffix(name, "Async"))
+	}
+	if err := r.check(m.Key, m.Value); err != nil {
+		return err
+	}
+	p := r.c.RouteClOrdID(m.Key)
 	s, err := r.c.sharedAt(sharedKey{partition: p, regions: true})
 	if err != nil {
 		return &NotSentError{Partition: p, Cause: err}
 	}
-	pair := append(append(make([]byte, 0, len(key)+len(value)), key...), value...)
-	op := &regionOp{RegionApply: wire.RegionApply{Op: wire.RegionPut, Region: []byte(r.name), Key: pair[:len(key):len(key)], Value: pair[len(key):]}}
-	for _, o := range opts {
-		o(&op.RegionApply)
-	}
-	return s.enqueue(nil, op, func(receipt Receipt, err error) { done(receipt, r.outcome(p, err)) }, true)
+	n := len(m.Key)
+	pair := append(append(make([]byte, 0, n+len(m.Value)), m.Key...), m.Value...)
+	m.Region, m.Key, m.Value = []byte(r.name), pair[:n:n], pair[n:]
+	return s.enqueue(nil, &regionOp{RegionApply: m}, func(receipt Receipt, err error) { done(receipt, r.outcome(p, err)) }, true)
 }
 
 // outcome is the error of a change as callers get it: with its region, and of a condition that does not hold what it is.

@@ -169,8 +169,8 @@ type GatewayListener struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') && !self.contains('--') && self != 'http'",messageExpression="'%s is no name of a port; use lowercase letters, digits and single hyphens, such as fix. http is that of the metrics'.format([self])"
 	Name string `json:"name"`
 
-	// protocol is FIX (FIX 4.2 and FIX 4.4), WebSocket (streams of orders, and a console for browsers) or PostgreSQL (SQL
-	// about orders).
+	// protocol is FIX (FIX 4.2, FIX 4.4, and FIX 5.0 SP2 over FIXT 1.1), WebSocket (streams of orders, and a console for
+	// browsers) or PostgreSQL (SQL about orders).
 	// +required
 	Protocol GatewayProtocol `json:"protocol"`
 
@@ -197,7 +197,7 @@ type GatewayListener struct {
 type GatewayProtocol string
 
 const (
-	// GatewayFIX is FIX 4.2 and FIX 4.4.
+	// GatewayFIX is FIX 4.2, FIX 4.4, and FIX 5.0 SP2 over FIXT 1.1.
 	GatewayFIX GatewayProtocol = "FIX"
 	// GatewayWebSocket is the stream of orders.
 	GatewayWebSocket GatewayProtocol = "WebSocket"

@@ -52,8 +52,8 @@ func submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit",
 		Short: "Submit FIX orders and print a receipt for each",
-		Long: `Submit FIX 4.2 or 4.4 orders, cancels and replaces (35=D, F, G) and print a receipt for each:
-grid order id, epoch, copies, time taken.
+		Long: `Submit orders, cancels and replaces (35=D, F, G) of FIX 4.2, 4.4 or 5.0 SP2 (8=FIXT.1.1) and print
+a receipt for each: grid order id, epoch, copies, time taken.
 
 Without --file one sample order is sent. A file holds one message a line; SOH may be
 written as '|'. BodyLength (9) and CheckSum (10) have to be right, --seal sets them.`,

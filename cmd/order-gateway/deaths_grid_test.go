@@ -129,6 +129,9 @@ func (d *deaths) listen(ctx context.Context) {
 		if i%2 == 1 {
 			s = subscriberAt(s.Name, b, a)
 		}
+		if i%3 == 2 {
+			s.FlushMs = 40
+		}
 		s.Policy = "disconnect" // if it is too slow it comes back: nothing may be left out
 		s.Each = func(int, string, json.RawMessage) error { d.got[i].Add(1); return nil }
 		d.all = append(d.all, s)

@@ -16,11 +16,11 @@ func rootCommand() *cobra.Command {
 	root := command.Root(&cobra.Command{
 		Use:   "order-gateway",
 		Short: "FIX sessions, streams and SQL before an OrderGrid",
-		Long: `order-gateway accepts FIX sessions (FIX 4.2, FIX 4.4), submits their orders to a grid, and
-reports each with an ExecutionReport once all in-sync copies of the grid hold it.
+		Long: `order-gateway accepts FIX sessions (FIX 4.2, FIX 4.4, FIX 5.0 SP2 over FIXT 1.1), submits their
+orders to a grid, and reports each with an ExecutionReport once all in-sync copies of the grid hold it.
 
-The numbers of the sessions are in the memory of this process: when it ends, counterparties
-reset their sessions (ResetSeqNumFlag=Y), and ask the grid for orders without a report.
+The numbers of the sessions are in the log of the grid: when this process ends, counterparties log
+on at another one, or at the next, and go on with the numbers they have.
 
 Who may log on is in the file of --sessions, with passwords in files of their own; all are
 read again when they change. On SIGTERM sessions are logged out as their orders are answered.

@@ -14,6 +14,7 @@ import (
 type Subscriber struct {
 	Name, Topics string
 	Policy       string              // of the subscription; "": what the gateway has by default
+	FlushMs      int                 // of the subscription
 	Gateway      func(n int) Gateway // for the nth connection
 	Lineage      string
 	First        map[int]uint64 // positions when it subscribed first, by partition
@@ -41,6 +42,9 @@ func (s *Subscriber) Run(ctx context.Context, done func(last map[int]uint64) boo
 		subscribe := fmt.Sprintf(`{"op":"subscribe","id":7,"topics":%q`, s.Topics)
 		if s.Policy != "" {
 			subscribe += fmt.Sprintf(`,"policy":%q`, s.Policy)
+		}
+		if s.FlushMs > 0 {
+			subscribe += fmt.Sprintf(`,"flush_ms":%d`, s.FlushMs)
 		}
 		if s.Last != nil {
 			subscribe += fmt.Sprintf(`,"resume":%q`, Position(s.Lineage, s.Last))

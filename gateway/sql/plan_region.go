@@ -235,7 +235,7 @@ func matches(e *query.Expr, row []view.Value) bool {
 	}
 	switch e.Op {
 	case query.Eq, query.In:
-		return slices.ContainsFunc(e.Values, func(w view.Value) bool { return v.Compare(w) == 0 })
+		return slices.ContainsFunc(e.Values, func(w view.Value) bool { return v.Compare(&w) == 0 })
 	case query.Range:
 		return before(&e.Values[0], &v, e.Above) && before(&v, &e.Values[1], e.Below)
 	case query.Prefix:
@@ -251,6 +251,6 @@ func before(a, b *view.Value, open bool) bool {
 	if a.Kind == view.Null || b.Kind == view.Null {
 		return true
 	}
-	c := a.Compare(*b)
+	c := a.Compare(b)
 	return c < 0 || c == 0 && !open
 }

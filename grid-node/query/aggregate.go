@@ -22,8 +22,8 @@ type aggregate struct {
 
 // acc is the state of a function for one group, in units of the column.
 type acc struct {
-	lo uint64 // of a sum of 128 bits, or the least or greatest value
-	hi int64  // of a sum
+	lo int64 // of a sum modulo 1<<64, or the least or greatest value
+	hi int64 // of a sum, in units of 1<<64
 }
 
 // grow adds n groups.
@@ -38,7 +38,7 @@ func (a *aggregate) grow(n int) {
 		case Min:
 			a.accs[i].lo = math.MaxInt64
 		case Max:
-			a.accs[i].lo = 1 << 63
+			a.accs[i].lo = math.MinInt64
 		}
 	}
 }
@@ -116,15 +116,17 @@ func (a *aggregate) addOther(p *place, from int, word uint64, group *[64]uint32)
 
 // sum adds a value.
 func (s *acc) sum(x int64) {
-	lo, carry := bits.Add64(s.lo, uint64(x), 0)
-	s.lo = lo
-	s.hi += x>>63 + int64(carry)
+	before := s.lo
+	s.lo += x
+	if (before^s.lo)&(x^s.lo) < 0 { // it overflowed
+		s.hi += x>>63 | 1
+	}
 }
 
 // bound is Min or Max of one more value.
 func (s *acc) bound(fn Func, x int64) {
-	if best := int64(s.lo); fn == Min && x < best || fn == Max && x > best {
-		s.lo = uint64(x)
+	if fn == Min && x < s.lo || fn == Max && x > s.lo {
+		s.lo = x
 	}
 }
 
@@ -156,16 +158,16 @@ func (a *aggregate) value(i int, rows uint64) (view.Value, bool) {
 	case n == 0 && far == nil:
 		return view.Value{}, true
 	case a.d.Kind == view.Time:
-		return view.TimeValue(int64(s.lo)), true
+		return view.TimeValue(s.lo), true
 	case a.d.Kind == view.Int:
-		return view.IntValue(int64(s.lo)), true
+		return view.IntValue(s.lo), true
 	}
-	if far == nil && (a.fn != Sum || s.hi == int64(s.lo)>>63) { // 64 bits are enough
-		return view.NumberValue(view.FixedNumber(int64(s.lo))), true
+	if far == nil && (a.fn != Sum || s.hi == 0) { // 64 bits are enough
+		return view.NumberValue(view.FixedNumber(s.lo)), true
 	}
 	total := new(big.Int)
 	if a.fn == Sum {
-		total.Add(total.Lsh(big.NewInt(s.hi), 64), new(big.Int).SetUint64(s.lo))
+		total.Add(total.Lsh(big.NewInt(s.hi), 64), big.NewInt(s.lo))
 		total.Mul(total, big.NewInt(fixedToBig))
 		if far != nil {
 			total.Add(total, far)
@@ -173,7 +175,7 @@ func (a *aggregate) value(i int, rows uint64) (view.Value, bool) {
 	} else {
 		total = far
 		if n > 0 {
-			x := view.FixedNumber(int64(s.lo)).Big()
+			x := view.FixedNumber(s.lo).Big()
 			if far == nil || a.fn == Min && x.Cmp(total) < 0 || a.fn == Max && x.Cmp(total) > 0 {
 				total = x
 			}

@@ -10,15 +10,27 @@ import (
 // AppendRow appends a row's bytes: its values, as in a question.
 func AppendRow(b []byte, row []view.Value) []byte { return appendValues(b, row) }
 
-// DecodeRows reads n rows.
+// DecodeRows reads n rows of as many values each. They share memory: the texts one copy of b, the values one piece.
 func DecodeRows(b []byte, n int) (rows [][]view.Value, err error) {
-	r := reader{b: b, size: len(b), l: Limits{Terms: len(b)}}
+	r := reader{b: b, size: len(b), text: string(b), l: Limits{Terms: len(b)}}
+	width, _ := binary.Uvarint(b)
+	if n < 0 || n > len(b) || width > uint64(len(b)) || uint64(n)*width > uint64(len(b)) { // a value has a byte
+		r.fail("rows", fmt.Sprintf("%d of %d values", n, width), fmt.Sprintf("at most %d values in %d bytes", len(b), len(b)))
+		return nil, r.err
+	}
+	rows, all := make([][]view.Value, 0, n), make([]view.Value, 0, n*int(width))
 	for range n {
-		row := r.values()
+		from := len(all)
+		if w := r.uint(uint64(len(b))); w != width {
+			r.fail("row", fmt.Sprintf("%d values", w), fmt.Sprintf("%d, as the first one has", width))
+		}
+		for range width {
+			all = append(all, r.value())
+		}
 		if r.err != nil {
 			return nil, r.err
 		}
-		rows = append(rows, row)
+		rows = append(rows, all[from:len(all):len(all)])
 	}
 	if len(r.b) > 0 {
 		r.fail("bytes after the rows", len(r.b), "0")

@@ -118,6 +118,7 @@ func Decode(b []byte, l Limits) (*Query, error) {
 type reader struct {
 	b     []byte
 	size  int
+	text  string // all bytes, which texts are parts of; "" where each is a copy
 	l     Limits
 	terms int
 	err   error
@@ -261,7 +262,11 @@ func (r *reader) value() (v view.Value) {
 			r.fail("text", n, fmt.Sprintf("at most the %d bytes that are left", len(r.b)))
 			return v
 		}
-		v.Text = string(r.b[:n])
+		if at := r.size - len(r.b); r.text != "" && n > 0 {
+			v.Text = r.text[at : at+n]
+		} else {
+			v.Text = string(r.b[:n])
+		}
 		r.b = r.b[n:]
 	case view.Decimal:
 		v.Number = view.Number{Hi: int64(r.u64()), Lo: r.u64(), Scale: r.byte()}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ordergrid/ordergrid/grid-node/view"
@@ -9,7 +10,16 @@ import (
 // groupRow is a finished group: what it is sorted by (the keys asked for, then its fields)
 // and its columns.
 type groupRow struct {
+	first     uint64 // of two groups the one with the lesser first is before the other
 	keys, out []view.Value
+}
+
+// firstOf returns the first eight bytes of a text as a number that is less where the text is, and 0 for other values.
+func firstOf(v *view.Value) (n uint64) {
+	for i := range min(8, len(v.Text)) {
+		n |= uint64(v.Text[i]) << (56 - 8*i)
+	}
+	return n
 }
 
 // finish sorts the groups and takes the page.
@@ -20,13 +30,13 @@ func (g *groupSink) finish() error {
 	for _, f := range x.q.GroupBy {
 		order = append(order, Order{Field: f})
 	}
-	var rows []groupRow
 	if g.dense {
 		g.keys = make([]groupKey, len(g.counts))
 		for i := range g.keys {
 			g.keys[i][0] = codeCell(uint32(i))
 		}
 	}
+	rows := make([]groupRow, 0, min(len(g.keys), x.limits.Groups+1))
 	for i := range g.keys {
 		if g.dense && g.counts[i] == 0 {
 			continue
@@ -35,8 +45,11 @@ func (g *groupSink) finish() error {
 		if err != nil {
 			return err
 		}
-		if a := x.q.After; a != nil && compareKeys(order, r.keys, a.Keys) <= 0 {
+		if a := x.q.After; a != nil && CompareKeys(order, r.keys, a.Keys) <= 0 {
 			continue
+		}
+		if len(order) > 0 && !order[0].Desc {
+			r.first = firstOf(&r.keys[0])
 		}
 		rows = append(rows, r)
 		if g.used += sizeOf(r.keys) + sizeOf(r.out); g.used > x.limits.Memory {
@@ -45,7 +58,12 @@ func (g *groupSink) finish() error {
 			return &BoundError{What: "groups", Limit: int64(x.limits.Groups), Do: "ask with a narrower filter, or for groups by other fields"}
 		}
 	}
-	slices.SortFunc(rows, func(a, b groupRow) int { return compareKeys(order, a.keys, b.keys) })
+	slices.SortFunc(rows, func(a, b groupRow) int {
+		if a.first != b.first {
+			return cmp.Compare(a.first, b.first)
+		}
+		return CompareKeys(order, a.keys, b.keys)
+	})
 	page := int64(0)
 	for i, r := range rows {
 		if page += encodedSize(r.out); i == x.limit || page > x.limits.Page && i > 0 {

@@ -344,7 +344,7 @@ func matcher(e *Expr) func(string) bool {
 
 // within reports whether v is in the range of a leaf.
 func within(e *Expr, v view.Value) bool {
-	lo, hi := e.Values[0], e.Values[1]
+	lo, hi := &e.Values[0], &e.Values[1]
 	if lo.Kind != view.Null {
 		if c := v.Compare(lo); c < 0 || c == 0 && e.Above {
 			return false
@@ -360,6 +360,6 @@ func within(e *Expr, v view.Value) bool {
 
 func sorted(v []view.Value) []view.Value {
 	v = slices.Clone(v)
-	slices.SortFunc(v, view.Value.Compare)
+	slices.SortFunc(v, func(a, b view.Value) int { return a.Compare(&b) })
 	return slices.Compact(v)
 }

@@ -172,15 +172,16 @@ type rowHeap struct {
 
 // before reports whether a comes before b.
 func (h *rowHeap) before(a, b keyedRow) bool {
-	if c := compareKeys(h.order, a.keys, b.keys); c != 0 {
+	if c := CompareKeys(h.order, a.keys, b.keys); c != 0 {
 		return c < 0
 	}
 	return a.row < b.row
 }
 
-func compareKeys(order []Order, a, b []view.Value) int {
+// CompareKeys compares the values that rows are sorted by: there may be more behind them.
+func CompareKeys(order []Order, a, b []view.Value) int {
 	for i, o := range order {
-		if c := a[i].Compare(b[i]); c != 0 {
+		if c := a[i].Compare(&b[i]); c != 0 {
 			if o.Desc {
 				return -c
 			}

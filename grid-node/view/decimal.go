@@ -107,15 +107,7 @@ func ParseNumber(s string) (Number, error) {
 }
 
 // fixedNumber is a column's value as a Number.
-func fixedNumber(v int64) Number {
-	scale := uint8(fixedScale)
-	for _, step := range [...]uint8{4, 4, 2, 1} { // divisions are most of the cost
-		if p := int64(pow10[step]); scale >= step && v%p == 0 {
-			v, scale = v/p, scale-step
-		}
-	}
-	return Number{Hi: v >> 63, Lo: uint64(v), Scale: scale}
-}
+func fixedNumber(v int64) Number { return shortest(v, fixedScale) }
 
 // numberOf returns m times ten to the power of -scale, canonical; false if it does not fit.
 func numberOf(m *big.Int, scale int) (Number, bool) {
@@ -148,6 +140,11 @@ func NumberOf(m *big.Int) (Number, bool) { return numberOf(new(big.Int).Set(m), 
 
 // Add returns the sum, false if it has more digits than a Number can have.
 func (n Number) Add(m Number) (Number, bool) {
+	if x, y, scale, ok := aligned(n, m); ok {
+		if sum := x + y; (sum > x) == (y > 0) {
+			return shortest(sum, scale), true
+		}
+	}
 	return NumberOf(new(big.Int).Add(n.Big(), m.Big()))
 }
 
@@ -159,6 +156,9 @@ func (n Number) Compare(m Number) int {
 		}
 		return cmp.Compare(n.Lo, m.Lo)
 	}
+	if x, y, _, ok := aligned(n, m); ok {
+		return cmp.Compare(x, y)
+	}
 	return n.Big().Cmp(m.Big())
 }
 
@@ -167,11 +167,17 @@ func (n Number) Canonical() bool {
 	if n.Scale > MaxScale {
 		return false
 	}
+	if v, ok := n.small(); ok {
+		return n.Scale == 0 || v%10 != 0
+	}
 	c, ok := NumberOf(n.Big())
 	return ok && c == n
 }
 
 func (n Number) String() string {
+	if v, ok := n.small(); ok {
+		return string(appendSmall(nil, v, int(n.Scale)))
+	}
 	m := new(big.Int).Lsh(big.NewInt(n.Hi), 64)
 	m.Add(m, new(big.Int).SetUint64(n.Lo))
 	s := new(big.Int).Abs(m).String()

@@ -65,6 +65,10 @@ func TestNumbersAreThoseOfBig(t *testing.T) {
 		if a.Compare(b) != x.Cmp(y) {
 			t.Fatalf("%s against %s is %d, want %d", a, b, a.Compare(b), x.Cmp(y))
 		}
+		sum, ok := a.Add(b)
+		if got, _ := new(big.Rat).SetString(sum.String()); !ok || got.Cmp(new(big.Rat).Add(x, y)) != 0 || !sum.Canonical() {
+			t.Fatalf("%s plus %s is %s", a, b, sum)
+		}
 		from, to := FixedRange(&a, &b)
 		v := r.Int64N(math.MaxInt64>>r.IntN(60)) - r.Int64N(math.MaxInt64>>r.IntN(60))
 		at, _ := new(big.Rat).SetString(fixedNumber(v).String())
@@ -134,5 +138,42 @@ func TestPostingsWrap(t *testing.T) {
 	}
 	if h := d.dict.entry(code).list; h.head != 0 || h.count != 0 {
 		t.Errorf("after all rows were dropped: %+v", h)
+	}
+}
+
+// TestSmallNumbersAreThoseOfBig has mantissas at the bounds of 64 bits, where numbers cease to be added without math/big.
+func TestSmallNumbersAreThoseOfBig(t *testing.T) {
+	var all []Number
+	for _, v := range []int64{0, 1, -1, 10, -10, 99, 1 << 62, -1 << 62, math.MaxInt64 - 7, math.MaxInt64, math.MinInt64, math.MinInt64 + 8, 1_000_000_000_000_000_000} {
+		for scale := range uint8(MaxScale + 1) {
+			n := Number{Hi: v >> 63, Lo: uint64(v), Scale: scale}
+			m, ok := NumberOf(n.Big())
+			if canonical := ok && m == n; n.Canonical() != canonical {
+				t.Fatalf("%d by ten to the power of -%d: canonical is %v, want %v", v, scale, n.Canonical(), canonical)
+			}
+			if ok && m == n {
+				all = append(all, n)
+			}
+			if ok && shortest(v, scale) != m {
+				t.Fatalf("%d by ten to the power of -%d is %v at its shortest, want %v", v, scale, shortest(v, scale), m)
+			}
+		}
+	}
+	all = append(all, Number{Hi: 1, Lo: 1}, Number{Hi: -2, Lo: 9, Scale: 3}, Number{Hi: 1<<61 - 1, Lo: 1, Scale: 1})
+	for _, a := range all {
+		x, _ := new(big.Rat).SetString(a.String())
+		if new(big.Rat).SetFrac(a.Big(), new(big.Int).SetUint64(pow10[MaxScale])).Cmp(x) != 0 {
+			t.Fatalf("%v is written as %s", a, a)
+		}
+		for _, b := range all {
+			if got, want := a.Compare(b), a.Big().Cmp(b.Big()); got != want {
+				t.Fatalf("%s against %s is %d, want %d", a, b, got, want)
+			}
+			got, ok := a.Add(b)
+			want, wantOK := NumberOf(new(big.Int).Add(a.Big(), b.Big()))
+			if ok != wantOK || got != want {
+				t.Fatalf("%s plus %s is %s %v, want %s %v", a, b, got, ok, want, wantOK)
+			}
+		}
 	}
 }

@@ -28,7 +28,7 @@ func IntValue(n int64) Value { return Value{Kind: Int, Int: n} }
 func TimeValue(ns int64) Value { return Value{Kind: Time, Int: ns} }
 
 // Compare orders values of one kind; an absent one is before all others.
-func (v Value) Compare(w Value) int {
+func (v *Value) Compare(w *Value) int {
 	if v.Kind != w.Kind {
 		return cmp.Compare(v.Kind, w.Kind)
 	}

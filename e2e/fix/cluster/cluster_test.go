@@ -62,7 +62,7 @@ func TestFIX(t *testing.T) {
 		fixture.Part{Name: "the gateway's pod is deleted", Run: deleteGateway},
 		fixture.Part{Name: "a rolling update of the gateway", Run: updateGateway},
 		fixture.Part{Name: "three pods, each of them killed -9, and one again", Run: scaleGateway},
-		fixture.Part{Name: "the primary's pod is killed", Run: killPrimary},
+		fixture.Part{Name: "both pods of the grid are killed, one after the other", Run: killPrimaries},
 		fixture.Part{Name: "each order is answered, and in the grid once", Run: judge},
 		fixture.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *fixture.Fixture) { s.Verify(ctx, grid) }},
 		fixture.Part{Name: "deleting the gateway leaves nothing behind", Run: deletionLeavesNothing},
@@ -204,13 +204,15 @@ func scale(ctx context.Context, s *fixture.Fixture, pods int) {
 	})
 }
 
-func killPrimary(ctx context.Context, s *fixture.Fixture) {
-	pod := s.Must(s.Kube.Run(ctx, "get", "gridpartition", grid+"-p0", "-n", namespace, "-o", "jsonpath={.status.primary.podName}"))
-	s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
-	more(ctx, s, 200)
-	s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
-	serves(ctx, s)
-	more(ctx, s, 200)
+// killPrimaries kills both pods of the grid, one after the other: whichever leads the partition of a session, it is killed.
+func killPrimaries(ctx context.Context, s *fixture.Fixture) {
+	for ordinal := range 2 {
+		s.Must(s.Kube.Run(ctx, "delete", "pod", fmt.Sprintf("%s-s0-%d", grid, ordinal), "-n", namespace, "--grace-period=0", "--force"))
+		more(ctx, s, 200)
+		s.Condition(ctx, "ordergrid", grid, "Redundant", "True")
+		serves(ctx, s)
+		more(ctx, s, 200)
+	}
 }
 
 // again waits until each desk has logged on again, with orders answered since, and the gateway reports that it serves.

@@ -170,14 +170,14 @@ func (r *cursor) ask(ctx context.Context, q *sql.Question) ([][]view.Value, erro
 }
 
 func equalIn(a, b []view.Value, keys []sql.Key) bool {
-	return !slices.ContainsFunc(keys, func(k sql.Key) bool { return a[k.At].Compare(b[k.At]) != 0 })
+	return !slices.ContainsFunc(keys, func(k sql.Key) bool { return a[k.At].Compare(&b[k.At]) != 0 })
 }
 
 // sortRows puts rows in PostgreSQL's order.
 func sortRows(rows [][]view.Value, keys []sql.Key) {
 	slices.SortStableFunc(rows, func(x, y []view.Value) int {
 		for _, k := range keys {
-			a, b := x[k.At], y[k.At]
+			a, b := &x[k.At], &y[k.At]
 			an, bn := a.Kind == view.Null, b.Kind == view.Null
 			if an || bn {
 				if an == bn {

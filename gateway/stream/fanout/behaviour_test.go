@@ -12,6 +12,12 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 )
 
+// holdsNothing is the part of a connection that takes nothing to be sent later.
+type holdsNothing struct{}
+
+func (holdsNothing) Hold([]byte, int, uint32) bool { return false }
+func (holdsNothing) Flush()                        {}
+
 // log is a connection that notes what it was sent.
 type log struct {
 	buffered int
@@ -19,11 +25,14 @@ type log struct {
 	order    *[]int // shared: which connection was sent something
 	id       int
 	reason   error
+	holds    int // messages at most; 0: none
+	held     []string
 }
 
 func (l *log) Buffered() int { return l.buffered }
 
 func (l *log) Message(frame []byte, _ int, _ uint32) {
+	l.Flush()
 	l.sent = append(l.sent, string(frame[18:]))
 	l.buffered += len(frame)
 	if l.order != nil {
@@ -31,7 +40,19 @@ func (l *log) Message(frame []byte, _ int, _ uint32) {
 	}
 }
 
+func (l *log) Hold(frame []byte, _ int, _ uint32) bool {
+	if l.holds == 0 || len(l.held) == l.holds {
+		return false
+	}
+	l.held = append(l.held, string(frame[18:]))
+	l.buffered += len(frame)
+	return true
+}
+
+func (l *log) Flush() { l.sent, l.held = append(l.sent, l.held...), nil }
+
 func (l *log) Gap(_ uint32, g *Gap) {
+	l.Flush()
 	for _, r := range g.Ranges {
 		l.sent = append(l.sent, fmt.Sprintf("gap p%d:%s..%s %d", r.Partition, r.After, r.Through, r.Count))
 	}
@@ -349,7 +370,10 @@ func TestPublishAllocsNothing(t *testing.T) {
 }
 
 // sink is a connection that counts.
-type sink struct{ bytes int }
+type sink struct {
+	holdsNothing
+	bytes int
+}
 
 func (s *sink) Buffered() int                         { return 0 }
 func (s *sink) Message(frame []byte, _ int, _ uint32) { s.bytes += len(frame) }
@@ -483,4 +507,58 @@ func TestResumingIsBounded(t *testing.T) {
 		}
 		before = live()
 	}
+}
+
+// A connection may take what is due at the end of an interval already. What it does not take waits behind it, in order,
+// and a later message that replaces an earlier one is not held, nor what an interval of minutes is for.
+func TestHeldUntilTheIntervalEnds(t *testing.T) {
+	h := small(t, Limits{})
+	held, conflated, rare := &log{holds: 2}, &log{holds: 2}, &log{holds: 2}
+	c := h.Open(held, 0)
+	for _, w := range []struct {
+		c *Client
+		s Subscription
+	}{
+		{c, Subscription{Number: 1, Flush: 100 * time.Millisecond}}, {c, Subscription{Number: 2, Flush: 100 * time.Millisecond}},
+		{h.Open(conflated, 0), Subscription{Number: 1, Policy: Conflate, Flush: 100 * time.Millisecond}},
+		{h.Open(rare, 0), Subscription{Number: 1, Flush: time.Minute}},
+	} {
+		w.s.Pattern = pattern(t, "a")
+		if w.s.Number == 2 {
+			w.s.Pattern = pattern(t, "b")
+		}
+		if _, err := w.c.Subscribe(w.s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seq := uint64(0)
+	publish := func(topic string) {
+		seq++
+		if err := h.Publish(&Message{At: Position{Seq: seq}, Topic: []byte(topic), Payload: []byte(strconv.Itoa(int(seq)))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(l *log, heldNow int, sent ...string) {
+		t.Helper()
+		if len(l.held) != heldNow || !slices.Equal(l.sent, sent) {
+			t.Fatalf("held are %q, %q is sent, want %d and %q", l.held, l.sent, heldNow, sent)
+		}
+	}
+	h.Tick(0)
+	publish("a")
+	publish("a")
+	publish("a")
+	want(held, 2)
+	want(conflated, 0)
+	want(rare, 0)
+	h.Tick(100 * time.Millisecond)
+	want(held, 0, "a1", "a2", "a3")
+	want(conflated, 0, "a3")
+	want(rare, 0)
+	publish("b")
+	c.Unsubscribe(2)
+	want(held, 0, "a1", "a2", "a3", "b4")
+	publish("a")
+	c.Subscription(1).Token()
+	want(held, 0, "a1", "a2", "a3", "b4", "a5")
 }

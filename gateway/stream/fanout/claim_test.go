@@ -70,6 +70,7 @@ func (c *sourceClaim) Since(p int, has Position) (at Position, known bool) {
 
 // sourceClient has one subscription.
 type sourceClient struct {
+	holdsNothing
 	s    *source
 	c    *Client
 	sub  *Sub

@@ -88,7 +88,7 @@ func (c *Case) filter(r Source, depth int) query.Expr {
 		if n := r.IntN(6); n < 2 {
 			e.Values[n] = view.Value{}
 		}
-		if e.Values[0].Kind == e.Values[1].Kind && e.Values[0].Compare(e.Values[1]) > 0 && r.IntN(8) > 0 {
+		if e.Values[0].Kind == e.Values[1].Kind && e.Values[0].Compare(&e.Values[1]) > 0 && r.IntN(8) > 0 {
 			e.Values[0], e.Values[1] = e.Values[1], e.Values[0]
 		}
 		e.Above, e.Below = r.IntN(2) == 0, r.IntN(2) == 0

@@ -2,11 +2,9 @@ package queries
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,6 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/query/statement"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/grid"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
@@ -35,7 +34,8 @@ type Grid struct {
 	door          *devgrid.Gateway
 	sql           *pgconn.PgConn
 	after         []client.Receipt // of the orders
-	region        *client.Region   // nil: the grid has none
+	sessions      []*client.Session
+	region        *client.Region // nil: the grid has none
 }
 
 // Name implements System.
@@ -109,37 +109,48 @@ func (g *Grid) start(ctx context.Context, memoryMiB int64, args ...string) (err 
 	return err
 }
 
-// windowPause is how long it waits where a session has as many orders under way as it may.
-const windowPause = 100 * time.Microsecond
+// together is how many orders, or changes of a region, of a partition are under way at most: the window of a session.
+const together = 512
 
-// Load implements System: all orders are under way at once, as far as sessions let them.
+// Load implements System: a session for each partition, whose orders leave in large writes.
 func (g *Grid) Load(ctx context.Context, batch []Order) (time.Duration, error) {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	done := func(r client.Receipt, err error) {
-		mu.Lock()
-		if err != nil {
-			failed = errors.Join(failed, err)
-		} else {
-			g.seen(r)
-		}
-		mu.Unlock()
-		all.Done()
+	if err := g.open(ctx); err != nil {
+		return 0, err
 	}
+	push := func() {
+		for _, s := range g.sessions {
+			s.Push()
+		}
+	}
+	f := newFlight(partitions, together, g.seen)
 	begun := time.Now()
 	for i := range batch {
-		all.Add(1)
-		err := g.c.SubmitAsync(batch[i].FIX, done)
-		for ; errors.Is(err, client.ErrWindowFull) && ctx.Err() == nil; err = g.c.SubmitAsync(batch[i].FIX, done) {
-			time.Sleep(windowPause)
-		}
+		p, err := g.c.Route(batch[i].FIX)
 		if err != nil {
 			return 0, err
 		}
+		if err := f.begin(int(p), push); err != nil {
+			return 0, err
+		}
+		if err := g.sessions[p].Enqueue(batch[i].FIX, func(r client.Receipt, err error) { f.ended(int(p), r, err) }); err != nil {
+			return 0, err
+		}
 	}
-	all.Wait()
-	return time.Since(begun), failed
+	push()
+	err := f.land()
+	return time.Since(begun), err
+}
+
+// open opens the sessions that load orders.
+func (g *Grid) open(ctx context.Context) error {
+	for i := len(g.sessions); i < partitions; i++ {
+		s, err := g.c.OpenSession(ctx, wire.PartitionID(i))
+		if err != nil {
+			return err
+		}
+		g.sessions = append(g.sessions, s)
+	}
+	return nil
 }
 
 // seen keeps the last receipt of each partition.
@@ -255,9 +266,9 @@ func (g *Grid) PIDs() []int {
 // Notes implements System.
 func (g *Grid) Notes() []string {
 	return []string{
-		"grid: two nodes with views of the orders, each order acknowledged by both; loaded by SubmitAsync; its client gets the message by ClOrdID, and nine columns of orders otherwise",
+		fmt.Sprintf("grid: two nodes with views of the orders, each order acknowledged by both; loaded by a session for each partition, which has %d orders under way (Enqueue); its client gets the message by ClOrdID, and nine columns of orders otherwise", together),
 		"grid-sql: the same grid, by prepared statements of PostgreSQL's protocol through order-gateway",
-		fmt.Sprintf("grid, patch and drop: a second grid whose region has the messages under their ClOrdIDs; each key is patched by itself, %d under way at a time; drop is Clear", together),
+		fmt.Sprintf("grid, patch and drop: a second grid whose region has the messages under their ClOrdIDs; each key is patched by itself (PatchAsync), %d of a partition under way; drop is Clear", together),
 	}
 }
 

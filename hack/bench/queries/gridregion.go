@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ordergrid/ordergrid/client"
 )
 
@@ -34,10 +32,8 @@ func (g *Grid) regions(ctx context.Context) error {
 		return err
 	}
 	g.region = g.c.Region(regionName)
-	return each(ctx, g.orders.N, func(ctx context.Context, i int) error {
-		x := g.orders.Of(i)
-		_, err := g.region.Put(ctx, []byte(x.ID), x.FIX)
-		return err
+	return g.change(g.orders.N, func(i int) []byte { return []byte(g.orders.Of(i).ID) }, func(i int, key []byte, done func(client.Receipt, error)) error {
+		return g.region.PutAsync(key, g.orders.Of(i).FIX, done)
 	})
 }
 
@@ -48,9 +44,9 @@ func (g *Grid) Patch(ctx context.Context) (time.Duration, string, error) {
 	}
 	n := g.orders.sells()
 	begun := time.Now()
-	if err := each(ctx, n, func(ctx context.Context, i int) error {
-		_, err := g.region.Patch(ctx, fmt.Appendf(nil, "Q%09d", i/2*5+i%2), g.orders.tif, []byte(patchedTIF))
-		return err
+	key := func(i int) []byte { return fmt.Appendf(nil, "Q%09d", i/2*5+i%2) }
+	if err := g.change(n, key, func(_ int, key []byte, done func(client.Receipt, error)) error {
+		return g.region.PatchAsync(key, g.orders.tif, []byte(patchedTIF), done)
 	}); err != nil {
 		return 0, "", err
 	}
@@ -94,21 +90,18 @@ func (g *Grid) holds(ctx context.Context, want Answer) (string, error) {
 	return "the region: " + a.String() + ", must be " + want.String(), nil
 }
 
-// together is how many changes of a region are under way, as in scenario bar-update.
-const together = 128
-
-// each calls f for 0 to n-1, many at the same time, until one fails.
-func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for first := range together {
-		g.Go(func() error {
-			for i := first; i < n; i += together {
-				if err := f(ctx, i); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+// change changes n values of the region, many at the same time, until one fails.
+func (g *Grid) change(n int, key func(i int) []byte, send func(i int, key []byte, done func(client.Receipt, error)) error) error {
+	f := newFlight(partitions, together, func(client.Receipt) {})
+	for i := range n {
+		k := key(i)
+		p := int(g.c.RouteClOrdID(k))
+		if err := f.begin(p, func() {}); err != nil {
+			return err
+		}
+		if err := send(i, k, func(r client.Receipt, err error) { f.ended(p, r, err) }); err != nil {
+			return err
+		}
 	}
-	return g.Wait()
+	return f.land()
 }
