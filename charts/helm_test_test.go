@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/ordergrid/ordergrid/controllers/installcheck"
+	"github.com/ordergrid/ordergrid/controllers/manager"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -44,7 +44,7 @@ func helmTest(t *testing.T, kubeconfig string, cl client.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var output strings.Builder
-	err := installcheck.Run(ctx, cfg, installcheck.Options{Namespace: "og-system", URL: metrics.URL, Out: &output})
+	err := manager.Check(ctx, cfg, manager.CheckOptions{Namespace: "og-system", URL: metrics.URL, Out: &output})
 	pod.Status.Phase = corev1.PodSucceeded
 	if err != nil {
 		pod.Status.Phase = corev1.PodFailed
@@ -66,7 +66,7 @@ func wantCheckFails(t *testing.T, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	err := installcheck.Run(ctx, envtest.Config(t), installcheck.Options{Namespace: "og-system", Out: t.Output()})
+	err := manager.Check(ctx, envtest.Config(t), manager.CheckOptions{Namespace: "og-system", Out: t.Output()})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("check: %v, want %s", err, want)
 	}

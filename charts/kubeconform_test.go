@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh/crds"
-	"github.com/ordergrid/ordergrid/hack/kubeschema"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -48,7 +47,7 @@ var golden = map[string]string{
 // conform is a directory of manifests, another of schemas, and the program.
 type conform struct {
 	program, manifests, schemas string
-	core                        *kubeschema.Core
+	core                        *coreSchemas
 	known                       map[string]bool // files of schemas
 	seen                        map[string]bool // documents
 	files                       int             // of manifests
@@ -139,7 +138,7 @@ func (c *conform) readCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.core, err = kubeschema.ReadCore(document); err != nil {
+	if c.core, err = readCoreSchemas(document); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -157,12 +156,12 @@ func (c *conform) addCRDs(t *testing.T, documents []byte) {
 
 func (c *conform) addCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	kinds, err := kubeschema.WriteCRD(c.schemas, crd)
+	kinds, err := writeCRDSchemas(c.schemas, crd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range kinds {
-		c.known[kubeschema.File(kind)] = true
+		c.known[schemaFile(kind)] = true
 	}
 }
 
@@ -224,7 +223,7 @@ func (c *conform) add(t *testing.T, name string, documents []byte) {
 		if kind.Kind == "" && len(bytes.TrimSpace(document)) > 0 && !isComment(document) {
 			t.Errorf("%s has no kind: put it into golden if an operator writes it, or into noManifests", name)
 		}
-		if file := kubeschema.File(kind); c.core.Has(kind) && !c.known[file] {
+		if file := schemaFile(kind); c.core.Has(kind) && !c.known[file] {
 			if err := c.core.Write(c.schemas, kind); err != nil {
 				t.Fatal(err)
 			}
@@ -254,6 +253,6 @@ func isComment(document []byte) bool {
 
 func (c *conform) run(t *testing.T) (string, error) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), c.program, "-strict", "-summary", "-skip", strings.Join(judgedElsewhere, ","), "-schema-location", filepath.Join(c.schemas, kubeschema.Location), c.manifests).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), c.program, "-strict", "-summary", "-skip", strings.Join(judgedElsewhere, ","), "-schema-location", filepath.Join(c.schemas, schemaLocation), c.manifests).CombinedOutput()
 	return string(out), err
 }

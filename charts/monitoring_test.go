@@ -19,7 +19,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
@@ -101,35 +101,35 @@ func equal(a, b map[string]int) bool {
 // TestMonitorsFindPods: selectors and ports match the pods that the operator creates, and the labels used by dashboards
 // and rules are set.
 func TestMonitorsFindPods(t *testing.T) {
-	objects := render(t, append(always, "drills.namespaces={lab}", "monitoring.interval=5s", "monitoring.labels.release=kps")...)
+	rendered := render(t, append(always, "drills.namespaces={lab}", "monitoring.interval=5s", "monitoring.labels.release=kps")...)
 	for _, test := range []struct {
 		key, list, component, port string
 		made                       []string
 	}{
-		{"PodMonitor/og-ordergrid-nodes", "podMetricsEndpoints", labels.GridNode, "http", []string{"job", "namespace", "pod", "grid", "shard"}},
-		{"PodMonitor/og-ordergrid-probes", "podMetricsEndpoints", labels.Probe, "metrics", []string{"job", "namespace", "pod", "orderprobe"}},
-		{"PodMonitor/og-ordergrid-sinks", "podMetricsEndpoints", labels.Sink, "http", []string{"job", "namespace", "pod", "grid"}},
-		{"PodMonitor/og-ordergrid-links", "podMetricsEndpoints", labels.Link, "http", []string{"job", "namespace", "pod", "gridlink"}},
-		{"PodMonitor/og-ordergrid-gateways", "podMetricsEndpoints", labels.Gateway, "http", []string{"job", "namespace", "pod", "gateway", "grid"}},
-		{"PodMonitor/og-ordergrid-recorders", "podMetricsEndpoints", labels.Drill, "metrics", []string{"job", "namespace", "pod", "drill"}},
+		{"PodMonitor/og-ordergrid-nodes", "podMetricsEndpoints", objects.GridNode, "http", []string{"job", "namespace", "pod", "grid", "shard"}},
+		{"PodMonitor/og-ordergrid-probes", "podMetricsEndpoints", objects.Probe, "metrics", []string{"job", "namespace", "pod", "orderprobe"}},
+		{"PodMonitor/og-ordergrid-sinks", "podMetricsEndpoints", objects.Sink, "http", []string{"job", "namespace", "pod", "grid"}},
+		{"PodMonitor/og-ordergrid-links", "podMetricsEndpoints", objects.Link, "http", []string{"job", "namespace", "pod", "gridlink"}},
+		{"PodMonitor/og-ordergrid-gateways", "podMetricsEndpoints", objects.Gateway, "http", []string{"job", "namespace", "pod", "gateway", "grid"}},
+		{"PodMonitor/og-ordergrid-recorders", "podMetricsEndpoints", objects.Drill, "metrics", []string{"job", "namespace", "pod", "drill"}},
 		{"ServiceMonitor/og-ordergrid-operator", "endpoints", "", "metrics", []string{"job", "namespace", "pod"}},
 	} {
-		u := objects[test.key]
+		u := rendered[test.key]
 		if u == nil {
 			t.Fatalf("no %s", test.key)
 		}
 		selector, _, _ := unstructured.NestedStringMap(u.Object, "spec", "selector", "matchLabels")
 		if test.component != "" {
-			common := labels.Common(test.component, "any")
+			common := objects.Labels(test.component, "any")
 			for k, v := range selector {
 				if common[k] != v {
 					t.Errorf("%s: no pod has the label %s=%s", test.key, k, v)
 				}
 			}
-			if selector[labels.Component] != test.component || selector[labels.ManagedBy] == "" {
+			if selector[objects.LabelComponent] != test.component || selector[objects.LabelManagedBy] == "" {
 				t.Errorf("%s selects %v", test.key, selector)
 			}
-		} else if service := objects["Service/og-ordergrid-metrics"]; !subset(selector, service.GetLabels()) {
+		} else if service := rendered["Service/og-ordergrid-metrics"]; !subset(selector, service.GetLabels()) {
 			t.Errorf("%s selects %v, the Service has %v", test.key, selector, service.GetLabels())
 		}
 		endpoints, _, _ := unstructured.NestedSlice(u.Object, "spec", test.list)
@@ -160,10 +160,10 @@ func TestMonitorsFindPods(t *testing.T) {
 			t.Errorf("no rule reads %s", meta)
 		}
 	}
-	if any, _, _ := unstructured.NestedBool(objects["PodMonitor/og-ordergrid-nodes"].Object, "spec", "namespaceSelector", "any"); !any {
+	if any, _, _ := unstructured.NestedBool(rendered["PodMonitor/og-ordergrid-nodes"].Object, "spec", "namespaceSelector", "any"); !any {
 		t.Error("an operator of all namespaces has a monitor of some")
 	}
-	if e := fmt.Sprint(objects["PodMonitor/og-ordergrid-recorders"].Object["spec"]); !strings.Contains(e, "scheme:https") || strings.Contains(e, "bearer") || strings.Contains(e, "authorization") ||
+	if e := fmt.Sprint(rendered["PodMonitor/og-ordergrid-recorders"].Object["spec"]); !strings.Contains(e, "scheme:https") || strings.Contains(e, "bearer") || strings.Contains(e, "authorization") ||
 		strings.Count(e, "name:"+failoverdrill.MetricsSecret) != 3 || !strings.Contains(e, "serverName:"+recorder.ServerName) {
 		t.Errorf("recorders are scraped so: %s", e)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // TestVanishedNode: at default settings a client whose primary's node is cut off without a reset
@@ -155,7 +155,7 @@ func TestSlowPrimaryIsNoSuspect(t *testing.T) {
 // TestEndpointsThatAreDead: one endpoint that answers is enough, wherever it
 // stands in the list, whether the others refuse or are silent.
 func TestEndpointsThatAreDead(t *testing.T) {
-	refusing := ports.ForTest(t)
+	refusing := proc.PortForTest(t)
 	const silent = "192.0.2.1:7400" // no address of a real host; the cable swallows it
 	for name, order := range map[string][3]int{"first": {0, 1, 2}, "second": {1, 0, 2}, "last": {1, 2, 0}} {
 		t.Run(name, func(t *testing.T) {

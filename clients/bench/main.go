@@ -162,7 +162,7 @@ func build(ctx context.Context, dir string) (drivers []driver, program string, e
 	return drivers, program, nil
 }
 
-// installed reports whether a language's program is there, and says what is not measured without it.
+// installed reports whether a language's program is there, and prints what is not measured without it.
 func installed(language, program, what string) bool {
 	_, err := exec.LookPath(program)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/gateway/link"
-	"github.com/ordergrid/ordergrid/gateway/pages"
 	"github.com/ordergrid/ordergrid/internal/command"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 type runFlags struct {
@@ -66,5 +66,5 @@ func (f *runFlags) run(ctx context.Context) error {
 	if err != nil {
 		return command.BadUsage(err)
 	}
-	return pages.Run(ctx, f.http, r, p.log)
+	return webguard.RunWithPages(ctx, f.http, r, p.log)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/dev"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // A session of the printed names logs on at the FIX port of dev, its order is reported and
@@ -23,7 +23,7 @@ func TestDevFIX(t *testing.T) {
 }
 
 func devSession(t *testing.T, version string) {
-	address := ports.ForTest(t)
+	address := proc.PortForTest(t)
 	_, port, _ := net.SplitHostPort(address)
 	g := startDev(t, "--fix", port)
 	if g.info.FIX != address {

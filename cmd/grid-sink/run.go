@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/gateway/pages"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // source is what a target is told of the grid that it is for.
@@ -125,7 +125,7 @@ func (f *runFlags) run(ctx context.Context, errOut io.Writer, open func(context.
 	if err != nil {
 		return command.BadUsage(err)
 	}
-	return pages.Run(ctx, f.http, r, log)
+	return webguard.RunWithPages(ctx, f.http, r, log)
 }
 
 func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*client.Client, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
 
 // completeTime bounds the wait of a shell for the API server when Tab is pressed.
@@ -113,7 +113,7 @@ func partitionNames(ctx context.Context, c *cluster) (names []string, err error)
 }
 
 func suiteNames() (names []string) {
-	for _, s := range suites.All() {
+	for _, s := range plan.Suites() {
 		names = append(names, string(s.Name))
 	}
 	return names

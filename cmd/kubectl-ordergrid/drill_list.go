@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
 
 func drillListCommand(k *kubeFlags) *cobra.Command {
@@ -167,7 +167,7 @@ spec.faults of a FailoverDrill, to be changed and used as faults of your own. No
 			if len(args) == 0 {
 				return writeSuites(cmd.OutOrStdout())
 			}
-			s, err := suites.ByName(api.DrillSuite(args[0]))
+			s, err := plan.SuiteByName(api.DrillSuite(args[0]))
 			if err != nil {
 				return usageError{err}
 			}
@@ -188,17 +188,17 @@ spec.faults of a FailoverDrill, to be changed and used as faults of your own. No
 func writeSuites(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(t, "SUITE\tFAULTS\tREPETITIONS\tORDERS/S A PROBE\tSHOWS\n")
-	for _, s := range suites.All() {
+	for _, s := range plan.Suites() {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\n", s.Name, len(s.Faults), s.Repetitions, s.RatePerProbe, s.Shows)
 	}
 	return t.Flush()
 }
 
-func writeSuite(w io.Writer, s *suites.Suite) error {
+func writeSuite(w io.Writer, s *plan.Suite) error {
 	fmt.Fprintf(w, "%s\nshows: %s\nneeds: %s\n%d repetitions, order %s, %d orders/s of each probe\n\n", s.Name, s.Shows, s.Needs, s.Repetitions, s.Order, s.RatePerProbe)
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(t, "FAULT\tTYPE\tTARGET\tLASTS\tSTARTS\tEXPECTED\n")
-	resolved, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name})
+	resolved, err := plan.ResolveSuite(&api.FailoverDrillSpec{Suite: s.Name})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 )
 
 type drillRunFlags struct {
@@ -110,7 +110,7 @@ func (f *drillRunFlags) build(suite string) (*api.FailoverDrill, error) {
 	case f.startTimeout <= 0:
 		return nil, fmt.Errorf("--start-timeout: value %s, allowed: more than 0s", f.startTimeout)
 	}
-	if _, err := suites.ByName(api.DrillSuite(suite)); err != nil {
+	if _, err := plan.SuiteByName(api.DrillSuite(suite)); err != nil {
 		return nil, err
 	}
 	d := &api.FailoverDrill{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "FailoverDrill"}, ObjectMeta: metav1.ObjectMeta{Name: f.name}}

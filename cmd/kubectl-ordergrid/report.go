@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/version"
 )
@@ -99,7 +99,7 @@ func (f *reportFlags) run(cmd *cobra.Command, c *cluster) error {
 	ctx := cmd.Context()
 	g.objects(ctx)
 	g.nodes(ctx)
-	g.logs(ctx, "logs/", c.namespace, labels.ManagedBy+"=ordergrid-operator,"+labels.Component+" in ("+labels.GridNode+","+labels.Probe+","+labels.Drill+")")
+	g.logs(ctx, "logs/", c.namespace, objects.LabelManagedBy+"=ordergrid-operator,"+objects.LabelComponent+" in ("+objects.GridNode+","+objects.Probe+","+objects.Drill+")")
 	g.operatorParts(ctx)
 	g.add("SUMMARY.txt", g.summary(now))
 	if err := sink.close(); err != nil || g.broken != nil {

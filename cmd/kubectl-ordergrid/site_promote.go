@@ -128,7 +128,7 @@ type promotion struct {
 	done   bool // in an earlier run
 }
 
-// plan decides about each partition, or says why not.
+// plan decides about each partition, or returns why not.
 func (f *promoteFlags) plan(ctx context.Context, in siteRecords, parts []siteRecord, token *siteToken) ([]promotion, error) {
 	if token != nil {
 		uid, err := in.identity(ctx)

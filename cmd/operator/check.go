@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/ordergrid/ordergrid/controllers/installcheck"
+	"github.com/ordergrid/ordergrid/controllers/manager"
 )
 
 // checkCommand is what `helm test` runs.
 func checkCommand() *cobra.Command {
 	var (
-		o      installcheck.Options
+		o      manager.CheckOptions
 		within time.Duration
 	)
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ func checkCommand() *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), within)
 			defer cancel()
 			o.Out = cmd.OutOrStdout()
-			return installcheck.Run(ctx, cfg, o)
+			return manager.Check(ctx, cfg, o)
 		},
 	}
 	f := cmd.Flags()

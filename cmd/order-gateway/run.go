@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/gateway/pages"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/internal/tlsflag"
@@ -138,7 +137,7 @@ func (g *gateway) serve(ctx context.Context, http string) error {
 		}
 		g.log.Info("metrics and status are served", "address", l.Addr().String())
 		page.Go(func() {
-			if err := pages.Serve(paging, l, pages.Handler(g.registry(), g.notReady, g.status)); err != nil {
+			if err := webguard.Serve(paging, l, webguard.StatusPages(g.registry(), g.notReady, g.status)); err != nil {
 				failures <- fmt.Errorf("--http %s: %w", http, err)
 				stop()
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/subscriber"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 const testToken = "0123456789abcdef-all"
@@ -30,7 +30,7 @@ type process struct {
 	cmd  *exec.Cmd
 	addr string
 	http string
-	said tail.Writer
+	said proc.Tail
 }
 
 var servedAt = regexp.MustCompile(`metrics and status are served" address=(\S+)`)

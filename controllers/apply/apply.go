@@ -1,4 +1,5 @@
-// Package apply writes Kubernetes objects by server-side apply, and only when they are not yet as desired.
+// Package apply writes Kubernetes objects by server-side apply, and only when they are not yet as desired; and limits
+// how soon a failed pass is retried.
 package apply
 
 import (

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -61,7 +61,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	case doCollect:
 		return r.collect(ctx, o, d)
 	case doStop:
-		return runs.Stop(ctx, r.Client, o.job)
+		return workload.Stop(ctx, r.Client, o.job)
 	}
 	return nil
 }

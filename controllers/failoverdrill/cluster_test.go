@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // pauseImage replaces the image of a pod that Chaos Mesh lets fail.
@@ -73,7 +73,7 @@ func (b *bench) setGrid(g *api.OrderGrid, kind string, status metav1.ConditionSt
 func (b *bench) gridPod(name, node string) {
 	b.t.Helper()
 	p := &corev1.Pod{ObjectMeta: b.meta(name), Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "grid-node", Image: "grid-node:test"}}}}
-	p.Labels = labels.Common(labels.GridNode, b.gridName)
+	p.Labels = objects.Labels(objects.GridNode, b.gridName)
 	p.Labels[api.LabelGrid], p.Labels[api.LabelShard] = b.gridName, "0"
 	b.create(p)
 	b.ready(p, true)

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -190,7 +190,7 @@ func broken(o *observation, at phase) (reason, message string) {
 		return reasonPlanInvalid, o.planErr.Error()
 	case o.job == nil && at != phaseStarting:
 		return reasonRecorderLost, fmt.Sprintf("Job %s was deleted during the drill: the ledger of the orders is lost", recorderName(o.drill))
-	case runs.Failed(o.job):
+	case workload.Failed(o.job):
 		return reasonRecorderFailed, "the recorder failed: the ledger of the orders is lost" + messages.PodFailure(o.pod) + messages.JobFailure(o.job)
 	case run.PodUID != "" && (o.pod == nil || string(o.pod.UID) != run.PodUID):
 		return reasonRecorderLost, fmt.Sprintf("the recorder's pod %s is gone: the ledger of the orders is lost", run.Pod)
@@ -274,7 +274,7 @@ func decideDeleted(o *observation) decision {
 
 // recorderDead: it can no longer answer.
 func recorderDead(o *observation) bool {
-	return o.job == nil || runs.Failed(o.job) || o.pod == nil || podEnded(o.pod) ||
+	return o.job == nil || workload.Failed(o.job) || o.pod == nil || podEnded(o.pod) ||
 		recorderOf(o.drill).PodUID != "" && string(o.pod.UID) != recorderOf(o.drill).PodUID
 }
 

@@ -21,7 +21,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/internal/pki"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
@@ -112,7 +112,7 @@ func (k StoredKey) keepMetricsSecret(ctx context.Context) error {
 		return err
 	}
 	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: MetricsSecret, Labels: labels.Common(labels.Drill, MetricsSecret)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: MetricsSecret, Labels: objects.Labels(objects.Drill, MetricsSecret)},
 		Data:       data,
 	}
 	if there.Name == "" {

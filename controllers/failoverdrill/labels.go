@@ -6,12 +6,12 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // drillLabels are on every object of a drill. They do not include the grid's label, by which grid pods are selected.
 func drillLabels(d *api.FailoverDrill) map[string]string {
-	l := labels.Common(labels.Drill, d.Name)
+	l := objects.Labels(objects.Drill, d.Name)
 	l[api.LabelDrill] = d.Name
 	l[api.LabelDrillUID] = string(d.UID)
 	return l

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 func registry() *prometheus.Registry {
@@ -89,7 +89,7 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	defer stepsTotal.Reset()
 	defer writesTotal.Reset()
 	reg := registry()
-	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
+	golden.Metrics(t, "../../docs/metrics.md", reg, func(name string) bool {
 		return strings.HasPrefix(name, "ordergrid_operator_drill_") || strings.HasPrefix(name, "ordergrid_drill_") && !strings.HasPrefix(name, "ordergrid_drill_recorder_")
 	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {

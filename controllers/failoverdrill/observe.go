@@ -20,8 +20,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -37,7 +36,7 @@ func guarded(d *api.FailoverDrill) bool {
 func (r *Reconciler) observe(ctx context.Context, d *api.FailoverDrill) (*observation, error) {
 	o := &observation{drill: d, now: r.Clock.Now()}
 	var err error
-	if o.grid, err = runs.Find(ctx, r.Client, d.Namespace, d.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+	if o.grid, err = workload.Find(ctx, r.Client, d.Namespace, d.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
 		return nil, err
 	}
 	r.addPlan(o)
@@ -69,7 +68,7 @@ func (r *Reconciler) addPlan(o *observation) {
 	k, there := r.plans.get(d.UID, key)
 	if !there {
 		k = known{from: key}
-		if k.spec, o.planErr = suites.Resolve(&d.Spec); o.planErr != nil {
+		if k.spec, o.planErr = plan.ResolveSuite(&d.Spec); o.planErr != nil {
 			return
 		}
 		if o.grid != nil {
@@ -89,11 +88,11 @@ func (r *Reconciler) addPlan(o *observation) {
 func (r *Reconciler) observeRun(ctx context.Context, o *observation, at phase) error {
 	d := o.drill
 	var err error
-	if o.job, err = runs.Find(ctx, r.Client, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
+	if o.job, err = workload.Find(ctx, r.Client, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
 		return err
 	}
 	if o.job == nil { // a cache may not have what was just created
-		if o.job, err = runs.Find(ctx, r.Live, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
+		if o.job, err = workload.Find(ctx, r.Live, d.Namespace, recorderName(d), &batchv1.Job{}); err != nil {
 			return err
 		}
 	}

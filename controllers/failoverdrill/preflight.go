@@ -15,7 +15,6 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 )
 
 // Reasons of the condition Preflight in addition to those of the phases.
@@ -109,7 +108,7 @@ func check(ctx context.Context, o *observation, pods []corev1.Pod, rules *Defaul
 
 // checkFaults compares each fault with the grid.
 func (c *preflight) checkFaults(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) {
-	if s, err := suites.ByName(d.Spec.Suite); err == nil && s.Matches && !grid.Spec.Matches() {
+	if s, err := plan.SuiteByName(d.Spec.Suite); err == nil && s.Matches && !grid.Spec.Matches() {
 		c.add(reasonGridMismatch, "suite %s needs a grid that matches, and OrderGrid %s stores orders (execution.mode); name another grid, or another suite", s.Name, grid.Name)
 	}
 	done := map[string]bool{}

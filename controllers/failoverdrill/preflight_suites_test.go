@@ -5,15 +5,14 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 )
 
 // TestSuitesFitAPair: an ordinary pair meets the requirements of every suite.
 func TestSuitesFitAPair(t *testing.T) {
 	grid := &api.OrderGrid{Spec: api.OrderGridSpec{Shards: 1, Partitions: 8, Replicas: 2, MinInSync: 1}}
-	for _, s := range suites.All() {
+	for _, s := range plan.Suites() {
 		grid.Spec.Execution = nil
-		spec, err := suites.Resolve(&api.FailoverDrillSpec{Suite: s.Name, Safety: api.DrillSafety{LastCopy: api.LastCopyKeep, MaxShards: 1}})
+		spec, err := plan.ResolveSuite(&api.FailoverDrillSpec{Suite: s.Name, Safety: api.DrillSafety{LastCopy: api.LastCopyKeep, MaxShards: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,7 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/queue"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // conflictRetry is when to reconcile again after a conflict.
@@ -84,11 +83,11 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("failoverdrill").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: apply.RetryLimiter()}).
 		For(&api.FailoverDrill{}).
 		Owns(&batchv1.Job{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelDrill))).
-		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(runs.OfGrid(r.Client, &api.FailoverDrillList{},
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(workload.OfPod(api.LabelDrill))).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(workload.OfGrid(r.Client, &api.FailoverDrillList{},
 			func(d *api.FailoverDrill) (string, bool) { return d.Spec.GridRef.Name, over(d) }))).
 		Complete(r)
 }

@@ -17,10 +17,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
-	"github.com/ordergrid/ordergrid/controllers/networks"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/objects"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -43,16 +41,16 @@ const (
 
 // recorderJob runs the recorder: one pod that is never replaced, because its ledger is in its memory.
 func recorderJob(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) *batchv1.Job {
-	job := runs.Job(drillMeta(d, recorderName(d)), 1, recorderPod(d, grid, steps, taken, defaults))
-	networks.Attach(&job.Spec.Template, grid)
+	job := workload.Job(drillMeta(d, recorderName(d)), 1, recorderPod(d, grid, steps, taken, defaults))
+	objects.AttachNetwork(&job.Spec.Template, grid)
 	certificates.Attach(&job.Spec.Template, grid)
 	return job
 }
 
 func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, taken []string, defaults Defaults) corev1.PodSpec {
-	spec := runs.Pod(recorderContainer(d, grid, steps, defaults), d.Spec.Traffic.Placement)
+	spec := workload.Pod(recorderContainer(d, grid, steps, defaults), d.Spec.Traffic.Placement)
 	spec.AutomountServiceAccountToken = ptr.To(false) // it does not use the API server
-	spec.SecurityContext = restricted.PodWithVolumes()
+	spec.SecurityContext = objects.RestrictedPodWithVolumes()
 	spec.Affinity = awayFromGrid(d, steps, taken)
 	spec.Volumes = []corev1.Volume{{Name: dataVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, *certificates.Volume(identityVolume, recorderName(d))}
 	if a := d.Spec.Traffic.Announce; a != nil {
@@ -76,7 +74,7 @@ func awayFromGrid(d *api.FailoverDrill, steps []plan.Step, taken []string) *core
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: elsewhere}},
 		}}}
 	}
-	return runs.Preferring(runs.AwayFromGrid(d.Spec.GridRef.Name))
+	return workload.Preferring(workload.AwayFromGrid(d.Spec.GridRef.Name))
 }
 
 func breaksMachine(t api.DrillFaultType) bool {
@@ -85,7 +83,7 @@ func breaksMachine(t api.DrillFaultType) bool {
 
 func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.Container {
 	t := &d.Spec.Traffic
-	c := runs.Container(recorderArgs(d, grid, steps), recorder.Port)
+	c := workload.Container(recorderArgs(d, grid, steps), recorder.Port)
 	c.Image, c.ImagePullPolicy = cmp.Or(t.Image, defaults.Image), cmp.Or(t.ImagePullPolicy, defaults.ImagePullPolicy)
 	c.Env = []corev1.EnvVar{{Name: recorder.TokenVariable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: recorderName(d)}, Key: tokenKey,
@@ -94,7 +92,7 @@ func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.S
 	if t.Announce != nil {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: announceVolume, MountPath: announceMount, ReadOnly: true})
 	}
-	c.Resources = runs.Resources(t.Resources, recorderMemory(d, grid, steps))
+	c.Resources = workload.Resources(t.Resources, recorderMemory(d, grid, steps))
 	if t.Resources == nil {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: c.Resources.Requests[corev1.ResourceMemory]}
 	}
@@ -125,7 +123,7 @@ func recorderArgs(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) 
 		"--dir", dataMount,
 		"--ttl", d.Spec.TTL.Duration.String(),
 	}
-	if s, err := suites.ByName(d.Spec.Suite); err == nil && s.Auctions > 0 {
+	if s, err := plan.SuiteByName(d.Spec.Suite); err == nil && s.Auctions > 0 {
 		args = append(args, "--auctions", s.Auctions.String())
 	}
 	if reason := noSink(grid, steps); reason != "" {

@@ -10,7 +10,6 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
@@ -22,7 +21,7 @@ func TestRecorderArguments(t *testing.T) {
 	}
 	program := testgrid.Program(t, "order-probe")
 	d := under("").drill
-	spec, err := suites.Resolve(&api.FailoverDrillSpec{Suite: api.SuitePullThePlug})
+	spec, err := plan.ResolveSuite(&api.FailoverDrillSpec{Suite: api.SuitePullThePlug})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 const (
@@ -23,12 +23,12 @@ const (
 func recorderMemory(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step) (bytes int64) {
 	orders := expectedOrders(d, steps)
 	if grid.Spec.Matches() {
-		orders *= room.OrdersOfMatching
+		orders *= recorder.OrdersOfMatching
 	}
 	if f := len(grid.Spec.Callbacks.Names(api.FunctionPost)); f > 0 {
-		orders = room.ForRecords(orders, int(grid.Spec.Replicas), f)
+		orders = recorder.ForRecords(orders, int(grid.Spec.Replicas), f)
 	}
-	return max(leastMemory, room.Memory(orders, int(grid.Spec.Replicas)))
+	return max(leastMemory, recorder.MemoryFor(orders, int(grid.Spec.Replicas)))
 }
 
 // expectedOrders is how many orders a drill creates if nothing takes much longer than usual.

@@ -10,8 +10,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
+	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 // TestRecorderMemory: a recorder has room for the orders of its drill, requests that much, and uses no more.
@@ -29,7 +28,7 @@ func TestRecorderMemory(t *testing.T) {
 		{"as long and fast as can be", api.FailoverDrillSpec{Suite: api.SuiteOvernight, Repetitions: new(int32(1000)), Traffic: api.DrillTraffic{RatePerProbe: new(int32(100000)), Probes: 26}}, 1e10, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec, err := suites.Resolve(&test.spec)
+			spec, err := plan.ResolveSuite(&test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +50,7 @@ func TestRecorderMemory(t *testing.T) {
 			if with := recorderMemory(&api.FailoverDrill{Spec: *spec}, grid, steps); test.orders > 1000 && with <= limit.Value() {
 				t.Errorf("with records of a function %d bytes, without %s", with, limit.String())
 			}
-			if n := room.Orders(limit.Value(), 2); n < test.orders {
+			if n := recorder.OrdersIn(limit.Value(), 2); n < test.orders {
 				t.Errorf("limit %s has room for %d orders, and a run of it created %d", limit.String(), n, test.orders)
 			}
 			if test.limit != "" && limit.String() != test.limit {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -61,7 +61,7 @@ func (k StoredKey) Key(ctx context.Context) ([]byte, error) {
 		made := make([]byte, keyBytes)
 		_, _ = rand.Read(made) // never fails
 		s = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: KeySecret, Labels: labels.Common(labels.Drill, KeySecret)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: KeySecret, Labels: objects.Labels(objects.Drill, KeySecret)},
 			Data:       map[string][]byte{tokenKey: made},
 		}
 		if err := k.Client.Create(ctx, s); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -16,7 +16,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // TestOperatorStartsAnewAnywhere: the operator restarts before every single reconcile. Each fault is made once,
@@ -266,7 +266,7 @@ func TestRecorderDies(t *testing.T) {
 	b.untilStep(d, 0, api.StepHolding)
 	p := b.recorderPod(d)
 	p.Status.Phase = corev1.PodFailed
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: runs.ContainerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Message: "killed"}}}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: workload.ContainerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Message: "killed"}}}}
 	if err := b.client.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

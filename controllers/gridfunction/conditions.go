@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // Reasons of the conditions.
@@ -26,8 +26,8 @@ const (
 )
 
 // reports is how the conditions are reported: that a function is in use is no trouble, and that it is not neither.
-var reports = deployed.Kind{
-	Good: []deployed.Good{
+var reports = workload.Kind{
+	Good: []workload.Good{
 		{Condition: api.ConditionValid, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionInUse, Status: metav1.ConditionTrue},
 	},

@@ -19,7 +19,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/gridfunction/fetch"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -233,7 +233,7 @@ func (r *Reconciler) kept(ctx context.Context, f *api.GridFunction) (bool, error
 // keep makes the ConfigMap of a module. It goes with the function, and never changes: it is named by its digest.
 func (r *Reconciler) keep(ctx context.Context, f *api.GridFunction, module []byte) error {
 	m := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: api.FunctionModuleConfigMap(f.Name, f.Spec.Module.SHA256), Labels: labels.Common(labels.Function, f.Name),
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: api.FunctionModuleConfigMap(f.Name, f.Spec.Module.SHA256), Labels: objects.Labels(objects.Function, f.Name),
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: api.GroupVersion.String(), Kind: "GridFunction", Name: f.Name, UID: f.UID, Controller: ptr.To(true)}}},
 		Immutable: ptr.To(true), BinaryData: map[string][]byte{moduleKey: module},
 	}
@@ -250,7 +250,7 @@ func (r *Reconciler) keep(ctx context.Context, f *api.GridFunction, module []byt
 // drop deletes modules that were fetched for what spec said before.
 func (r *Reconciler) drop(ctx context.Context, f *api.GridFunction) error {
 	var all corev1.ConfigMapList
-	if err := r.Client.List(ctx, &all, client.InNamespace(f.Namespace), client.MatchingLabels(labels.Common(labels.Function, f.Name))); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(f.Namespace), client.MatchingLabels(objects.Labels(objects.Function, f.Name))); err != nil {
 		return fmt.Errorf("list ConfigMaps: %w", err)
 	}
 	want := ""

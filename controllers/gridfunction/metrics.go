@@ -4,11 +4,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/ordergrid/ordergrid/controllers/deployed"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 var (
-	kindMetrics  = deployed.NewMetrics("GridFunction", "function", "function")
+	kindMetrics  = workload.NewMetrics("GridFunction", "function", "function")
 	fetchMetrics = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ordergrid_operator_function_fetches_total",
 		Help: "Fetches of modules of GridFunctions, by source (oci, http) and result: fetched, failed (it is tried again), refused (it is not, before the function changes).",

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 func TestMetricsAreOnThePage(t *testing.T) {
@@ -16,5 +16,5 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	fetchMetrics.WithLabelValues("oci", "fetched").Add(0)
 	all := prometheus.NewPedanticRegistry()
 	all.MustRegister(kindMetrics, fetchMetrics)
-	metricsdoc.CheckAll(t, "../../docs/metrics.md", "ordergrid_operator_function_", all)
+	golden.AllMetrics(t, "../../docs/metrics.md", "ordergrid_operator_function_", all)
 }

@@ -31,8 +31,8 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/allow"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
-	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 const (
@@ -62,7 +62,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gridfunction").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: apply.RetryLimiter()}).
 		For(&api.GridFunction{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.ConfigMap{}, builder.WithPredicates(gone)).
 		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(functionsOf), builder.WithPredicates(callsOthers)).
@@ -131,9 +131,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if problem != nil || f.Status.Module != nil {
 		conditions = append(conditions, valid(&f.Spec, f.Status.Module, problem))
 	}
-	changed := deployed.Set(&f.Status.Conditions, f.Generation, metav1.NewTime(r.Clock.Now()), conditions...)
+	changed := workload.Set(&f.Status.Conditions, f.Generation, metav1.NewTime(r.Clock.Now()), conditions...)
 	f.Status.ObservedGeneration = f.Generation
-	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
+	stale, err := reports.Write(ctx, r.Client, r.Recorder, &workload.Status{
 		Before: before, After: f, ConditionsBefore: before.Status.Conditions, ConditionsAfter: f.Status.Conditions, Changed: changed,
 	})
 	switch {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // answer is /status of grid-link, as far as it is used here.
@@ -34,8 +34,8 @@ type partition struct {
 
 // ask returns what the pod of a link reports.
 func ask(ctx context.Context, c *http.Client, pod *corev1.Pod, link *api.GridLink) (*answer, error) {
-	url, a := deployed.StatusURL(pod.Status.PodIP, api.LinkHTTPPort), &answer{}
-	if err := deployed.Ask(ctx, c, url, "grid-link", a); err != nil {
+	url, a := workload.StatusURL(pod.Status.PodIP, api.LinkHTTPPort), &answer{}
+	if err := workload.Ask(ctx, c, url, "grid-link", a); err != nil {
 		return nil, err
 	}
 	if a.Source != link.Spec.From.Name() || a.Target != link.Spec.To.Name() {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // Reasons of Connected and Lagging.
@@ -54,8 +54,8 @@ var linkConditions = []struct {
 }
 
 // reports is how the conditions are reported.
-var reports = deployed.Kind{
-	Good: []deployed.Good{
+var reports = workload.Kind{
+	Good: []workload.Good{
 		{Condition: api.ConditionConnected, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionLagging, Status: metav1.ConditionFalse},
 	},
@@ -141,7 +141,7 @@ func setStatus(o *observation, now metav1.Time) (changed []metav1.Condition) {
 	}
 	for _, of := range linkConditions {
 		j := of.judge(o)
-		changed = append(changed, deployed.Set(&s.Conditions, o.link.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)
+		changed = append(changed, workload.Set(&s.Conditions, o.link.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)
 	}
 	return changed
 }

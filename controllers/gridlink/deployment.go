@@ -12,8 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -23,11 +22,11 @@ const (
 
 // selector selects the pods of a link. It is part of an object whose selector is immutable: never extend it.
 func selector(link *api.GridLink) map[string]string {
-	return map[string]string{labels.Component: labels.Link, api.LabelLink: link.Name}
+	return map[string]string{objects.LabelComponent: objects.Link, api.LabelLink: link.Name}
 }
 
 func objectMeta(link *api.GridLink) metav1.ObjectMeta {
-	l := labels.Common(labels.Link, link.Name)
+	l := objects.Labels(objects.Link, link.Name)
 	l[api.LabelLink] = link.Name
 	return metav1.ObjectMeta{Name: api.LinkName(link.Name), Namespace: link.Namespace, Labels: l}
 }
@@ -59,7 +58,7 @@ func pod(link *api.GridLink, from, to *end, defaults Defaults) corev1.PodTemplat
 		Name: container, Image: defaults.Image, ImagePullPolicy: defaults.ImagePullPolicy, Args: args(link, from, to),
 		Ports:         []corev1.ContainerPort{{Name: portHTTP, ContainerPort: api.LinkHTTPPort, Protocol: corev1.ProtocolTCP}},
 		LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
-		Resources: resources(link), SecurityContext: restricted.Container(),
+		Resources: resources(link), SecurityContext: objects.RestrictedContainer(),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	c.LivenessProbe.PeriodSeconds, c.LivenessProbe.TimeoutSeconds, c.LivenessProbe.FailureThreshold = 20, 10, 6
@@ -70,8 +69,8 @@ func pod(link *api.GridLink, from, to *end, defaults Defaults) corev1.PodTemplat
 			ServiceAccountName:            api.LinkName(link.Name),
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
-			SecurityContext:               restricted.PodWithVolumes(), // its group reads the Secrets
-			TerminationGracePeriodSeconds: ptr.To[int64](10),           // it keeps nothing
+			SecurityContext:               objects.RestrictedPodWithVolumes(), // its group reads the Secrets
+			TerminationGracePeriodSeconds: ptr.To[int64](10),                  // it keeps nothing
 		},
 	}
 	for _, e := range []*end{from, to} {

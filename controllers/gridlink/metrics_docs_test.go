@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 func TestMetricsAreOnThePage(t *testing.T) {
@@ -13,5 +13,5 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	setStatus(o, metav1.Now())
 	kindMetrics.Record(o.link, o.link.Status.Conditions)
 	kindMetrics.CountWrite("a", 0)
-	metricsdoc.CheckAll(t, "../../docs/metrics.md", "ordergrid_operator_link_", kindMetrics)
+	golden.AllMetrics(t, "../../docs/metrics.md", "ordergrid_operator_link_", kindMetrics)
 }

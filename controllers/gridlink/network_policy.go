@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // networkPolicy is that of the link's pods. In: requests for metrics and status. Out: the nodes of grids in this
@@ -21,14 +21,14 @@ func networkPolicy(link *api.GridLink, ends ...*end) *networkingv1.NetworkPolicy
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(link)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{deployed.FromCluster(api.LinkHTTPPort)},
-			Egress:      []networkingv1.NetworkPolicyEgressRule{deployed.DNS()},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{workload.FromCluster(api.LinkHTTPPort)},
+			Egress:      []networkingv1.NetworkPolicyEgressRule{workload.DNS()},
 		},
 	}
 	for _, e := range ends {
-		rule := networkingv1.NetworkPolicyEgressRule{Ports: deployed.Ports(corev1.ProtocolTCP, e.ports()...)}
+		rule := networkingv1.NetworkPolicyEgressRule{Ports: workload.Ports(corev1.ProtocolTCP, e.ports()...)}
 		if e.grid != nil {
-			rule.To = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: e.name}}}}
+			rule.To = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{objects.LabelComponent: objects.GridNode, api.LabelGrid: e.name}}}}
 		}
 		policy.Spec.Egress = append(policy.Spec.Egress, rule)
 	}

@@ -27,9 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
-	"github.com/ordergrid/ordergrid/controllers/queue"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 const (
@@ -65,12 +63,12 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gridlink").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: apply.RetryLimiter()}).
 		For(&api.GridLink{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&networkingv1.NetworkPolicy{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelLink))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(workload.OfPod(api.LabelLink))).
 		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.linksOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 }
@@ -119,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := link.DeepCopy()
 	changed := setStatus(o, metav1.NewTime(r.Clock.Now()))
-	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
+	stale, err := reports.Write(ctx, r.Client, r.Recorder, &workload.Status{
 		Before: before, After: link, ConditionsBefore: before.Status.Conditions, ConditionsAfter: link.Status.Conditions, Changed: changed,
 	})
 	switch {
@@ -154,7 +152,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 		return nil
 	}
 	objects := []client.Object{serviceAccount(o.link)}
-	policy, err := deployed.Policy(ctx, r.Client, o.link, networkPolicy(o.link, from, to), o.link.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelLink)
+	policy, err := workload.Policy(ctx, r.Client, o.link, networkPolicy(o.link, from, to), o.link.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelLink)
 	if err != nil {
 		return err
 	}
@@ -174,7 +172,7 @@ func (r *Reconciler) end(ctx context.Context, link *api.GridLink, role string, s
 	var grid *api.OrderGrid
 	if spec.GridRef != nil {
 		var err error
-		if grid, err = runs.Find(ctx, r.Client, link.Namespace, spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+		if grid, err = workload.Find(ctx, r.Client, link.Namespace, spec.GridRef.Name, &api.OrderGrid{}); err != nil {
 			return nil, problem{}, fmt.Errorf("read OrderGrid %s: %w", spec.GridRef.Name, err)
 		}
 	}

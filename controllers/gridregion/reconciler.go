@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
-	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/apply"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	"github.com/ordergrid/ordergrid/grid-node/region"
 	"github.com/ordergrid/ordergrid/internal/regionfile"
 )
@@ -49,7 +49,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gridregion").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: apply.RetryLimiter()}).
 		For(&api.GridRegion{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(regionsOf), builder.WithPredicates(namesOthers)).
 		Complete(r)
@@ -122,9 +122,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	for _, x := range g.Status.Grids {
 		g.Status.Entries, g.Status.Bytes = g.Status.Entries+x.Entries, g.Status.Bytes+x.Bytes
 	}
-	changed := deployed.Set(&g.Status.Conditions, g.Generation, metav1.NewTime(r.Clock.Now()), valid(g), inUse(g.Status.Grids), acceptsWrites(g.Status.Grids, refusing))
+	changed := workload.Set(&g.Status.Conditions, g.Generation, metav1.NewTime(r.Clock.Now()), valid(g), inUse(g.Status.Grids), acceptsWrites(g.Status.Grids, refusing))
 	g.Status.ObservedGeneration = g.Generation
-	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
+	stale, err := reports.Write(ctx, r.Client, r.Recorder, &workload.Status{
 		Before: before, After: g, ConditionsBefore: before.Status.Conditions, ConditionsAfter: g.Status.Conditions, Changed: changed,
 	})
 	if err == nil && stale {
@@ -169,8 +169,8 @@ const (
 )
 
 // reports is how the conditions are reported: that a region is in use is no trouble, and that it is not neither.
-var reports = deployed.Kind{
-	Good: []deployed.Good{
+var reports = workload.Kind{
+	Good: []workload.Good{
 		{Condition: api.ConditionValid, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionInUse, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionAcceptsWrites, Status: metav1.ConditionTrue},

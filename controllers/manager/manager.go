@@ -33,7 +33,6 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/gridfunction/fetch"
 	"github.com/ordergrid/ordergrid/controllers/gridlink"
 	"github.com/ordergrid/ordergrid/controllers/gridregion"
-	"github.com/ordergrid/ordergrid/controllers/installcheck"
 	"github.com/ordergrid/ordergrid/controllers/messages"
 	"github.com/ordergrid/ordergrid/controllers/ordergateway"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
@@ -151,7 +150,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		Metrics:                       server.Options{BindAddress: "0"}, // see metricsServer
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              installcheck.Lease,
+		LeaderElectionID:              Lease,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(30 * time.Second),

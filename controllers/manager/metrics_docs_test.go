@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 // Metrics of controller-runtime named by the page and the alert rules must exist.
@@ -25,7 +25,7 @@ func TestLibraryMetricsOnThePageExist(t *testing.T) {
 		if !described[name] {
 			t.Errorf("the operator does not export %s", name)
 		}
-		if !metricsdoc.Named(t, "../../docs/metrics.md", name) {
+		if !golden.HasMetric(t, "../../docs/metrics.md", name) {
 			t.Errorf("docs/metrics.md has no %s", name)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // askAtATime is how many pods are asked at the same time.
@@ -78,8 +78,8 @@ func askAll(ctx context.Context, c *http.Client, g *api.OrderGateway, pods []cor
 
 // ask returns what a pod reports.
 func ask(ctx context.Context, c *http.Client, ip string, g *api.OrderGateway) (*answer, error) {
-	url, a := deployed.StatusURL(ip, api.GatewayHTTPPort), &answer{}
-	if err := deployed.Ask(ctx, c, url, "order-gateway", a); err != nil {
+	url, a := workload.StatusURL(ip, api.GatewayHTTPPort), &answer{}
+	if err := workload.Ask(ctx, c, url, "order-gateway", a); err != nil {
 		return nil, err
 	}
 	if a.Grid != g.Spec.GridRef.Name {

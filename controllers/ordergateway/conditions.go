@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
 	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // Reasons of the conditions; those of SessionsRefused are in refused.go.
@@ -66,8 +66,8 @@ var conditions = []struct {
 }
 
 // reports is how the conditions are reported.
-var reports = deployed.Kind{
-	Good: []deployed.Good{
+var reports = workload.Kind{
+	Good: []workload.Good{
 		{Condition: api.ConditionReady, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionGridReachable, Status: metav1.ConditionTrue},
 		{Condition: api.ConditionSessionsLoaded, Status: metav1.ConditionTrue},
@@ -211,7 +211,7 @@ func setStatus(o *observation, now metav1.Time) (changed []metav1.Condition) {
 	s.Sessions, s.Listeners = messages.Coarse(s.Sessions), listenerStatus(o)
 	for _, of := range conditions {
 		j := of.judge(o)
-		changed = append(changed, deployed.Set(&s.Conditions, g.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)
+		changed = append(changed, workload.Set(&s.Conditions, g.Generation, now, metav1.Condition{Type: of.kind, Status: j.status, Reason: j.reason, Message: j.message})...)
 	}
 	return changed
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -54,7 +54,7 @@ func pod(g *api.OrderGateway, grid *gridEnd, defaults Defaults) corev1.PodTempla
 		Name: container, Image: defaults.Image, ImagePullPolicy: defaults.ImagePullPolicy, Args: args(g, grid),
 		Ports:         []corev1.ContainerPort{{Name: portHTTP, ContainerPort: api.GatewayHTTPPort, Protocol: corev1.ProtocolTCP}},
 		LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
-		Resources: resources(g), SecurityContext: restricted.Container(),
+		Resources: resources(g), SecurityContext: objects.RestrictedContainer(),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	c.LivenessProbe.PeriodSeconds, c.LivenessProbe.TimeoutSeconds, c.LivenessProbe.FailureThreshold = 20, 10, 6
@@ -71,7 +71,7 @@ func pod(g *api.OrderGateway, grid *gridEnd, defaults Defaults) corev1.PodTempla
 			ServiceAccountName:            meta.Name,
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
-			SecurityContext:               restricted.PodWithVolumes(), // its group reads the Secrets
+			SecurityContext:               objects.RestrictedPodWithVolumes(), // its group reads the Secrets
 			TerminationGracePeriodSeconds: ptr.To[int64](graceSeconds),
 			NodeSelector:                  g.Spec.NodeSelector,
 			Tolerations:                   g.Spec.Tolerations,

@@ -3,9 +3,9 @@ package ordergateway
 import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/ordergrid/ordergrid/controllers/deployed"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
-var kindMetrics = deployed.NewMetrics("OrderGateway", "gateway", "gateway")
+var kindMetrics = workload.NewMetrics("OrderGateway", "gateway", "gateway")
 
 func init() { metrics.Registry.MustRegister(kindMetrics) }

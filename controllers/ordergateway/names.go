@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -21,11 +21,11 @@ const (
 
 // selector selects the pods of a gateway. It is part of an object whose selector is immutable: never extend it.
 func selector(g *api.OrderGateway) map[string]string {
-	return map[string]string{labels.Component: labels.Gateway, api.LabelGateway: g.Name}
+	return map[string]string{objects.LabelComponent: objects.Gateway, api.LabelGateway: g.Name}
 }
 
 func objectMeta(g *api.OrderGateway) metav1.ObjectMeta {
-	l := labels.Common(labels.Gateway, g.Name)
+	l := objects.Labels(objects.Gateway, g.Name)
 	l[api.LabelGateway] = g.Name
 	return metav1.ObjectMeta{Name: api.GatewayName(g.Name), Namespace: g.Namespace, Labels: l}
 }

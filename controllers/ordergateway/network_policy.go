@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 // networkPolicy is that of the pods. In: clients at the listeners, from anywhere, since counterparties are outside the
@@ -18,14 +18,14 @@ func networkPolicy(g *api.OrderGateway) *networkingv1.NetworkPolicy {
 	for i := range g.Spec.Listeners {
 		listeners = append(listeners, g.Spec.Listeners[i].Port)
 	}
-	nodes := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Component: labels.GridNode, api.LabelGrid: g.Spec.GridRef.Name}}}
+	nodes := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{objects.LabelComponent: objects.GridNode, api.LabelGrid: g.Spec.GridRef.Name}}}
 	egress := []networkingv1.NetworkPolicyEgressRule{
-		deployed.DNS(),
-		{To: []networkingv1.NetworkPolicyPeer{nodes}, Ports: deployed.Ports(corev1.ProtocolTCP, api.DataPort)},
+		workload.DNS(),
+		{To: []networkingv1.NetworkPolicyPeer{nodes}, Ports: workload.Ports(corev1.ProtocolTCP, api.DataPort)},
 	}
 	if peers(g) {
 		others := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(g)}}
-		egress = append(egress, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{others}, Ports: deployed.Ports(corev1.ProtocolTCP, g.Spec.Listener(api.GatewayWebSocket).Port)})
+		egress = append(egress, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{others}, Ports: workload.Ports(corev1.ProtocolTCP, g.Spec.Listener(api.GatewayWebSocket).Port)})
 	}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: objectMeta(g),
@@ -33,8 +33,8 @@ func networkPolicy(g *api.OrderGateway) *networkingv1.NetworkPolicy {
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(g)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
-				{Ports: deployed.Ports(corev1.ProtocolTCP, listeners...)},
-				deployed.FromCluster(api.GatewayHTTPPort),
+				{Ports: workload.Ports(corev1.ProtocolTCP, listeners...)},
+				workload.FromCluster(api.GatewayHTTPPort),
 			},
 			Egress: egress,
 		},

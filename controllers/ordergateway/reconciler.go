@@ -27,9 +27,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/deployed"
-	"github.com/ordergrid/ordergrid/controllers/queue"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 )
 
 const (
@@ -65,14 +63,14 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ordergateway").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: apply.RetryLimiter()}).
 		For(&api.OrderGateway{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&policyv1.PodDisruptionBudget{}).
 		Owns(&networkingv1.NetworkPolicy{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelGateway))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(workload.OfPod(api.LabelGateway))).
 		// The status of a grid has whether all of its nodes take TLS.
 		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(r.gatewaysOf), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, tlsChanged))).
 		Complete(r)
@@ -125,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := g.DeepCopy()
 	changed := setStatus(o, metav1.NewTime(r.Clock.Now()))
-	stale, err := reports.Write(ctx, r.Client, r.Recorder, &deployed.Status{
+	stale, err := reports.Write(ctx, r.Client, r.Recorder, &workload.Status{
 		Before: before, After: g, ConditionsBefore: before.Status.Conditions, ConditionsAfter: g.Status.Conditions, Changed: changed,
 	})
 	switch {
@@ -149,7 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // apply makes the objects. A gateway that cannot run keeps the pods that it has.
 func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 	g := o.gateway
-	grid, err := runs.Find(ctx, r.Client, g.Namespace, g.Spec.GridRef.Name, &api.OrderGrid{})
+	grid, err := workload.Find(ctx, r.Client, g.Namespace, g.Spec.GridRef.Name, &api.OrderGrid{})
 	if err != nil {
 		return fmt.Errorf("read OrderGrid %s: %w", g.Spec.GridRef.Name, err)
 	}
@@ -161,7 +159,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 	if peers(g) {
 		objects = append(objects, peersService(g))
 	}
-	policy, err := deployed.Policy(ctx, r.Client, g, networkPolicy(g), g.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelGateway)
+	policy, err := workload.Policy(ctx, r.Client, g, networkPolicy(g), g.Spec.NetworkPolicy != api.NetworkPolicyNone, api.LabelGateway)
 	if err != nil {
 		return err
 	}
@@ -180,7 +178,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observation) error {
 // observe reads the Deployment and asks the pods.
 func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	g := o.gateway
-	d, err := runs.Find(ctx, r.Client, g.Namespace, api.GatewayName(g.Name), &appsv1.Deployment{})
+	d, err := workload.Find(ctx, r.Client, g.Namespace, api.GatewayName(g.Name), &appsv1.Deployment{})
 	if err != nil {
 		return fmt.Errorf("read Deployment %s: %w", api.GatewayName(g.Name), err)
 	}

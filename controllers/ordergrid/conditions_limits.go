@@ -17,7 +17,7 @@ const (
 	reasonLimitsNotFound = "NotFound"
 	reasonLimitsInvalid  = "Invalid"
 	reasonLimitsInForce  = "StillInForce"
-	reasonLaterInForce    = "LaterInForce"
+	reasonLaterInForce   = "LaterInForce"
 )
 
 // limitsOf are the states of limits by pod, nil if no pod has any.

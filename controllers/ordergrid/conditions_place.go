@@ -9,7 +9,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/networks"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/grid-node/fabric"
 )
 
@@ -61,7 +61,7 @@ func judgeFabric(o *observation) judgement {
 	if o.grid.Spec.Fabric == nil {
 		return judgement{}
 	}
-	network, device := networks.Name(o.grid), o.grid.Spec.Fabric.Interface
+	network, device := objects.NetworkName(o.grid), o.grid.Spec.Fabric.Interface
 	var starting, detached, beside []string
 	for shard := range o.grid.Spec.Shards {
 		for ordinal := range o.copiesWanted(shard) {

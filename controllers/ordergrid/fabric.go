@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/networks"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // The volume with the pod's Multus annotations for the grid node. An environment variable would work only if Multus
@@ -37,7 +37,7 @@ func fabricArgs(grid *api.OrderGrid) []string {
 		fallback = "pod-network"
 	}
 	return []string{
-		"--fabric-network", networks.Name(grid),
+		"--fabric-network", objects.NetworkName(grid),
 		"--fabric-interface", f.Interface,
 		"--fabric-network-status", path.Join(fabricDir, fabricStatusFile),
 		"--fabric-fallback", fallback,
@@ -58,12 +58,12 @@ func keepFabric(grid *api.OrderGrid, built, result *corev1.PodTemplateSpec) erro
 	}
 	field := ".metadata.annotations[" + api.AnnotationNetworks + "]"
 	element := strings.TrimSuffix(strings.TrimPrefix(want, "["), "]")
-	var asked []networks.Request
+	var asked []objects.NetworkRequest
 	if err := json.Unmarshal([]byte(got), &asked); err != nil {
 		return &OverlayError{field, fmt.Sprintf("%q is not a JSON list, in which the fabric could stand beside other networks", got), "write it as [" + element + `, {"name":"another"}]`}
 	}
 	for _, r := range asked {
-		if r == networks.Of(grid) {
+		if r == objects.NetworkOf(grid) {
 			return nil
 		}
 	}

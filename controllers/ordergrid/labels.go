@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // gridLabels are on every object of a grid.
 func gridLabels(grid *api.OrderGrid) map[string]string {
-	l := labels.Common(labels.GridNode, grid.Name)
+	l := objects.Labels(objects.GridNode, grid.Name)
 	l[api.LabelGrid] = grid.Name
 	return l
 }
@@ -25,7 +25,7 @@ func shardLabels(grid *api.OrderGrid, shard int32) map[string]string {
 
 // gridSelector selects the pods of all shards. It is part of objects whose selector is immutable: never extend it.
 func gridSelector(grid *api.OrderGrid) map[string]string {
-	return map[string]string{labels.Component: labels.GridNode, api.LabelGrid: grid.Name}
+	return map[string]string{objects.LabelComponent: objects.GridNode, api.LabelGrid: grid.Name}
 }
 
 // shardSelector selects the pods of one shard. It is part of objects whose selector is immutable: never extend it.

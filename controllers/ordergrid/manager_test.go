@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -81,7 +81,7 @@ func (b *bench) manager(t *testing.T) (stop func()) {
 	}
 	b.reconciled.Store(0)
 	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: &events.FakeRecorder{}, Clock: clock.RealClock{}, Nodes: b.nodes.client(), Defaults: testDefaults}
-	if err := setup(mgr, 2, queue.Limiter(), counting{r, b}); err != nil {
+	if err := setup(mgr, 2, apply.RetryLimiter(), counting{r, b}); err != nil {
 		t.Fatal(err)
 	}
 	return envtest.Operate(t, mgr)

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 func TestMetricsAreOnThePage(t *testing.T) {
@@ -26,7 +26,7 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
-	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
+	golden.Metrics(t, "../../docs/metrics.md", reg, func(name string) bool {
 		others := []string{"ordergrid_operator_probe_", "ordergrid_operator_drill_", "ordergrid_operator_link_", "ordergrid_operator_gateway_", "ordergrid_operator_function_", "ordergrid_operator_region_"}
 		return strings.HasPrefix(name, "ordergrid_operator_") && !slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(name, p) })
 	})

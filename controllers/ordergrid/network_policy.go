@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // applyNetworkPolicy creates the policy of spec.security.networkPolicy. One that is no longer needed stays and selects
@@ -47,14 +47,14 @@ func networkPolicyName(grid *api.OrderGrid) string { return grid.Name + ".nodes"
 func networkPolicy(grid *api.OrderGrid, defaults Defaults, gateways ...string) *networkingv1.NetworkPolicy {
 	spec := grid.Spec.Security.NetworkPolicy
 	self := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: gridSelector(grid)}}
-	tools := []networkingv1.NetworkPolicyPeer{component(labels.Probe), component(labels.Drill)}
+	tools := []networkingv1.NetworkPolicyPeer{component(objects.Probe), component(objects.Drill)}
 
 	if len(grid.SinksWithPods()) > 0 {
-		tools = append(tools, component(labels.Sink))
+		tools = append(tools, component(objects.Sink))
 	}
 	data := append([]networkingv1.NetworkPolicyPeer{self}, tools...)
 	if len(gateways) > 0 {
-		data = append(data, component(labels.Gateway))
+		data = append(data, component(objects.Gateway))
 	}
 	if len(spec.Clients) == 0 {
 		data = append(data, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}})
@@ -91,7 +91,7 @@ func networkPolicy(grid *api.OrderGrid, defaults Defaults, gateways ...string) *
 
 // component are the pods of the namespace with a component of OrderGrid.
 func component(name string) networkingv1.NetworkPolicyPeer {
-	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labels.Name: "ordergrid", labels.Component: name}}}
+	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{objects.LabelName: "ordergrid", objects.LabelComponent: name}}}
 }
 
 func operatorPods(namespace string) networkingv1.NetworkPolicyPeer {

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/queue"
 )
 
 func newRun() *run {
@@ -177,7 +176,7 @@ func TestClassify(t *testing.T) {
 // TestFailingPassDelaysNothing: the pause after failures grows, but not beyond the delay that the pass requested.
 func TestFailingPassDelaysNothing(t *testing.T) {
 	m := &memory{}
-	limiter, request := hurried{queue.Limiter(), m}, reconcile.Request{NamespacedName: types.NamespacedName{Name: "rtd"}}
+	limiter, request := hurried{apply.RetryLimiter(), m}, reconcile.Request{NamespacedName: types.NamespacedName{Name: "rtd"}}
 	other := reconcile.Request{NamespacedName: types.NamespacedName{Name: "other"}}
 	m.of(request.NamespacedName).again = 30 * time.Second
 	var longest, longestOther time.Duration

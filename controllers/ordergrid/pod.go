@@ -11,8 +11,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
-	"github.com/ordergrid/ordergrid/controllers/networks"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -37,7 +36,7 @@ func pod(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.PodTemplate
 			// Environment variables for every Service of the namespace are not used.
 			EnableServiceLinks:            ptr.To(false),
 			TerminationGracePeriodSeconds: ptr.To(int64((spec.Timing.DrainTimeout.Duration + stopMargin) / time.Second)),
-			SecurityContext:               restricted.PodWithVolumes(),
+			SecurityContext:               objects.RestrictedPodWithVolumes(),
 			NodeSelector:                  nodeSelector(grid),
 			Tolerations:                   spec.Placement.Tolerations,
 			Affinity:                      affinity(grid, shard),
@@ -67,7 +66,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// The last log lines of a process that cannot start are quoted in conditions.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext:          restricted.Container(),
+		SecurityContext:          objects.RestrictedContainer(),
 	}
 	if c.Image == "" {
 		c.Image = defaults.Image
@@ -110,7 +109,7 @@ func container(grid *api.OrderGrid, shard int32, defaults Defaults) corev1.Conta
 func annotations(grid *api.OrderGrid) map[string]string {
 	list := map[string]string{"kubectl.kubernetes.io/default-container": containerName}
 	if grid.Spec.Fabric != nil {
-		list[api.AnnotationNetworks] = networks.Of(grid).Annotation()
+		list[api.AnnotationNetworks] = objects.NetworkOf(grid).Annotation()
 	}
 	return list
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 func TestOverlayRefusesWhatWouldBreakTheGrid(t *testing.T) {
@@ -88,7 +88,7 @@ func TestOverlayKeepsWhatItDoesNotName(t *testing.T) {
 	if len(node.Env) != 3 || !containsEqual(node.Env, corev1.EnvVar{Name: "ORDERGRID_FAULTY_DROP_EVERY", Value: "50"}) {
 		t.Errorf("an additional variable: %+v", node.Env)
 	}
-	if got.Spec.Affinity == nil || *got.Spec.SecurityContext.RunAsUser != restricted.User {
+	if got.Spec.Affinity == nil || *got.Spec.SecurityContext.RunAsUser != objects.User {
 		t.Errorf("%+v", got.Spec)
 	}
 }

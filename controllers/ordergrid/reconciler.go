@@ -40,9 +40,8 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/allow"
 	"github.com/ordergrid/ordergrid/controllers/apply"
-	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/queue"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // leavingRetry is the interval to check whether an object in the way has been deleted.
@@ -97,7 +96,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		return err
 	}
 	r.rooms.wake = make(chan ctrlevent.GenericEvent, 1024)
-	return setup(mgr, workers, hurried{queue.Limiter(), &r.memory}, r, func(b *builder.Builder) {
+	return setup(mgr, workers, hurried{apply.RetryLimiter(), &r.memory}, r, func(b *builder.Builder) {
 		b.WatchesRawSource(source.Channel(r.rooms.wake, &handler.EnqueueRequestForObject{}))
 		b.Watches(&api.InstrumentSet{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfInstruments), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 		b.Watches(&api.GridFunction{}, handler.EnqueueRequestsFromMapFunc(r.gridsOfFunction)) // their status, too
@@ -136,7 +135,7 @@ func setup(mgr ctrl.Manager, workers int, limiter workqueue.TypedRateLimiter[rec
 // gridOfPod maps a pod to its grid. Pods are owned by StatefulSets, so the label is used.
 func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	grid := pod.GetLabels()[api.LabelGrid]
-	if grid == "" || pod.GetLabels()[labels.Component] != labels.GridNode {
+	if grid == "" || pod.GetLabels()[objects.LabelComponent] != objects.GridNode {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: grid}}}
@@ -145,7 +144,7 @@ func gridOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 // gridOfJob maps the Job of a sink, which the sink's Deployment owns, or of a restore to its grid.
 func gridOfJob(_ context.Context, job client.Object) []reconcile.Request {
 	l := job.GetLabels()
-	if l[api.LabelGrid] == "" || l[labels.Component] != labels.Sink && l[labels.Component] != labels.RestoreJob {
+	if l[api.LabelGrid] == "" || l[objects.LabelComponent] != objects.Sink && l[objects.LabelComponent] != objects.RestoreJob {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: job.GetNamespace(), Name: l[api.LabelGrid]}}}

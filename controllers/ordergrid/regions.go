@@ -49,7 +49,7 @@ func regionsVolumeOf(grid *api.OrderGrid) corev1.Volume {
 
 // regions is what a pass knows of spec.regions.
 type regions struct {
-	sha256  fileDigests      // of the files that the nodes are given
+	sha256  fileDigests       // of the files that the nodes are given
 	n       int               // regions in it
 	missing []string          // GridRegions that are named and do not exist
 	invalid []string          // why GridRegions are not in the file

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // Reasons of Restored.
@@ -64,7 +64,7 @@ func (r *run) planRestore(ctx context.Context) error {
 	}
 	r.lookWithin(lookAgain) // pods of a Job are not watched
 	var pods corev1.PodList
-	if err := r.list(ctx, r.Client, r.grid, &pods, client.MatchingLabels{api.LabelGrid: r.grid.Name, labels.Component: labels.RestoreJob}); err != nil {
+	if err := r.list(ctx, r.Client, r.grid, &pods, client.MatchingLabels{api.LabelGrid: r.grid.Name, objects.LabelComponent: objects.RestoreJob}); err != nil {
 		return fmt.Errorf("list pods of Job %s: %w", want.Name, err)
 	}
 	points := map[int32]recoveryPoint{}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
@@ -120,7 +120,7 @@ func (r *restoring) claimAt(partition int, epoch, lineage int64) {
 // entry. The Job is made again when it is deleted.
 func TestRestoreIsRefused(t *testing.T) {
 	r := newRestoring(t)
-	if l := r.job().Labels; l[labels.Component] != labels.RestoreJob {
+	if l := r.job().Labels; l[objects.LabelComponent] != objects.RestoreJob {
 		t.Errorf("the labels of the Job are %v", l)
 	}
 	r.report(0, restoreRefused, "grid-sink: archive s3://orders: p0 cannot be restored: rtd/p0/segments/1.ogs, block 3, entries 501..700: checksum is 1; entries up to 500 are intact; restore the object from a version or a copy")

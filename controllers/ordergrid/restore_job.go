@@ -12,8 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // What spec.restoreFrom needs in pods: the Job that fixes the recovery points, and the grid nodes that load the archive.
@@ -83,7 +82,7 @@ func restoreJob(grid *api.OrderGrid, defaults Defaults) *batchv1.Job {
 		args = append(args, "--empty-if-missing")
 	}
 	volume, mount := restoreVolumes(from, from.Mode == api.RestoreCopy)
-	l := labels.Common(labels.RestoreJob, grid.Name)
+	l := objects.Labels(objects.RestoreJob, grid.Name)
 	l[api.LabelGrid] = grid.Name
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: restoreJobName(grid), Namespace: grid.Namespace, Labels: l},
@@ -102,14 +101,14 @@ func restoreJob(grid *api.OrderGrid, defaults Defaults) *batchv1.Job {
 					AutomountServiceAccountToken: ptr.To(false),
 					EnableServiceLinks:           ptr.To(false),
 					RestartPolicy:                corev1.RestartPolicyNever,
-					SecurityContext:              restricted.PodWithVolumes(),
+					SecurityContext:              objects.RestrictedPodWithVolumes(),
 					Containers: []corev1.Container{{
 						Name: sinkContainer, Image: defaults.SinkImage, ImagePullPolicy: defaults.ImagePullPolicy, Args: args,
 						Resources: corev1.ResourceRequirements{
 							Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi")},
 							Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")},
 						},
-						SecurityContext: restricted.Container(), VolumeMounts: []corev1.VolumeMount{mount},
+						SecurityContext: objects.RestrictedContainer(), VolumeMounts: []corev1.VolumeMount{mount},
 						TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 					}},
 					Volumes: []corev1.Volume{volume},

@@ -50,9 +50,9 @@ func limitsVolumeOf(grid *api.OrderGrid) corev1.Volume {
 // riskLimits is what a pass knows of spec.riskProfile.
 type riskLimits struct {
 	files   sourcedFiles // that the nodes are given; empty if none of that name can be
-	missing bool       // there is no such RiskProfile
-	invalid string     // why its content is not given to the nodes
-	begins  bool       // the files are of another RiskProfile than before
+	missing bool         // there is no such RiskProfile
+	invalid string       // why its content is not given to the nodes
+	begins  bool         // the files are of another RiskProfile than before
 }
 
 // sourcedFiles are a file of limits or regions as nodes are given it: with sources, and without for nodes of releases before; "" for none.

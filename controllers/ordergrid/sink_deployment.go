@@ -18,8 +18,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
-	"github.com/ordergrid/ordergrid/controllers/labels"
-	"github.com/ordergrid/ordergrid/controllers/restricted"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 const (
@@ -32,11 +31,11 @@ const (
 
 // sinkSelector selects the pods of a sink. It is part of an object whose selector is immutable: never extend it.
 func sinkSelector(grid *api.OrderGrid, s *api.SinkSpec) map[string]string {
-	return map[string]string{labels.Component: labels.Sink, api.LabelGrid: grid.Name, api.LabelSink: s.Name}
+	return map[string]string{objects.LabelComponent: objects.Sink, api.LabelGrid: grid.Name, api.LabelSink: s.Name}
 }
 
 func sinkMeta(grid *api.OrderGrid, s *api.SinkSpec, name string) metav1.ObjectMeta {
-	l := labels.Common(labels.Sink, grid.Name)
+	l := objects.Labels(objects.Sink, grid.Name)
 	maps.Copy(l, sinkSelector(grid, s))
 	return metav1.ObjectMeta{Name: name, Namespace: grid.Namespace, Labels: l}
 }
@@ -85,10 +84,10 @@ func sinkTemplate(grid *api.OrderGrid, s *api.SinkSpec, defaults Defaults, args 
 			ServiceAccountName:           api.SinkName(grid.Name, s.Name),
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),
-			SecurityContext:              restricted.PodWithVolumes(), // its group reads the Secrets
+			SecurityContext:              objects.RestrictedPodWithVolumes(), // its group reads the Secrets
 			Containers: []corev1.Container{{
 				Name: sinkContainer, Image: defaults.SinkImage, ImagePullPolicy: defaults.ImagePullPolicy, Args: args,
-				Resources: sinkResources(s), SecurityContext: restricted.Container(),
+				Resources: sinkResources(s), SecurityContext: objects.RestrictedContainer(),
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			}},
 		},
@@ -130,7 +129,7 @@ func sinkJob(grid *api.OrderGrid, s *api.SinkSpec, defaults Defaults) *batchv1.J
 	t := sinkTemplate(grid, s, defaults, args)
 	t.Spec.RestartPolicy = corev1.RestartPolicyNever
 	// Not among the pods of the Deployment.
-	t.Labels[labels.Component] = labels.SinkJob
+	t.Labels[objects.LabelComponent] = objects.SinkJob
 	text, _ := json.Marshal(t.Spec) // a struct of Kubernetes
 	sum := sha256.Sum256(text)
 	name, id := api.SinkName(grid.Name, s.Name)+"-prepare", hex.EncodeToString(sum[:4])
@@ -152,7 +151,7 @@ func sinkPolicy(grid *api.OrderGrid, s *api.SinkSpec) *networkingv1.NetworkPolic
 		monitoring = []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}
 	}
 	selector := sinkSelector(grid, s)
-	delete(selector, labels.Component) // the Job's pods, too
+	delete(selector, objects.LabelComponent) // the Job's pods, too
 	policy := &networkingv1.NetworkPolicy{
 		ObjectMeta: sinkMeta(grid, s, api.SinkName(grid.Name, s.Name)),
 		Spec: networkingv1.NetworkPolicySpec{

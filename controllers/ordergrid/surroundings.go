@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/networks"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // What a grid needs of the cluster and the operator does not create: Kubernetes nodes, and the network of spec.fabric.
@@ -55,7 +55,7 @@ func (r *Reconciler) checkNetwork(ctx context.Context, o *observation) string {
 	if f := judgeFabric(o); f.status == "" || f.status == metav1.ConditionTrue {
 		return ""
 	}
-	key := client.ObjectKey{Namespace: networks.Namespace(o.grid), Name: o.grid.Spec.Fabric.Network.Name}
+	key := client.ObjectKey{Namespace: objects.NetworkNamespace(o.grid), Name: o.grid.Spec.Fabric.Network.Name}
 	definition := &metav1.PartialObjectMetadata{}
 	definition.SetGroupVersionKind(networkKind)
 	switch err := r.Live.Get(ctx, key, definition); {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/networks"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/internal/golden"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -27,7 +27,7 @@ func TestOnFabric(t *testing.T) {
 		Network: api.NetworkReference{Name: "ib", Namespace: "networks"}, Interface: "fabric0", ResourceName: "openshift.io/ib",
 	}}}
 	run := job(probe, plan(t, probe), testDefaults)
-	networks.Attach(&run.Spec.Template, grid)
+	objects.AttachNetwork(&run.Spec.Template, grid)
 	golden.YAML(t, filepath.Join("testdata", "fabric", "job.yaml"), run)
 }
 

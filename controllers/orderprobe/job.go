@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/objects"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	"github.com/ordergrid/ordergrid/probe/flow"
 	"github.com/ordergrid/ordergrid/probe/pod"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -25,7 +25,7 @@ const startupTime = 15 * time.Minute
 // job runs one pod per probe. One that fails is not replaced: what the others measured meanwhile would not be the
 // scenario any more.
 func job(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) *batchv1.Job {
-	job := runs.Job(probeMeta(probe, probe.Name), int32(plan.Processes()), podSpec(probe, plan, defaults))
+	job := workload.Job(probeMeta(probe, probe.Name), int32(plan.Processes()), podSpec(probe, plan, defaults))
 	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 	job.Spec.ActiveDeadlineSeconds = ptr.To(int64(deadline(probe, plan) / time.Second))
 	job.Spec.TTLSecondsAfterFinished = ttl(probe)
@@ -53,16 +53,16 @@ func ttl(probe *api.OrderProbe) *int32 {
 }
 
 func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev1.PodSpec {
-	spec := runs.Pod(container(probe, plan, defaults), probe.Spec.Placement)
+	spec := workload.Pod(container(probe, plan, defaults), probe.Spec.Placement)
 	spec.ServiceAccountName = probe.Name
 	spec.AutomountServiceAccountToken = ptr.To(true) // it writes its result
 	// Away from the machines it measures, and from other probes.
-	spec.Affinity = runs.Preferring(runs.AwayFromGrid(probe.Spec.GridRef.Name),
-		runs.AwayFrom(10, map[string]string{labels.Component: labels.Probe, api.LabelProbe: probe.Name}))
+	spec.Affinity = workload.Preferring(workload.AwayFromGrid(probe.Spec.GridRef.Name),
+		workload.AwayFrom(10, map[string]string{objects.LabelComponent: objects.Probe, api.LabelProbe: probe.Name}))
 	if probe.Spec.Scenario.OwnGrids() {
 		// Away from every grid and every other probe: it is a machine's load by itself.
-		spec.Affinity = runs.Preferring(runs.AwayFrom(100, map[string]string{labels.Component: labels.GridNode}),
-			runs.AwayFrom(100, map[string]string{labels.Component: labels.Probe}))
+		spec.Affinity = workload.Preferring(workload.AwayFrom(100, map[string]string{objects.LabelComponent: objects.GridNode}),
+			workload.AwayFrom(100, map[string]string{objects.LabelComponent: objects.Probe}))
 		addRoom(probe, &spec)
 	}
 	addGateway(probe, plan, &spec)
@@ -71,12 +71,12 @@ func podSpec(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev
 }
 
 func container(probe *api.OrderProbe, plan scenario.Plan, defaults Defaults) corev1.Container {
-	c := runs.Container(args(probe, plan), pod.HTTPPort)
+	c := workload.Container(args(probe, plan), pod.HTTPPort)
 	c.Image, c.ImagePullPolicy = cmp.Or(probe.Spec.Image, defaults.Image), cmp.Or(probe.Spec.ImagePullPolicy, defaults.ImagePullPolicy)
 	c.Env = []corev1.EnvVar{{Name: "PROBE_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']",
 	}}}}
-	c.Resources = runs.Resources(probe.Spec.Resources, memory(plan))
+	c.Resources = workload.Resources(probe.Spec.Resources, memory(plan))
 	return c
 }
 

@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // probeLabels are on every object of a probe. They do not include the grid's label, by which grid pods are selected.
 func probeLabels(probe *api.OrderProbe) map[string]string {
-	l := labels.Common(labels.Probe, probe.Name)
+	l := objects.Labels(objects.Probe, probe.Name)
 	l[api.LabelProbe] = probe.Name
 	return l
 }

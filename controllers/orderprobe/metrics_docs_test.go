@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 func measured(name string) *api.OrderProbe {
@@ -79,7 +79,7 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	regressedGauge.WithLabelValues("trading", "documented").Set(0)
 	reg.MustRegister(writesTotal, resultGauge, figureGauge, verdictGauge, completedGauge, regressedGauge)
-	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool {
+	golden.Metrics(t, "../../docs/metrics.md", reg, func(name string) bool {
 		return strings.HasPrefix(name, "ordergrid_operator_probe_") || strings.HasPrefix(name, "ordergrid_orderprobe_")
 	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {

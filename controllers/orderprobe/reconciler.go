@@ -27,9 +27,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/apply"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
 	"github.com/ordergrid/ordergrid/controllers/messages"
-	"github.com/ordergrid/ordergrid/controllers/networks"
-	"github.com/ordergrid/ordergrid/controllers/queue"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/objects"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
 
@@ -74,7 +73,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orderprobe").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: queue.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: apply.RetryLimiter()}).
 		For(&api.OrderProbe{}).
 		Owns(&api.OrderProbe{}).
 		Owns(&batchv1.Job{}).
@@ -82,8 +81,8 @@ func setup(mgr ctrl.Manager, workers int, r *Reconciler) error {
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runs.OfPod(api.LabelProbe))).
-		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(runs.OfGrid(r.Client, &api.OrderProbeList{},
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(workload.OfPod(api.LabelProbe))).
+		Watches(&api.OrderGrid{}, handler.EnqueueRequestsFromMapFunc(workload.OfGrid(r.Client, &api.OrderProbeList{},
 			func(p *api.OrderProbe) (string, bool) { return p.Spec.GridRef.Name, done(p) }))).
 		Complete(r)
 }
@@ -151,7 +150,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 	case phaseImpossible, phaseBroken:
 		now := metav1.NewTime(r.Clock.Now())
 		o.probe.Status.CompletionTime = &now
-		return runs.Stop(ctx, r.Client, o.job)
+		return workload.Stop(ctx, r.Client, o.job)
 	}
 	return nil
 }
@@ -159,22 +158,22 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d *decision) error
 // launch creates the objects of a run, the Job last.
 func (r *Reconciler) launch(ctx context.Context, o *observation) error {
 	applier := r.applier()
-	objects := []client.Object{serviceAccount(o.probe), role(o.probe, o.plan.Processes()), roleBinding(o.probe)}
+	list := []client.Object{serviceAccount(o.probe), role(o.probe, o.plan.Processes()), roleBinding(o.probe)}
 	for index := range o.plan.Processes() {
-		objects = append(objects, channel(o.probe, index))
+		list = append(list, channel(o.probe, index))
 	}
 	if o.startAt() == "" {
-		objects = append(objects, barrier(o.probe, time.Time{}))
+		list = append(list, barrier(o.probe, time.Time{}))
 	}
 	// A Job is immutable: an operator that was upgraded meanwhile leaves it unchanged.
 	if o.job == nil {
 		messages.LogAuthor(ctx, r.Live, o.probe, apply.FieldOwner)
 		run := job(o.probe, o.plan, r.Defaults)
-		networks.Attach(&run.Spec.Template, o.grid)
+		objects.AttachNetwork(&run.Spec.Template, o.grid)
 		certificates.Attach(&run.Spec.Template, o.grid)
-		objects = append(objects, run)
+		list = append(list, run)
 	}
-	for _, object := range objects {
+	for _, object := range list {
 		if _, err := applier.Apply(ctx, o.probe, object); err != nil {
 			return err
 		}
@@ -235,12 +234,12 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 		return nil, err
 	}
 	if !probe.Spec.Scenario.OwnGrids() {
-		if o.grid, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
+		if o.grid, err = workload.Find(ctx, r.Client, probe.Namespace, probe.Spec.GridRef.Name, &api.OrderGrid{}); err != nil {
 			return nil, err
 		}
 	}
 	o.plan, o.planErr = planOf(data, probe, o.grid)
-	if o.job, err = runs.Find(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {
+	if o.job, err = workload.Find(ctx, r.Client, probe.Namespace, probe.Name, &batchv1.Job{}); err != nil {
 		return nil, err
 	}
 	if o.job != nil && !metav1.IsControlledBy(o.job, probe) {
@@ -272,7 +271,7 @@ func (r *Reconciler) observe(ctx context.Context, probe *api.OrderProbe) (*obser
 // ownConfigMap reads a ConfigMap of this probe. One left behind by a deleted probe of the same name does not count: it
 // may hold another run's result.
 func (r *Reconciler) ownConfigMap(ctx context.Context, probe *api.OrderProbe, name string) (*corev1.ConfigMap, error) {
-	m, err := runs.Find(ctx, r.Client, probe.Namespace, name, &corev1.ConfigMap{})
+	m, err := workload.Find(ctx, r.Client, probe.Namespace, name, &corev1.ConfigMap{})
 	if m != nil && !metav1.IsControlledBy(m, probe) {
 		m = nil
 	}

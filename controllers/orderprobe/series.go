@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
 	"github.com/ordergrid/ordergrid/controllers/messages"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 )
 
 // Reasons of the conditions of a series.
@@ -145,7 +145,7 @@ func parseSchedule(s *api.ProbeSchedule) (cron.Schedule, error) {
 
 // member is a run of a series.
 func member(probe *api.OrderProbe, name string) *api.OrderProbe {
-	l := labels.Common(labels.Probe, name)
+	l := objects.Labels(objects.Probe, name)
 	l[api.LabelSeries] = probe.Name
 	run := &api.OrderProbe{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: probe.Namespace, Labels: l}, Spec: *probe.Spec.DeepCopy()}
 	run.Spec.Schedule = nil

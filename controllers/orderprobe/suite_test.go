@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/runs"
+	"github.com/ordergrid/ordergrid/controllers/workload"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -187,7 +187,7 @@ func (b *bench) failedPod(name string, code int32, log string) {
 	if err := b.client.Create(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)
 	}
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: runs.ContainerName, State: corev1.ContainerState{
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: workload.ContainerName, State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: log}}}}
 	if err := b.client.Status().Update(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)

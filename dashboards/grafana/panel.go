@@ -38,7 +38,7 @@ type Target struct {
 	Exemplar     bool       `json:"exemplar"`
 }
 
-// FieldConfig says how values look.
+// FieldConfig is how values look.
 type FieldConfig struct {
 	Defaults  Field      `json:"defaults"`
 	Overrides []Override `json:"overrides"`

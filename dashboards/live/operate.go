@@ -15,7 +15,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/person"
+	"github.com/ordergrid/ordergrid/e2e/runbook"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -79,7 +79,7 @@ func (r *Run) AcceptLoss(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return person.AcceptLoss(ctx, r.kube, records...)
+	return runbook.AcceptLoss(ctx, r.kube, records...)
 }
 
 // Reassert confirms, like a user after the restore of etcd, the configuration of the nodes.
@@ -92,7 +92,7 @@ func (r *Run) Reassert(ctx context.Context) error {
 	for i := range replicas {
 		nodes = append(nodes, fmt.Sprintf("%s:%d", nodeIP(i), api.HTTPPort))
 	}
-	return person.Reassert(ctx, r.kube, nodes, records...)
+	return runbook.Reassert(ctx, r.kube, nodes, records...)
 }
 
 // emptyShard is the shard of EmptyShard.

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 const (
@@ -135,7 +135,7 @@ func ours(name string) bool {
 	return strings.HasPrefix(name, "ordergrid_") || strings.HasPrefix(name, "controller_runtime_") || strings.Contains(name, ":")
 }
 
-// docs/metrics.md has exactly the metrics that the code exports (internal/metricsdoc), so metrics on the page exist.
+// docs/metrics.md has exactly the metrics that the code exports (golden.Metrics), so metrics on the page exist.
 func TestEveryMetricExists(t *testing.T) {
 	rules, records, used := load(t), map[string]bool{}, 0
 	for _, r := range rules {
@@ -147,7 +147,7 @@ func TestEveryMetricExists(t *testing.T) {
 				continue
 			}
 			used++
-			if base := parts.ReplaceAllString(name, ""); !metricsdoc.Named(t, "../../docs/metrics.md", name) && !metricsdoc.Named(t, "../../docs/metrics.md", base) {
+			if base := parts.ReplaceAllString(name, ""); !golden.HasMetric(t, "../../docs/metrics.md", name) && !golden.HasMetric(t, "../../docs/metrics.md", base) {
 				t.Errorf("%s%s: docs/metrics.md has no metric %s", r.Alert, r.Record, name)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
@@ -28,22 +28,22 @@ const (
 func TestAccess(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Minute)
 	defer cancel()
-	s := site.New(t, namespace)
+	s := fixture.New(t, namespace)
 	s.Open(ctx, "certificates.namespaces={"+namespace+"}", "clientTokens.namespaces={"+namespace+"}")
 	s.Restrict(ctx)
 	s.Apply(ctx, "grid.yaml")
 	s.Condition(ctx, "ordergrid", "guarded", "Redundant", "True")
 	foreign(ctx, s)
 	s.Parts(ctx,
-		site.Part{Name: "clients by who they are", Run: clients},
-		site.Part{Name: "the operator's probe needs no rule", Run: probe},
-		site.Part{Name: "refusals are counted, and no token is in a log or event", Run: told},
-		site.Part{Name: "a rule that is taken back reaches the nodes without a restart", Run: takenBack},
+		fixture.Part{Name: "clients by who they are", Run: clients},
+		fixture.Part{Name: "the operator's probe needs no rule", Run: probe},
+		fixture.Part{Name: "refusals are counted, and no token is in a log or event", Run: told},
+		fixture.Part{Name: "a rule that is taken back reaches the nodes without a restart", Run: takenBack},
 	)
 }
 
 // foreign makes a certificate of an authority that the grid does not know.
-func foreign(ctx context.Context, t *site.Site) {
+func foreign(ctx context.Context, t *fixture.Fixture) {
 	t.Helper()
 	ca, err := pki.Load(t.TempDir(), "another")
 	if err != nil {
@@ -77,7 +77,7 @@ var (
 	byCertificate = []string{"--tls-cert", "/tls/tls.crt", "--tls-key", "/tls/tls.key"}
 )
 
-func clients(ctx context.Context, t *site.Site) {
+func clients(ctx context.Context, t *fixture.Fixture) {
 	const mine = "guarded.tls-client-gateway-7"
 	first := who{"gateway-token", "gateway", audience, mine, byToken, "submit", true, "copies 2"}
 	first.begin(ctx, t)
@@ -100,7 +100,7 @@ func clients(ctx context.Context, t *site.Site) {
 	}
 }
 
-func (w *who) begin(ctx context.Context, t *site.Site) {
+func (w *who) begin(ctx context.Context, t *fixture.Fixture) {
 	t.Helper()
 	command, id, _ := strings.Cut(w.do, " ")
 	if id == "" {
@@ -120,10 +120,10 @@ func (w *who) begin(ctx context.Context, t *site.Site) {
 	t.Must(t.Kube.Apply(ctx, []byte(manifest)))
 }
 
-func (w *who) end(ctx context.Context, t *site.Site) {
+func (w *who) end(ctx context.Context, t *fixture.Fixture) {
 	t.Helper()
 	phase := ""
-	t.Eventually(ctx, "pod "+w.name+" to end", site.Patience, func(ctx context.Context) (err error) {
+	t.Eventually(ctx, "pod "+w.name+" to end", fixture.Patience, func(ctx context.Context) (err error) {
 		phase, err = t.Kube.Run(ctx, "get", "pod", w.name, "-n", namespace, "-o", "jsonpath={.status.phase}")
 		if err == nil && phase != "Succeeded" && phase != "Failed" {
 			err = errors.New(phase)
@@ -137,7 +137,7 @@ func (w *who) end(ctx context.Context, t *site.Site) {
 	}
 }
 
-func probe(ctx context.Context, t *site.Site) {
+func probe(ctx context.Context, t *fixture.Fixture) {
 	t.Apply(ctx, "probe.yaml")
 	t.Condition(ctx, "orderprobe", "tools", "Complete", "True")
 	verdict := t.Must(t.Kube.Run(ctx, "get", "orderprobe", "tools", "-n", namespace, "-o", "jsonpath={.status.verdict}: {.status.verdictReason}"))
@@ -147,7 +147,7 @@ func probe(ctx context.Context, t *site.Site) {
 	}
 }
 
-func told(ctx context.Context, t *site.Site) {
+func told(ctx context.Context, t *fixture.Fixture) {
 	all := ""
 	for _, pod := range []string{"guarded-s0-0", "guarded-s0-1"} {
 		page := t.Must(t.Kube.Run(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:9400/proxy/metrics", namespace, pod)))
@@ -173,11 +173,11 @@ func told(ctx context.Context, t *site.Site) {
 }
 
 // takenBack is about the file: pods keep their names, ages and connections.
-func takenBack(ctx context.Context, t *site.Site) {
+func takenBack(ctx context.Context, t *fixture.Fixture) {
 	before := t.Must(t.Kube.Run(ctx, "get", "pods", "-n", namespace, "-l", "ordergrid.dev/grid=guarded", "-o", "jsonpath={.items[*].metadata.uid}"))
 	t.Must(t.Kube.Run(ctx, "patch", "ordergrid", "guarded", "-n", namespace, "--type", "json", "-p", `[{"op":"remove","path":"/spec/security/authorization/rules/0"}]`))
 	changed := time.Now()
-	t.Eventually(ctx, "both nodes to have read the rules", site.Patience, func(ctx context.Context) error {
+	t.Eventually(ctx, "both nodes to have read the rules", fixture.Patience, func(ctx context.Context) error {
 		for _, pod := range []string{"guarded-s0-0", "guarded-s0-1"} {
 			log, err := t.Kube.Run(ctx, "logs", pod, "-n", namespace)
 			if err != nil {

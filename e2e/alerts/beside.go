@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // companion is a program beside a grid, whose page is scraped.
@@ -30,7 +30,7 @@ func (w *world) beside(ctx context.Context, labels map[string]string, program st
 	if c.http, err = w.ports.Take("127.0.0.1", 0); err != nil {
 		return err
 	}
-	said := &tail.Writer{}
+	said := &proc.Tail{}
 	c.cmd = exec.Command(filepath.Join(w.bin, program), append(args, "--http", c.http)...)
 	c.cmd.Stdout, c.cmd.Stderr = said, said
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Factor divides all durations of the rules while they are tried.
@@ -75,8 +75,8 @@ type world struct {
 	bin        string // directory with the programs
 	targets    string // file of what Prometheus scrapes
 	companions []*companion
-	ports      ports.Held // of companions
-	peers      [2]string  // addresses of two gateways that know each other, in the case that has them
+	ports      proc.HeldPorts // of companions
+	peers      [2]string      // addresses of two gateways that know each other, in the case that has them
 	// background runs until undo; its error fails the case.
 	background func(f func(ctx context.Context) error)
 }

@@ -12,28 +12,28 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/chaosmesh/source"
-	"github.com/ordergrid/ordergrid/e2e/gobin"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
+	"github.com/ordergrid/ordergrid/e2e/chaosmesh/crds"
 )
 
 // programs are what the images are made of. The last is compiled from C.
 var programs = []string{"chaos-controller-manager", "chaos-daemon", "chaos-daemon-helper", "nsexec", "memStress", "pause"}
 
-var set = gobin.Set{
-	Module: "e2e/chaosmesh/binaries", Cache: "chaosmesh", What: "Chaos Mesh " + source.Release,
+var set = artifact.Set{
+	Module: "e2e/chaosmesh/binaries", Cache: "chaosmesh", What: "Chaos Mesh " + crds.Release,
 	Mains: []string{
-		source.Module + "/cmd/chaos-controller-manager", source.Module + "/cmd/chaos-daemon", source.Module + "/cmd/chaos-daemon-helper",
+		crds.Module + "/cmd/chaos-controller-manager", crds.Module + "/cmd/chaos-daemon", crds.Module + "/cmd/chaos-daemon-helper",
 		"./cmd/nsexec", "./cmd/memStress",
 	},
-	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X " + source.Module + "/pkg/version.gitVersion=" + source.Release},
+	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X " + crds.Module + "/pkg/version.gitVersion=" + crds.Release},
 	Programs: programs,
 	// The daemon traces processes through C. Both programs are built alike, to
 	// share packages.
-	CGO: true, Prepare: prepare, Recipe: "fake clocks and pause of " + source.Module + ", cc -O2",
+	CGO: true, Prepare: prepare, Recipe: "fake clocks and pause of " + crds.Module + ", cc -O2",
 }
 
 // Ensure builds Chaos Mesh's programs unless the cache holds them and returns
-// their directory; see gobin.Set.Ensure.
+// their directory; see artifact.Set.Ensure.
 func Ensure(ctx context.Context, root string, report func(format string, args ...any)) (string, error) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		return "", errors.New("no C compiler (cc), which Chaos Mesh's daemon needs; on Debian: apt-get install gcc libc6-dev")
@@ -44,8 +44,8 @@ func Ensure(ctx context.Context, root string, report func(format string, args ..
 // prepare compiles what the published module has as C only. The daemon embeds
 // two object files, which the Go command does not make and the module cache may
 // not hold: they are put into a copy of the module, which replaces it.
-func prepare(ctx context.Context, p gobin.Preparation) ([]string, error) {
-	module, err := source.Dir(ctx, p.Root)
+func prepare(ctx context.Context, p artifact.Preparation) ([]string, error) {
+	module, err := crds.Dir(ctx, p.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +80,12 @@ func compile(ctx context.Context, args ...string) error {
 }
 
 // replaceModule writes the go.mod that takes the copy for the module.
-func replaceModule(p gobin.Preparation, module, copied string) (flags []string, err error) {
+func replaceModule(p artifact.Preparation, module, copied string) (flags []string, err error) {
 	goMod, err := os.ReadFile(filepath.Join(p.Module, "go.mod"))
 	if err != nil {
 		return nil, err
 	}
-	goMod = fmt.Appendf(goMod, "\nreplace %s => %s\n", source.Module, copied)
+	goMod = fmt.Appendf(goMod, "\nreplace %s => %s\n", crds.Module, copied)
 	goSum, err := os.ReadFile(filepath.Join(p.Module, "go.sum"))
 	if err != nil {
 		return nil, err

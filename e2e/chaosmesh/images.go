@@ -13,23 +13,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
-	"github.com/ordergrid/ordergrid/e2e/debian"
 )
 
 // tools are the programs the daemon runs, by the name it calls them and the one
 // they have here. iptables is the one that talks to the kernel's ip_tables, as in
 // Chaos Mesh's own image.
 var tools = []struct {
-	debian.Tool
+	artifact.Tool
 	name string
 }{
-	{debian.Tool{Program: "iptables-legacy", Package: "iptables"}, "iptables"},
-	{debian.Tool{Program: "ipset", Package: "ipset"}, "ipset"},
-	{debian.Tool{Program: "tc", Package: "iproute2"}, "tc"},
-	{debian.Tool{Program: "ip", Package: "iproute2"}, "ip"},
-	{debian.Tool{Program: "stress-ng", Package: "stress-ng"}, "stress-ng"},
-	{debian.Tool{Program: "choom", Package: "util-linux"}, "choom"},
+	{artifact.Tool{Program: "iptables-legacy", Package: "iptables"}, "iptables"},
+	{artifact.Tool{Program: "ipset", Package: "ipset"}, "ipset"},
+	{artifact.Tool{Program: "tc", Package: "iproute2"}, "tc"},
+	{artifact.Tool{Program: "ip", Package: "iproute2"}, "ip"},
+	{artifact.Tool{Program: "stress-ng", Package: "stress-ng"}, "stress-ng"},
+	{artifact.Tool{Program: "choom", Package: "util-linux"}, "choom"},
 }
 
 // The images' names; the tag is the hash of what is in them.
@@ -48,7 +48,7 @@ type images struct {
 func buildImages(ctx context.Context, bin string, report func(string, ...any)) (images, error) {
 	if missing := missingTools(); len(missing) > 0 {
 		report("installing Debian packages: %s", strings.Join(missing, " "))
-		if err := debian.Install(ctx, missing); err != nil {
+		if err := artifact.InstallPackages(ctx, missing); err != nil {
 			return images{}, err
 		}
 	}
@@ -72,7 +72,7 @@ func buildImages(ctx context.Context, bin string, report func(string, ...any)) (
 			continue
 		}
 		report("writing image %s:%s", ref, tag)
-		d := &image.Dockerfile{Copies: relative(files), User: "0:0", Env: []string{"PATH=" + debian.Path}}
+		d := &image.Dockerfile{Copies: relative(files), User: "0:0", Env: []string{"PATH=" + artifact.SystemPath}}
 		if _, err := image.WriteFile(archive, d, "/", ref+":"+tag, runtime.GOARCH); err != nil {
 			return images{}, err
 		}
@@ -93,11 +93,11 @@ func prune(keep []string) error {
 }
 
 func missingTools() []string {
-	var all []debian.Tool
+	var all []artifact.Tool
 	for _, t := range tools {
 		all = append(all, t.Tool)
 	}
-	return debian.Missing(all)
+	return artifact.MissingTools(all)
 }
 
 // daemonFiles are Chaos Mesh's programs, the tools, iptables' extensions, and two
@@ -109,7 +109,7 @@ func daemonFiles(ctx context.Context, bin string) ([]image.Copy, error) {
 	}
 	files = append(files, image.Copy{Source: filepath.Join(bin, "chaos-daemon-helper"), Target: "/usr/local/bin/cdh"})
 	for _, t := range tools {
-		path, err := debian.LookPath(t.Program)
+		path, err := artifact.LookPath(t.Program)
 		if err != nil {
 			return nil, err
 		}

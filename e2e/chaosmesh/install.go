@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh/crds"
-	"github.com/ordergrid/ordergrid/e2e/chaosmesh/source"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/kube"
 )
@@ -59,7 +58,7 @@ func (m *Mesh) Install(ctx context.Context) error {
 
 // settings returns what to install, and builds it on a local cluster.
 func (m *Mesh) settings(ctx context.Context) (settings, []string, error) {
-	s := settings{tag: source.Release, pause: "registry.k8s.io/pause:3.10"}
+	s := settings{tag: crds.Release, pause: "registry.k8s.io/pause:3.10"}
 	var nodes corev1.NodeList
 	if err := m.api.List(ctx, &nodes); err != nil {
 		return s, nil, err
@@ -138,7 +137,7 @@ func (m *Mesh) applyCRDs(ctx context.Context) error {
 
 // helmInstall installs the chart out of the module cache, which Helm only reads.
 func (m *Mesh) helmInstall(ctx context.Context, s settings) error {
-	module, err := source.Dir(ctx, m.root)
+	module, err := crds.Dir(ctx, m.root)
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func (m *Mesh) helmInstall(ctx context.Context, s settings) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	chart := m.chart()
-	chart.Path, chart.Values = filepath.Join(module, filepath.Dir(crds.Dir)), filepath.Join(work, "values.yaml")
+	chart.Path, chart.Values = filepath.Join(module, filepath.Dir(crds.InModule)), filepath.Join(work, "values.yaml")
 	if err := os.WriteFile(chart.Values, values, 0o600); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh/crds"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
-	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
+	"github.com/ordergrid/ordergrid/e2e/cluster/local"
 	"github.com/ordergrid/ordergrid/e2e/kube"
 )
 
@@ -66,7 +66,7 @@ func Open(ctx context.Context, o cluster.Options, report func(format string, arg
 	}
 	m := &Mesh{root: o.Root, kind: kind, cluster: cl, kube: kube.Cluster{Kubeconfig: config}, helm: "helm", report: report}
 	if kind == cluster.Local {
-		bin, err := kubebin.Dir(ctx, o.Root)
+		bin, err := local.ProgramsDir(ctx, o.Root)
 		if err != nil {
 			return nil, err
 		}

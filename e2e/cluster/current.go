@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // current is the cluster kubectl talks to. It is not ours: nothing is
 // created, changed or removed but what the caller applies.
 type current struct {
 	o     Options
-	steps *step.Printer
+	steps *command.Steps
 }
 
-func newCurrent(o Options) *current { return &current{o: o, steps: step.New(o.Progress)} }
+func newCurrent(o Options) *current { return &current{o: o, steps: command.NewSteps(o.Progress)} }
 
 func (c *current) Up(ctx context.Context, nodes int) error {
 	if nodes != 0 {

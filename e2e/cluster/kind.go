@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/e2e/cluster/local"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // onKind is a kind cluster named after the checkout, with a worker of each
@@ -21,7 +21,7 @@ type onKind struct {
 	name  string
 	dir   string // its kubeconfig
 	o     Options
-	steps *step.Printer
+	steps *command.Steps
 	run   runner
 }
 
@@ -38,7 +38,7 @@ func newKind(o Options) (*onKind, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("ordergrid-%x", sha256.Sum256([]byte(root)))[:18]
-	return &onKind{name: name, dir: filepath.Join(state, "kind", name), o: o, steps: step.New(o.Progress), run: runCommand}, nil
+	return &onKind{name: name, dir: filepath.Join(state, "kind", name), o: o, steps: command.NewSteps(o.Progress), run: runCommand}, nil
 }
 
 func runCommand(ctx context.Context, stdin io.Reader, args ...string) (string, error) {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ordergrid/ordergrid/e2e/maven"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 	"github.com/ordergrid/ordergrid/internal/pki"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Kafka is a broker of Apache Kafka: one process that is broker and controller, with a listener of each kind. Its
@@ -34,7 +34,7 @@ type Kafka struct {
 	host      string
 	dir       string
 	classpath string
-	ports     ports.Held
+	ports     proc.HeldPorts
 	p         *process
 }
 
@@ -52,7 +52,7 @@ func StartKafka(ctx context.Context, dir string) (*Kafka, error) {
 func StartKafkaAt(ctx context.Context, dir, host string) (*Kafka, error) {
 	k := &Kafka{host: host, dir: dir, User: "ordergrid", Password: "downstream-secret"}
 	var err error
-	if k.classpath, err = maven.Classpath(ctx, "e2e/downstream/java/pom.xml", "43 MB"); err != nil {
+	if k.classpath, err = artifact.Classpath(ctx, "e2e/downstream/java/pom.xml", "43 MB"); err != nil {
 		return nil, err
 	}
 	var controller string
@@ -81,7 +81,7 @@ func StartKafkaAt(ctx context.Context, dir, host string) (*Kafka, error) {
 func RunKafka(t testing.TB) *Kafka {
 	t.Helper()
 	k, err := StartKafka(context.Background(), t.TempDir())
-	if errors.Is(err, maven.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
+	if errors.Is(err, artifact.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
 		t.Skip(err)
 	}
 	if err != nil {

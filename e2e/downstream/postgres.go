@@ -19,8 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // PostgresSuperuser is the user that initdb makes, and the name of a database.
@@ -45,10 +44,10 @@ type Postgres struct {
 
 	bin   string
 	as    *syscall.Credential // nil: the user of this process
-	port  ports.Held
+	port  proc.HeldPorts
 	cmd   *exec.Cmd
 	ended chan struct{}
-	log   *tail.Writer
+	log   *proc.Tail
 }
 
 // FindPostgres returns the directory of the server's programs, or why there is none.
@@ -205,7 +204,7 @@ func (p *Postgres) Start() error {
 
 // try starts the server once. again: processes of the one before have not ended.
 func (p *Postgres) try(limit time.Time) (again bool, err error) {
-	p.log, p.ended = &tail.Writer{}, make(chan struct{})
+	p.log, p.ended = &proc.Tail{}, make(chan struct{})
 	p.cmd = exec.Command(filepath.Join(p.bin, "postgres"), "-D", p.data())
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.Stdout = p.Dir, p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.as, Setpgid: true, Pdeathsig: syscall.SIGQUIT}

@@ -11,13 +11,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/gobin"
-	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // s3Server is versitygw, an S3 server that keeps objects as files.
-var s3Server = gobin.Set{
+var s3Server = artifact.Set{
 	Module: "e2e/downstream/s3server", Cache: "s3server", What: "versitygw",
 	Mains: []string{"github.com/versity/versitygw/cmd/versitygw"}, Programs: []string{"versitygw"},
 	Flags: []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
@@ -46,15 +45,15 @@ type S3 struct {
 	bin, dir string
 	o        S3Options
 	address  string
-	port     ports.Held
+	port     proc.HeldPorts
 	cmd      *exec.Cmd
 	ended    chan struct{}
-	log      *tail.Writer
+	log      *proc.Tail
 }
 
 // NewS3 starts a server without buckets. Remove ends it.
 func NewS3(bin string, o S3Options) (_ *S3, err error) {
-	s := &S3{bin: bin, o: o, AccessKey: "tests", Secret: rand.Text(), Region: "us-east-1", log: &tail.Writer{}}
+	s := &S3{bin: bin, o: o, AccessKey: "tests", Secret: rand.Text(), Region: "us-east-1", log: &proc.Tail{}}
 	if s.dir, err = os.MkdirTemp("", "ordergrid-s3-"); err != nil {
 		return nil, err
 	}

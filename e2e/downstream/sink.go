@@ -14,7 +14,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Sink is a process of grid-sink, or of another program that follows a grid. It ends with its test.
@@ -52,7 +52,7 @@ func Run(t testing.TB, name string, args ...string) *Sink {
 // StartSink starts grid-sink for a sink of a grid; kind is its subcommand, args are those of the target.
 func StartSink(t testing.TB, g *testgrid.Grid, kind, name string, args ...string) *Sink {
 	t.Helper()
-	address := ports.ForTest(t)
+	address := proc.PortForTest(t)
 	s := RunSink(t, append([]string{kind, "--endpoint", strings.Join(g.Endpoints, ","), "--grid", "dev", "--sink", name, "--http", address}, args...)...)
 	s.http = address
 	return s

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Roads are a WAN to every node of a grid, for client.Config.Dial.
@@ -98,7 +98,7 @@ func DialOver(t testing.TB, g *testgrid.Grid, roads *Roads) *client.Client {
 // StartLink starts grid-link run from one grid to another, by the reader "link".
 func StartLink(t testing.TB, from, to *testgrid.Grid, args ...string) *Sink {
 	t.Helper()
-	address := ports.ForTest(t)
+	address := proc.PortForTest(t)
 	s := Run(t, "grid-link", append(append([]string{"run"}, LinkArgs(from, to)...), append([]string{"--http", address}, args...)...)...)
 	s.http = address
 	return s

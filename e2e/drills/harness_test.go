@@ -21,7 +21,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 
 // field is the cluster with everything a drill needs on it.
 type field struct {
-	*site.Site
+	*fixture.Fixture
 	plugin string // kubectl-ordergrid
 	out    string // out/drills
 	mesh   *chaosmesh.Mesh
@@ -41,7 +41,7 @@ type field struct {
 // and for a Chaos Mesh that was there before.
 func prepare(ctx context.Context, t *testing.T) *field {
 	t.Helper()
-	f := &field{Site: site.New(t, namespace), plugin: filepath.Join(t.TempDir(), "kubectl-ordergrid")}
+	f := &field{Fixture: fixture.New(t, namespace), plugin: filepath.Join(t.TempDir(), "kubectl-ordergrid")}
 	f.out = filepath.Join(f.Root, "out", "drills")
 	f.build("./cmd/kubectl-ordergrid", f.plugin)
 	var err error
@@ -60,7 +60,7 @@ func prepare(ctx context.Context, t *testing.T) *field {
 	}
 	executor := f.startExecutor(ctx)
 	t.Cleanup(func() { // after the namespace
-		ctx, cancel := context.WithTimeout(context.Background(), site.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), fixture.Patience)
 		defer cancel()
 		f.removeVolumes(ctx)
 	})
@@ -73,7 +73,7 @@ func prepare(ctx context.Context, t *testing.T) *field {
 // on is the field for one part.
 func (f *field) on(t *testing.T) *field {
 	part := *f
-	part.Site = f.On(t)
+	part.Fixture = f.On(t)
 	return &part
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 )
 
 // counted is what the kernel counted on the interfaces of one pod: bytes by "interface direction".
@@ -18,7 +18,7 @@ type counted map[string]uint64
 
 var counterLine = regexp.MustCompile(`^ordergrid_node_interface_bytes_total\{direction="(\w+)",interface="([^"]+)"\} (\S+)$`)
 
-func counters(ctx context.Context, s *site.Site, pod string) counted {
+func counters(ctx context.Context, s *fixture.Fixture, pod string) counted {
 	s.Helper()
 	c := counted{}
 	for _, line := range metric(ctx, s, pod, "ordergrid_node_interface_bytes_total") {
@@ -36,7 +36,7 @@ func counters(ctx context.Context, s *site.Site, pod string) counted {
 }
 
 // metric returns the lines of one metric of a pod, asked through the API server.
-func metric(ctx context.Context, s *site.Site, pod, name string) (lines []string) {
+func metric(ctx context.Context, s *fixture.Fixture, pod, name string) (lines []string) {
 	s.Helper()
 	text := s.Must(s.Kube.Run(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", namespace, pod, api.HTTPPort)))
 	for line := range strings.Lines(text) {
@@ -50,7 +50,7 @@ func metric(ctx context.Context, s *site.Site, pod, name string) (lines []string
 // bytesTakeTheFabric runs a probe and compares what each interface of each grid node carried during it. An order of 305
 // bytes reaches each copy once, and leaves the primary once: that has to be on the fabric, and eth0 may carry at most
 // health checks, metrics and the API server need.
-func bytesTakeTheFabric(ctx context.Context, s *site.Site) {
+func bytesTakeTheFabric(ctx context.Context, s *fixture.Fixture) {
 	before := map[string]counted{}
 	for _, pod := range podsOf(ctx, s, "pair") {
 		before[pod.Name] = counters(ctx, s, pod.Name)

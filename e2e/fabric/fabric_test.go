@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/grid-node/fabric"
 )
 
@@ -33,24 +33,24 @@ const (
 func TestFabric(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Minute)
 	defer cancel()
-	s := site.New(t, namespace)
+	s := fixture.New(t, namespace)
 	s.Open(ctx)
 	s.Restrict(ctx)
 	s.Apply(ctx, "networks.yaml")
 	s.Parts(ctx,
-		site.Part{Name: "a pair on the pool and on the fabric", Run: pairBecomesReady},
-		site.Part{Name: "pods run on the pool only, copies on different nodes", Run: podsAreOnThePool},
-		site.Part{Name: "the fabric's addresses are published", Run: addressesAreTheFabrics},
-		site.Part{Name: "orders and their copies take the fabric only", Run: bytesTakeTheFabric},
-		site.Part{Name: "the copies are equal, read through tunnels to the fabric's addresses", Run: copiesAreEqual},
-		site.Part{Name: "a pool that is too small is named", Run: poolTooSmall},
-		site.Part{Name: "a network that does not exist is named", Run: noNetwork},
-		site.Part{Name: "without an address a pod does not start", Run: refuses},
-		site.Part{Name: "a fallback is reported", Run: fallsBack},
+		fixture.Part{Name: "a pair on the pool and on the fabric", Run: pairBecomesReady},
+		fixture.Part{Name: "pods run on the pool only, copies on different nodes", Run: podsAreOnThePool},
+		fixture.Part{Name: "the fabric's addresses are published", Run: addressesAreTheFabrics},
+		fixture.Part{Name: "orders and their copies take the fabric only", Run: bytesTakeTheFabric},
+		fixture.Part{Name: "the copies are equal, read through tunnels to the fabric's addresses", Run: copiesAreEqual},
+		fixture.Part{Name: "a pool that is too small is named", Run: poolTooSmall},
+		fixture.Part{Name: "a network that does not exist is named", Run: noNetwork},
+		fixture.Part{Name: "without an address a pod does not start", Run: refuses},
+		fixture.Part{Name: "a fallback is reported", Run: fallsBack},
 	)
 }
 
-func pairBecomesReady(ctx context.Context, s *site.Site) {
+func pairBecomesReady(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "pair.yaml")
 	for _, condition := range []string{api.ConditionSchedulable, api.ConditionAvailable, api.ConditionRedundant, api.ConditionFabricReady} {
 		s.Condition(ctx, "ordergrid", "pair", condition, "True")
@@ -58,7 +58,7 @@ func pairBecomesReady(ctx context.Context, s *site.Site) {
 	s.Show(ctx)
 }
 
-func podsAreOnThePool(ctx context.Context, s *site.Site) {
+func podsAreOnThePool(ctx context.Context, s *fixture.Fixture) {
 	nodes := map[string]bool{}
 	for _, pod := range podsOf(ctx, s, "pair") {
 		var node corev1.Node
@@ -85,7 +85,7 @@ func podsAreOnThePool(ctx context.Context, s *site.Site) {
 	}
 }
 
-func addressesAreTheFabrics(ctx context.Context, s *site.Site) {
+func addressesAreTheFabrics(ctx context.Context, s *fixture.Fixture) {
 	published := map[string][]string{} // by pod
 	var records api.GridPartitionList
 	if err := s.Kube.Get(ctx, &records, "gridpartitions", "-n", namespace); err != nil {
@@ -121,9 +121,9 @@ func addressesAreTheFabrics(ctx context.Context, s *site.Site) {
 	}
 }
 
-func copiesAreEqual(ctx context.Context, s *site.Site) { s.Verify(ctx, "pair") }
+func copiesAreEqual(ctx context.Context, s *fixture.Fixture) { s.Verify(ctx, "pair") }
 
-func poolTooSmall(ctx context.Context, s *site.Site) {
+func poolTooSmall(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "three-copies.yaml")
 	text := s.Condition(ctx, "ordergrid", "three-copies", api.ConditionSchedulable, "False")
 	for _, want := range []string{"NodesMissing", "the pods need 3 Kubernetes nodes with ", "the cluster has 2 (", "no label " + api.LabelInfiniBandPCI + "=true"} {
@@ -134,7 +134,7 @@ func poolTooSmall(ctx context.Context, s *site.Site) {
 	remove(ctx, s, "three-copies")
 }
 
-func noNetwork(ctx context.Context, s *site.Site) {
+func noNetwork(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "no-network.yaml")
 	text := s.Condition(ctx, "ordergrid", "no-network", api.ConditionFabricReady, "False")
 	if !strings.Contains(text, "NetworkMissing NetworkAttachmentDefinition forgotten in namespace "+namespace+" does not exist") {
@@ -143,7 +143,7 @@ func noNetwork(ctx context.Context, s *site.Site) {
 	remove(ctx, s, "no-network")
 }
 
-func refuses(ctx context.Context, s *site.Site) {
+func refuses(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "refuses.yaml")
 	text := s.Condition(ctx, "ordergrid", "refuses", api.ConditionFabricReady, "False")
 	if !strings.Contains(text, "NotAttached") || !strings.Contains(text, "gave interface fabric0 no address that others can reach") {
@@ -152,7 +152,7 @@ func refuses(ctx context.Context, s *site.Site) {
 	remove(ctx, s, "refuses")
 }
 
-func fallsBack(ctx context.Context, s *site.Site) {
+func fallsBack(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "falls-back.yaml")
 	s.Condition(ctx, "ordergrid", "falls-back", api.ConditionRedundant, "True")
 	text := s.Condition(ctx, "ordergrid", "falls-back", api.ConditionFabricReady, "False")
@@ -162,7 +162,7 @@ func fallsBack(ctx context.Context, s *site.Site) {
 	remove(ctx, s, "falls-back")
 }
 
-func podsOf(ctx context.Context, s *site.Site, grid string) []corev1.Pod {
+func podsOf(ctx context.Context, s *fixture.Fixture, grid string) []corev1.Pod {
 	s.Helper()
 	var pods corev1.PodList
 	if err := s.Kube.Get(ctx, &pods, "pods", "-n", namespace, "-l", api.LabelGrid+"="+grid+",app.kubernetes.io/component=grid-node"); err != nil {
@@ -174,7 +174,7 @@ func podsOf(ctx context.Context, s *site.Site, grid string) []corev1.Pod {
 	return pods.Items
 }
 
-func remove(ctx context.Context, s *site.Site, grid string) {
+func remove(ctx context.Context, s *fixture.Fixture, grid string) {
 	s.Helper()
 	s.Must(s.Kube.Run(ctx, "delete", "ordergrid", grid, "-n", namespace, "--wait"))
 }

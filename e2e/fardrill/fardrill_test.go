@@ -17,8 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/site"
 )
 
 const namespace = "ordergrid-far"
@@ -26,7 +26,7 @@ const namespace = "ordergrid-far"
 // TestCluster has the grid and its sink in pods, and the far side on this machine, at the address that the nodes reach it
 // by. Each part can be chosen: `make e2e SUITE=sink-outage`.
 func TestCluster(t *testing.T) {
-	c := &inPods{Site: site.New(t, namespace)}
+	c := &inPods{Fixture: fixture.New(t, namespace)}
 	c.Open(t.Context())
 	c.Restrict(t.Context())
 	for _, part := range []struct {
@@ -36,12 +36,12 @@ func TestCluster(t *testing.T) {
 		{"sink-outage", sinkOutageInPods},
 		{"sink-kafka", sinkKafkaInPods},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.run(t.Context(), &inPods{Site: c.On(t)}) })
+		t.Run(part.name, func(t *testing.T) { part.run(t.Context(), &inPods{Fixture: c.On(t)}) })
 	}
 }
 
 // inPods is the cluster.
-type inPods struct{ *site.Site }
+type inPods struct{ *fixture.Fixture }
 
 // here is this machine's address as nodes of the cluster see it.
 func (c *inPods) here(ctx context.Context) string {
@@ -143,7 +143,7 @@ func (c *inPods) killPrimary(ctx context.Context, grid string) (pod, witness str
 // failing waits until the status of the grid reports an error of the sink.
 func (c *inPods) failing(ctx context.Context, grid string) {
 	c.Helper()
-	c.Eventually(ctx, "status.sinks of "+grid+" with the error", site.Patience, func(ctx context.Context) error {
+	c.Eventually(ctx, "status.sinks of "+grid+" with the error", fixture.Patience, func(ctx context.Context) error {
 		text, err := c.Kube.Run(ctx, "get", "ordergrid", grid, "-n", namespace, "-o", `jsonpath={.status.sinks[0].reason} {.status.sinks[0].lag} {.status.conditions[?(@.type=="SinksReady")].status} {.status.conditions[?(@.type=="SinksReady")].message}`)
 		if err == nil && !strings.Contains(text, " False ") {
 			err = errors.New(text)

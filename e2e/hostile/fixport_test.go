@@ -20,7 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	ordermsg "github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
@@ -45,7 +45,7 @@ func openFIX(t *testing.T, exe, segment string, args ...string) *fixPort {
 // user and no password.
 func openGateway(t *testing.T, entry roster.Entry, users map[string]string, args ...string) *fixPort {
 	t.Helper()
-	p := &fixPort{address: ports.ForTest(t), http: ports.ForTest(t)}
+	p := &fixPort{address: proc.PortForTest(t), http: proc.PortForTest(t)}
 	dir := t.TempDir()
 	var file struct {
 		Sessions []roster.Entry `json:"sessions"`
@@ -189,7 +189,7 @@ func (w *fixTrader) trade(n int, pause time.Duration) (took []time.Duration) {
 	return took
 }
 
-// visit logs a session on and off until end, and returns how long each logon took, attempts that were thrown out included.
+// visit logs a session on and off until end, and returns how long each logon took, attempts that were disconnected included.
 func (p *fixPort) visit() (end func() (took []time.Duration, thrownOut int)) {
 	stop, gone := make(chan struct{}), make(chan struct{})
 	var took []time.Duration
@@ -224,7 +224,7 @@ func (p *fixPort) visit() (end func() (took []time.Duration, thrownOut int)) {
 	return func() ([]time.Duration, int) { close(stop); <-gone; return took, out }
 }
 
-// fixStranger is what one of many connections does at a FIX port until it is thrown out.
+// fixStranger is what one of many connections does at a FIX port until it is disconnected.
 type fixStranger struct {
 	name  string
 	conns int
@@ -262,7 +262,7 @@ func saysAs(sessions int, what func(p *fixPeer) []byte) func(*fixPort, int, <-ch
 		defer until(peer.c, stop)()
 		tried.Add(1)
 		_, _ = peer.c.Write(what(peer))
-		_, _ = peer.c.Read(make([]byte, 1)) // until it is thrown out
+		_, _ = peer.c.Read(make([]byte, 1)) // until it is disconnected
 	}
 }
 
@@ -286,10 +286,10 @@ func doesNotRead(p *fixPort, i int, stop <-chan struct{}, tried *atomic.Int64) {
 }
 
 var fixStrangers = []fixStranger{
-	{"200 log on with a wrong password, and again when thrown out", 200, says(func(p *fixPeer) []byte { return p.logon("wrong") }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
-	{"1,500 say nothing, and come again when thrown out", 1500, says(func(*fixPeer) []byte { return nil }), []string{"ordergrid_gateway_fix_logons_refused_total"}},
-	{"500 do not finish a Logon, and come again when thrown out", 500, says(func(p *fixPeer) []byte { return p.logon("right")[:40] }), []string{"ordergrid_gateway_fix_logons_refused_total"}},
-	{"200 send what is no FIX, and again when thrown out", 200, says(func(*fixPeer) []byte { return []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2048)) }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Garbled"}},
+	{"200 log on with a wrong password, and again when disconnected", 200, says(func(p *fixPeer) []byte { return p.logon("wrong") }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
+	{"1,500 send nothing, and reconnect when disconnected", 1500, says(func(*fixPeer) []byte { return nil }), []string{"ordergrid_gateway_fix_logons_refused_total"}},
+	{"500 do not finish a Logon, and reconnect when disconnected", 500, says(func(p *fixPeer) []byte { return p.logon("right")[:40] }), []string{"ordergrid_gateway_fix_logons_refused_total"}},
+	{"200 send what is no FIX, and again when disconnected", 200, says(func(*fixPeer) []byte { return []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2048)) }), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Garbled"}},
 	{fmt.Sprint(slowSessions, " are logged on, ask for answers and read none"), slowSessions, doesNotRead, []string{"ordergrid_gateway_fix_slow_total"}},
 }
 
@@ -375,6 +375,6 @@ func (s *fixStranger) beside(t *testing.T, w *fixTrader, g, other *fixPort) {
 		}
 		row += fmt.Sprintf(" %.1f / %.1f; %s |", us(quantile(took[i], 0.5))/1000, us(quantile(took[i], 0.99))/1000, logon)
 	}
-	t.Logf("%s %.0f/s | %d |: order to report p50 / p99 and logon p50 in ms alone, at another gateway, at this one; attempts a second; logons of the visitor that were thrown out",
+	t.Logf("%s %.0f/s | %d |: order to report p50 / p99 and logon p50 in ms alone, at another gateway, at this one; attempts a second; logons of the visitor that were disconnected",
 		row, float64(tried)/lasted.Seconds(), thrownOut)
 }

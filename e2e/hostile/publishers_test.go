@@ -17,7 +17,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // publishers are WebSocket clients of an order-gateway that publish to a region as fast as they can.
@@ -45,7 +45,7 @@ func publishesUnread(c net.Conn) {
 // openPublishing starts an order-gateway for WebSocket clients before a grid, and returns its address.
 func openPublishing(t *testing.T, g *testgrid.Grid) string {
 	t.Helper()
-	dir, addr, page := t.TempDir(), ports.ForTest(t), ports.ForTest(t)
+	dir, addr, page := t.TempDir(), proc.PortForTest(t), proc.PortForTest(t)
 	token, clients := filepath.Join(dir, "token"), filepath.Join(dir, "clients.json")
 	for file, text := range map[string]string{token: publisherToken + "\n",
 		clients: fmt.Sprintf(`{"clients": [{"name": "publisher", "tokenFile": %q, "topics": ["user.>"], "publish": ["region.positions.>"]}]}`, token)} {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // changers are SQL clients of an order-gateway that change what they may as fast as they can.
@@ -59,8 +59,8 @@ func putsUnread(c net.Conn) {
 // openSQL starts an order-gateway for SQL before a grid, and returns its address.
 func openSQL(t *testing.T, g *testgrid.Grid) string {
 	t.Helper()
-	addr := ports.ForTest(t)
-	downstream.Run(t, "order-gateway", "--http", ports.ForTest(t), "--postgresql", addr, "--postgresql-insecure-plain", "--postgresql-insecure-writes",
+	addr := proc.PortForTest(t)
+	downstream.Run(t, "order-gateway", "--http", proc.PortForTest(t), "--postgresql", addr, "--postgresql-insecure-plain", "--postgresql-insecure-writes",
 		"--endpoint", strings.Join(g.Endpoints, ","))
 	downstream.WaitFor(t, "order-gateway", func() bool {
 		db, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://desk@%s/grid?sslmode=disable", addr))

@@ -23,7 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/internal/pki"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 const audience = "ordergrid.dev"
@@ -58,7 +58,7 @@ func judging(t *testing.T, files secure.Files, d desk) string {
 	}
 	rules := fileOf(t, "rules.json", fmt.Sprintf(`{"rules": [{"subjects": [{"kind": "User", "name": "gateway"}], "permissions": ["Submit", "Read", "Gateway"]},
 		{"subjects": [{"kind": "ServiceAccount", "namespace": %q, "name": "desk"}], "permissions": ["Submit"]}]}`, d.namespace))
-	addr := ports.ForTest(t)
+	addr := proc.PortForTest(t)
 	n, err := node.New(node.Config{Grid: "g", Pod: "g-s0-0", Partitions: 1, Replicas: 1, Listen: addr, Advertise: addr, MemoryLimit: 512 << 20, PeerKeys: peerkey.Of(peerkey.New()),
 		Arbiter: memory.NewStore(map[string]arbiter.Spec{node.PartitionName("g", 0): {Grid: "g", Replicas: 1, MinInSync: 1, PreferredPod: "g-s0-0"}}),
 		TLS:     id, Access: &node.Access{Rules: access.Open(rules), Tokens: access.NewTokens(reviewer, audience, access.Limits{})}})
@@ -108,8 +108,8 @@ func guess(p *fixPeer) []byte {
 
 // Of a session one token is judged at a time, and 16 of all: the second case takes all of these.
 var guessers = []fixStranger{
-	{"200 log on with tokens that are wrong, as one session, and again when thrown out", 200, saysAs(1, guess), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
-	{fmt.Sprint("200 log on with tokens that are wrong, as ", slowSessions, " sessions, and again when thrown out"), 200, saysAs(slowSessions, guess),
+	{"200 log on with tokens that are wrong, as one session, and again when disconnected", 200, saysAs(1, guess), []string{"ordergrid_gateway_fix_logons_refused_total", "reason", "Credentials"}},
+	{fmt.Sprint("200 log on with tokens that are wrong, as ", slowSessions, " sessions, and again when disconnected"), 200, saysAs(slowSessions, guess),
 		[]string{"ordergrid_gateway_fix_logons_refused_total", "reason", "NotJudged"}},
 }
 

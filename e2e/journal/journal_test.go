@@ -13,8 +13,8 @@ import (
 	"time"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/e2e/kube"
-	"github.com/ordergrid/ordergrid/e2e/site"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
@@ -32,12 +32,12 @@ var (
 func TestJournal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	s := site.New(t, namespace)
+	s := fixture.New(t, namespace)
 	program = testgrid.Program(t, "grid-node")
 	volumes := kube.SharedVolumes{Namespace: namespace, Class: namespace, Claim: "journal", Folder: kube.BesideState("journals"),
 		Pods: []string{api.PodName(grid, 0, 0), api.PodName(grid, 0, 1)}}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), site.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), fixture.Patience)
 		defer cancel()
 		if err := s.Kube.RemoveVolumes(ctx, volumes); err != nil {
 			t.Error(err)
@@ -52,17 +52,17 @@ func TestJournal(t *testing.T) {
 	s.Condition(ctx, "ordergrid", grid, api.ConditionJournalsHealthy, "True")
 	s.Condition(ctx, "ordergrid", grid, api.ConditionRedundant, "True")
 	s.Parts(ctx,
-		site.Part{Name: "all pods are gone at once", Run: powerCut},
-		site.Part{Name: "once more, with what was accepted since", Run: powerCut},
-		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
+		fixture.Part{Name: "all pods are gone at once", Run: powerCut},
+		fixture.Part{Name: "once more, with what was accepted since", Run: powerCut},
+		fixture.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *fixture.Fixture) { s.Verify(ctx, grid) }},
 	)
 }
 
 // powerCut has orders accepted, deletes all pods without a moment to stop, and reads every order that was ever accepted.
-func powerCut(ctx context.Context, s *site.Site) {
+func powerCut(ctx context.Context, s *fixture.Fixture) {
 	submit(ctx, s)
 	s.Must(s.Kube.Run(ctx, "delete", "pods", "-n", namespace, "-l", api.LabelGrid+"="+grid, "--grace-period=0", "--force"))
-	s.Eventually(ctx, "both pods again", site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "both pods again", fixture.Patience, func(ctx context.Context) error {
 		out, err := s.Kube.Run(ctx, "get", "pods", "-n", namespace, "-l", api.LabelGrid+"="+grid, "-o", `jsonpath={range .items[*]}{.status.containerStatuses[0].ready} {end}`)
 		if err == nil && strings.TrimSpace(out) != "true true" {
 			err = fmt.Errorf("ready: %q", out)
@@ -86,7 +86,7 @@ func powerCut(ctx context.Context, s *site.Site) {
 }
 
 // submit has orders accepted on both copies.
-func submit(ctx context.Context, s *site.Site) {
+func submit(ctx context.Context, s *fixture.Fixture) {
 	var file strings.Builder
 	for i := range orders {
 		fmt.Fprintf(&file, "8=FIX.4.2|35=D|49=OMS|56=GRID|34=%d|52=20261124-10:00:00|11=%d-%d|21=1|55=IBM|54=1|38=100|40=2|44=9.5|60=20261124-10:00:00|\n", i+1, time.Now().UnixNano(), i)
@@ -105,7 +105,7 @@ func submit(ctx context.Context, s *site.Site) {
 }
 
 // node runs a command of grid-node at the grid's Service.
-func node(ctx context.Context, s *site.Site, stdin, command string, args ...string) (string, error) {
+func node(ctx context.Context, s *fixture.Fixture, stdin, command string, args ...string) (string, error) {
 	ip := s.Must(s.Kube.Run(ctx, "get", "service", grid+"-client", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"))
 	cmd := exec.CommandContext(ctx, program, append([]string{command, "--endpoint", ip + ":7400", "--grid", grid, "--timeout", "20s"}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)

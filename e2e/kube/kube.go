@@ -1,5 +1,6 @@
 // Package kube drives a cluster through the kubectl binary, as a user would. The demo and the suites use it, so that what they
-// show can be typed; it needs no Kubernetes library and compiles in a second.
+// show can be typed; it needs no Kubernetes library and compiles in a second. Of an API
+// server that writes an audit log, it counts requests by user.
 package kube
 
 import (

@@ -15,7 +15,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
-	"github.com/ordergrid/ordergrid/e2e/history"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // previousVariable names a tag of the release before's images that the nodes have or can pull, where the cluster is not
@@ -82,11 +82,11 @@ func (f *field) loadPrevious(ctx context.Context) (tag string) {
 		return tag
 	}
 	tag = "previous"
-	if !history.Has(ctx, f.root, history.Before) {
-		f.Skipf("commit %s is not in this clone (shallow?), and %s names no tag", history.Before, previousVariable)
+	if !checkout.HasCommit(ctx, f.root, checkout.ReleaseBefore) {
+		f.Skipf("commit %s is not in this clone (shallow?), and %s names no tag", checkout.ReleaseBefore, previousVariable)
 	}
 	root, out := f.TempDir(), f.TempDir()
-	if err := history.LayOut(ctx, f.root, history.Before, root); err != nil {
+	if err := checkout.LayOutCommit(ctx, f.root, checkout.ReleaseBefore, root); err != nil {
 		f.Fatal(err)
 	}
 	load := []string{"run", "./e2e/cluster/cmd/cluster", "load"}
@@ -96,7 +96,7 @@ func (f *field) loadPrevious(ctx context.Context) (tag string) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Logf("%s:%s of commit %s is %s", name, tag, history.Before, id)
+		f.Logf("%s:%s of commit %s is %s", name, tag, checkout.ReleaseBefore, id)
 		load = append(load, archive)
 	}
 	cmd := exec.CommandContext(ctx, "go", load...)

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
@@ -38,7 +38,7 @@ var programs, dir string
 func TestOutside(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
 	defer cancel()
-	s := site.New(t, namespace)
+	s := fixture.New(t, namespace)
 	dir = t.TempDir()
 	for _, program := range []string{"grid-node", "e2e/cluster/cmd/cluster"} {
 		programs = filepath.Dir(testgrid.Program(t, program))
@@ -47,20 +47,20 @@ func TestOutside(t *testing.T) {
 	s.Apply(ctx, "grid.yaml")
 	s.Condition(ctx, "ordergrid", grid, api.ConditionRedundant, "True")
 	s.Parts(ctx,
-		site.Part{Name: "docs/client.md word by word", Run: fiveMinutes},
-		site.Part{Name: "a pod's own address leads nowhere from outside", Run: podsAreNotReached},
-		site.Part{Name: "a client that gets addresses of inside cannot follow", Run: insideAddress},
-		site.Part{Name: "NodePort: both shards, from each address", Run: bothShards},
-		site.Part{Name: "NodePort: primaries move under orders", Run: primariesMove},
-		site.Part{Name: "HostPort in place of NodePort", Run: hostPorts},
-		site.Part{Name: "HostPort: both shards, from each address", Run: bothShards},
-		site.Part{Name: "HostPort: primaries move under orders", Run: primariesMove},
-		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
+		fixture.Part{Name: "docs/client.md word by word", Run: fiveMinutes},
+		fixture.Part{Name: "a pod's own address leads nowhere from outside", Run: podsAreNotReached},
+		fixture.Part{Name: "a client that gets addresses of inside cannot follow", Run: insideAddress},
+		fixture.Part{Name: "NodePort: both shards, from each address", Run: bothShards},
+		fixture.Part{Name: "NodePort: primaries move under orders", Run: primariesMove},
+		fixture.Part{Name: "HostPort in place of NodePort", Run: hostPorts},
+		fixture.Part{Name: "HostPort: both shards, from each address", Run: bothShards},
+		fixture.Part{Name: "HostPort: primaries move under orders", Run: primariesMove},
+		fixture.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *fixture.Fixture) { s.Verify(ctx, grid) }},
 	)
 }
 
 // outside runs a program where clients outside are; what it prints comes back.
-func outside(ctx context.Context, s *site.Site, stdin string, args ...string) (string, error) {
+func outside(ctx context.Context, s *fixture.Fixture, stdin string, args ...string) (string, error) {
 	cmd := outsideCommand(ctx, s, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer
@@ -70,7 +70,7 @@ func outside(ctx context.Context, s *site.Site, stdin string, args ...string) (s
 	return out.String(), err
 }
 
-func outsideCommand(ctx context.Context, s *site.Site, args ...string) *exec.Cmd {
+func outsideCommand(ctx context.Context, s *fixture.Fixture, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, "cluster"), append([]string{"outside", "--", "sh", "-c", `cd "$0" && exec "$@"`, dir}, args...)...)
 	cmd.Dir = s.Root // a checkout has one cluster
 	cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig())
@@ -90,7 +90,7 @@ func shortened(out string) string {
 func kubeconfig() string { return filepath.Join(dir, "kubeconfig") }
 
 // fiveMinutes runs the commands of the page as they stand there, but for ADDRESS and NAMESPACE, all of them from outside.
-func fiveMinutes(ctx context.Context, s *site.Site) {
+func fiveMinutes(ctx context.Context, s *fixture.Fixture) {
 	config := s.Must(s.Kube.Run(ctx, "config", "view", "--raw", "--flatten"))
 	if err := os.WriteFile(kubeconfig(), []byte(config), 0o600); err != nil {
 		s.Fatal(err)
@@ -122,7 +122,7 @@ func fiveMinutes(ctx context.Context, s *site.Site) {
 }
 
 // submit puts so many orders on the grid from outside, beginning at an endpoint, and counts receipts by partition.
-func submit(ctx context.Context, s *site.Site, endpoint string, n int) (map[string]int, error) {
+func submit(ctx context.Context, s *fixture.Fixture, endpoint string, n int) (map[string]int, error) {
 	var file strings.Builder
 	for i := range n {
 		fmt.Fprintf(&file, "8=FIX.4.2|35=D|49=OMS|56=GRID|34=%d|52=20261122-10:00:00|11=%d-%d|21=1|55=IBM|54=1|38=100|40=2|44=9.5|60=20261122-10:00:00|\n", i+1, time.Now().UnixNano(), i)
@@ -140,7 +140,7 @@ func submit(ctx context.Context, s *site.Site, endpoint string, n int) (map[stri
 var proof = []string{"--tls-cert", "tls.crt", "--tls-key", "tls.key", "--tls-ca", "ca.crt", "--tls-name", nodesName}
 
 // podsAreNotReached shows that the place is outside.
-func podsAreNotReached(ctx context.Context, s *site.Site) {
+func podsAreNotReached(ctx context.Context, s *fixture.Fixture) {
 	ip := s.Must(s.Kube.Run(ctx, "get", "pod", grid+"-s0-0", "-n", namespace, "-o", "jsonpath={.status.podIP}"))
 	if receipts, err := submit(ctx, s, ip+":7400", 1); err == nil {
 		s.Fatalf("pod address %s is reached: this is not outside the cluster (%v)", ip, receipts)
@@ -148,7 +148,7 @@ func podsAreNotReached(ctx context.Context, s *site.Site) {
 }
 
 // insideAddress is the control: without the addresses of spec.externalAccess a way in does not lead on.
-func insideAddress(ctx context.Context, s *site.Site) {
+func insideAddress(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "inside-address.yaml")
 	port := s.Must(s.Kube.Run(ctx, "get", "service", "inside-address", "-n", namespace, "-o", "jsonpath={.spec.ports[0].nodePort}"))
 	host := s.Must(s.Kube.Run(ctx, "get", "pod", grid+"-s0-0", "-n", namespace, "-o", "jsonpath={.status.hostIP}"))
@@ -160,7 +160,7 @@ func insideAddress(ctx context.Context, s *site.Site) {
 }
 
 // addresses of all pods, as clients outside get them.
-func addresses(ctx context.Context, s *site.Site) []string {
+func addresses(ctx context.Context, s *fixture.Fixture) []string {
 	out := s.Must(s.Kube.Run(ctx, "get", "ordergrid", grid, "-n", namespace, "-o", "jsonpath={.status.externalAddresses[*].address}"))
 	list := strings.Fields(out)
 	if slices.Sort(list); len(slices.Compact(list)) != 4 {
@@ -170,7 +170,7 @@ func addresses(ctx context.Context, s *site.Site) []string {
 }
 
 // bothShards begins at each pod, knowing no other address, and reaches all four partitions.
-func bothShards(ctx context.Context, s *site.Site) {
+func bothShards(ctx context.Context, s *fixture.Fixture) {
 	for _, address := range addresses(ctx, s) {
 		receipts, err := submit(ctx, s, address, orders)
 		if err != nil || len(receipts) != 4 {
@@ -181,7 +181,7 @@ func bothShards(ctx context.Context, s *site.Site) {
 
 // primariesMove ends the process of a pod of each shard under the orders of one client, which knew one address in the
 // beginning. The pods that come may be on other machines; the operator then hands partitions back to them.
-func primariesMove(ctx context.Context, s *site.Site) {
+func primariesMove(ctx context.Context, s *fixture.Fixture) {
 	self, err := os.Executable()
 	if err != nil {
 		s.Fatal(err)
@@ -200,7 +200,7 @@ func primariesMove(ctx context.Context, s *site.Site) {
 	for _, pod := range []string{grid + "-s0-0", grid + "-s1-1"} {
 		before := s.Must(s.Kube.Run(ctx, "get", "pod", pod, "-n", namespace, "-o", "jsonpath={.metadata.uid}"))
 		s.Must(s.Kube.Run(ctx, "delete", "pod", pod, "-n", namespace, "--grace-period=0", "--force"))
-		s.Eventually(ctx, "another pod "+pod, site.Patience, func(ctx context.Context) error {
+		s.Eventually(ctx, "another pod "+pod, fixture.Patience, func(ctx context.Context) error {
 			now, err := s.Kube.Run(ctx, "get", "pod", pod, "-n", namespace, "-o", "jsonpath={.metadata.uid}")
 			if err == nil && now == before {
 				err = errors.New("it is there still")
@@ -229,10 +229,10 @@ func primariesMove(ctx context.Context, s *site.Site) {
 }
 
 // hostPorts changes the way in of a running grid: every pod is replaced, and every address is another.
-func hostPorts(ctx context.Context, s *site.Site) {
+func hostPorts(ctx context.Context, s *fixture.Fixture) {
 	before := addresses(ctx, s)
 	s.Must(s.Kube.Run(ctx, "patch", "ordergrid", grid, "-n", namespace, "--type=merge", "-p", `{"spec":{"externalAccess":{"type":"HostPort"}}}`))
-	s.Eventually(ctx, "host ports in place of node ports", 2*site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "host ports in place of node ports", 2*fixture.Patience, func(ctx context.Context) error {
 		left, err := s.Kube.Run(ctx, "get", "services", "-n", namespace, "-l", api.LabelExternalPod, "-o", "name")
 		now, err2 := s.Kube.Run(ctx, "get", "ordergrid", grid, "-n", namespace, "-o",
 			`jsonpath={.status.externalAddresses[*].address} {.status.conditions[?(@.type=="Progressing")].status} {.status.conditions[?(@.type=="Redundant")].status}`)

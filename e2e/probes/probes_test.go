@@ -15,7 +15,7 @@ import (
 	"time"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 )
 
 const namespace = "ordergrid-probes"
@@ -46,7 +46,7 @@ var scenarios = []struct {
 func TestProbes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
-	s := suite{site.New(t, namespace)}
+	s := suite{fixture.New(t, namespace)}
 	s.Open(ctx)
 	s.Restrict(ctx)
 	s.Apply(ctx, "grids.yaml")
@@ -61,7 +61,7 @@ func TestProbes(t *testing.T) {
 	t.Run("series", func(t *testing.T) { suite{s.On(t)}.series(ctx) })
 }
 
-type suite struct{ *site.Site }
+type suite struct{ *fixture.Fixture }
 
 // record makes the recording that is replayed: 2,000 new orders, one each 5 ms.
 func (s suite) record(ctx context.Context) {
@@ -85,7 +85,7 @@ func (s suite) play(ctx context.Context, scenario api.Scenario, grid, more strin
 	s.Must(s.Kube.Apply(ctx, fmt.Appendf(nil, `{"apiVersion":"ordergrid.dev/v1alpha1","kind":"OrderProbe","metadata":{"name":%q,"namespace":%q},"spec":{"gridRef":{"name":%q},"scenario":%q,"parameters":"Quick",%s}}`,
 		name, namespace, grid, scenario, more)))
 	p := &api.OrderProbe{}
-	s.Eventually(ctx, "OrderProbe "+name+" to end", site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "OrderProbe "+name+" to end", fixture.Patience, func(ctx context.Context) error {
 		if err := s.Kube.Get(ctx, p, "orderprobe", name, "-n", namespace); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s suite) play(ctx context.Context, scenario api.Scenario, grid, more strin
 func (s suite) remove(ctx context.Context, name string) {
 	s.Helper()
 	s.Must(s.Kube.Run(ctx, "delete", "orderprobe", name, "-n", namespace, "--wait"))
-	s.Eventually(ctx, "nothing of "+name, site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "nothing of "+name, fixture.Patience, func(ctx context.Context) error {
 		out, err := s.Kube.Run(ctx, "get", "orderprobes,jobs,pods,configmaps,roles,rolebindings,serviceaccounts", "-n", namespace, "-o", "name")
 		if err == nil && strings.Contains(out, "/"+name) {
 			err = errors.New(out)
@@ -131,7 +131,7 @@ func (s suite) remove(ctx context.Context, name string) {
 func (s suite) series(ctx context.Context) {
 	s.Must(s.Kube.Apply(ctx, fmt.Appendf(nil, `{"apiVersion":"ordergrid.dev/v1alpha1","kind":"OrderProbe","metadata":{"name":"minutely","namespace":%q},"spec":{"gridRef":{"name":"pair"},"scenario":"stac-pair","parameters":"Quick","overrides":%s,"schedule":{"cron":"* * * * *"}}}`,
 		namespace, brief)))
-	s.Eventually(ctx, "a run of the series", site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "a run of the series", fixture.Patience, func(ctx context.Context) error {
 		p := &api.OrderProbe{}
 		err := s.Kube.Get(ctx, p, "orderprobe", "minutely", "-n", namespace)
 		if err == nil && len(p.Status.Runs) == 0 {

@@ -4,7 +4,7 @@ package prometheus
 import (
 	"context"
 
-	"github.com/ordergrid/ordergrid/e2e/gobin"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 )
 
 // version is that of the programs; TestVersionMatchesModule keeps it equal to
@@ -14,7 +14,7 @@ const version = "3.13.5"
 // set leaves out every way to discover targets but Kubernetes, files and lists:
 // two thirds of the packages. There is no web interface in it either, which the
 // module does not carry; the API is complete.
-var set = gobin.Set{
+var set = artifact.Set{
 	Module: "e2e/prometheus/binaries", Cache: "prometheus", What: "Prometheus " + version,
 	Mains: []string{"github.com/prometheus/prometheus/cmd/prometheus", "github.com/prometheus/prometheus/cmd/promtool"},
 	Flags: []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", "remove_all_sd,enable_kubernetes_sd",
@@ -27,7 +27,7 @@ var set = gobin.Set{
 func Dir(ctx context.Context, root string) (string, error) { return set.Dir(ctx, root) }
 
 // Ensure builds prometheus and promtool unless the cache holds them and returns
-// their directory; see gobin.Set.Ensure.
+// their directory; see artifact.Set.Ensure.
 func Ensure(ctx context.Context, root string, report func(format string, args ...any)) (string, error) {
 	return set.Ensure(ctx, root, report)
 }

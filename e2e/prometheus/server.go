@@ -11,8 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Server is a Prometheus that runs.
@@ -21,8 +20,8 @@ type Server struct {
 
 	cmd   *exec.Cmd
 	ended chan struct{}
-	log   *tail.Writer
-	port  ports.Held
+	log   *proc.Tail
+	port  proc.HeldPorts
 }
 
 // startLimit is how long a server may take to answer.
@@ -32,7 +31,7 @@ const startLimit = 30 * time.Second
 // machine. config is the path of a configuration. The server ends with Stop, or
 // with this process.
 func Start(ctx context.Context, program, dir, config string) (*Server, error) {
-	s := &Server{ended: make(chan struct{}), log: &tail.Writer{}}
+	s := &Server{ended: make(chan struct{}), log: &proc.Tail{}}
 	address, err := s.port.Take("127.0.0.1", 0)
 	if err != nil {
 		return nil, err

@@ -34,13 +34,13 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/controllers/ordergrid"
-	"github.com/ordergrid/ordergrid/e2e/person"
+	"github.com/ordergrid/ordergrid/e2e/runbook"
 	arbiter "github.com/ordergrid/ordergrid/grid-node/arbiter/kube"
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/internal/envtest"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 const replicas = 2
@@ -120,7 +120,7 @@ func newCluster(t *testing.T) *cluster {
 		return c.kube.Get(t.Context(), kube.ObjectKey{Namespace: c.ns, Name: "rtd-s0"}, &appsv1.StatefulSet{}) == nil
 	})
 	for i := range replicas {
-		c.data[i], c.http[i] = ports.ForTest(t), ports.ForTest(t)
+		c.data[i], c.http[i] = proc.PortForTest(t), proc.PortForTest(t)
 		c.createPod(i)
 		c.start(i)
 	}
@@ -321,7 +321,7 @@ func (c *cluster) spread() bool {
 
 func (c *cluster) annotate(i int, key, value string) {
 	c.t.Helper()
-	c.must(person.Annotate(c.t.Context(), c.kube, c.partition(i), key, value))
+	c.must(runbook.Annotate(c.t.Context(), c.kube, c.partition(i), key, value))
 }
 
 // wantEvent waits for an event about a partition or the grid.

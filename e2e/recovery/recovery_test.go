@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/person"
+	"github.com/ordergrid/ordergrid/e2e/runbook"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
 
@@ -32,7 +32,7 @@ func TestBothProcessesDie(t *testing.T) {
 	if err := c.submit(1, time.Second); err == nil {
 		t.Fatal("an order was acknowledged by a process that was promoted without the orders before it")
 	}
-	c.must(person.AcceptLoss(t.Context(), c.kube, c.partition(0), c.partition(1)))
+	c.must(runbook.AcceptLoss(t.Context(), c.kube, c.partition(0), c.partition(1)))
 	c.until("a second lineage", func() bool {
 		for i := range replicas {
 			p := c.partition(i)
@@ -77,7 +77,7 @@ func TestEtcdGoesBack(t *testing.T) {
 			t.Fatalf("%s climbed to epoch %d by itself", p.Name, p.Status.Epoch)
 		}
 	}
-	c.must(person.Reassert(t.Context(), c.kube, c.http[:], c.partition(0), c.partition(1)))
+	c.must(runbook.Reassert(t.Context(), c.kube, c.http[:], c.partition(0), c.partition(1)))
 	c.until("the records are ahead again", func() bool {
 		for i := range replicas {
 			p := c.partition(i)

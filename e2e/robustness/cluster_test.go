@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/robustness"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 )
 
@@ -24,7 +24,7 @@ func TestCluster(t *testing.T) {
 		{"api-outage", 1}, {"api-outage-then-kill", 1}, {"same-name", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := scenarios.Find(c.name)
+			s, err := robustness.FindScenario(c.name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := play(t, target, c.name, func(o *scenarios.Options) { o.Repeat, o.Rate, o.Away = c.repeat, 1000, 20*time.Second })
+			r := play(t, target, c.name, func(o *robustness.Options) { o.Repeat, o.Rate, o.Away = c.repeat, 1000, 20*time.Second })
 			sound(t, r)
 			if s.Goals.NoFailed && r.Orders.Failed() > 0 {
 				t.Errorf("%d orders failed", r.Orders.Failed())

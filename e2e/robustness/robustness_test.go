@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/robustness"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/report"
-	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
@@ -19,7 +18,7 @@ import (
 // startDev is a grid of processes for one scenario.
 func startDev(t *testing.T, exe, name string) faults.Target {
 	t.Helper()
-	s, err := scenarios.Find(name)
+	s, err := robustness.FindScenario(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +31,9 @@ func startDev(t *testing.T, exe, name string) faults.Target {
 
 // play runs a scenario and judges what was recorded as it comes back from a file.
 // The target is closed.
-func play(t *testing.T, target faults.Target, name string, change func(*scenarios.Options)) *report.Report {
+func play(t *testing.T, target faults.Target, name string, change func(*robustness.Options)) *robustness.Report {
 	t.Helper()
-	s, err := scenarios.Find(name)
+	s, err := robustness.FindScenario(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +44,11 @@ func play(t *testing.T, target faults.Target, name string, change func(*scenario
 			t.Error(err)
 		}
 	}()
-	o := scenarios.Defaults()
+	o := robustness.Defaults()
 	// A slow machine under the race detector has to come through too.
 	o.Seed, o.Rate, o.Calm, o.Patience, o.RequestTimeout, o.Progress = 1, 500, 200*time.Millisecond, 2*time.Minute, 2*time.Minute, t.Logf
 	change(&o)
-	h, err := scenarios.Run(ctx, s, target, o)
+	h, err := robustness.Run(ctx, s, target, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +60,7 @@ func play(t *testing.T, target faults.Target, name string, change func(*scenario
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := report.New(again)
+	r, _, err := robustness.NewReport(again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,7 @@ func TestKills(t *testing.T) {
 	exe := testgrid.Program(t, "grid-node")
 	for _, name := range []string{"kill-both-in-turn", "kill-backup"} {
 		t.Run(name, func(t *testing.T) {
-			r := play(t, startDev(t, exe, name), name, func(o *scenarios.Options) { o.Repeat = 2 })
+			r := play(t, startDev(t, exe, name), name, func(o *robustness.Options) { o.Repeat = 2 })
 			sound(t, r)
 			if r.Orders.Acked < 100 || r.Reads == 0 {
 				t.Errorf("%d orders acknowledged, %d reads answered: the traffic did not flow", r.Orders.Acked, r.Reads)
@@ -90,16 +89,16 @@ func TestKills(t *testing.T) {
 // TestArbiterAway: a kill without an arbiter stops writes, and they come back.
 func TestArbiterAway(t *testing.T) {
 	const name = "api-outage-then-kill"
-	r := play(t, startDev(t, testgrid.Program(t, "grid-node"), name), name, func(o *scenarios.Options) { o.Repeat, o.Stop = 1, time.Second })
+	r := play(t, startDev(t, testgrid.Program(t, "grid-node"), name), name, func(o *robustness.Options) { o.Repeat, o.Stop = 1, time.Second })
 	sound(t, r)
 	if rep := r.Reps[0]; rep.SilentAcks != 0 || rep.Outage.Worst < time.Second {
 		t.Errorf("%d orders acknowledged without an arbiter, outage %s", rep.SilentAcks, rep.Outage.Worst)
 	}
 }
 
-func sound(t *testing.T, r *report.Report) {
+func sound(t *testing.T, r *robustness.Report) {
 	t.Helper()
-	if len(r.Violations) > 0 || len(r.Unread) > 0 || r.Verdict == report.Violated {
+	if len(r.Violations) > 0 || len(r.Unread) > 0 || r.Verdict == robustness.Violated {
 		t.Fatalf("verdict %s: %v %v", r.Verdict, r.Violations, r.Unread)
 	}
 	for _, rep := range r.Reps {

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ordergrid/ordergrid/e2e/kube"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/internal/envtest"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ordergrid/ordergrid/internal/histogram"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
@@ -25,7 +25,7 @@ func (c *cluster) operate(ctx context.Context, path string) (*operator, error) {
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorAccount}, deployment); err != nil {
 		return nil, err
 	}
-	var port ports.Held
+	var port proc.HeldPorts
 	address, err := port.Take("127.0.0.1", 0)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/ordergrid/ordergrid/e2e/audit"
+	"github.com/ordergrid/ordergrid/e2e/kube"
 )
 
 // Result of one run. Times are in seconds unless the name says otherwise.
@@ -65,7 +65,7 @@ func (m *measurement) phase(before, after *reading, begin, end time.Time) (p Pha
 	for name, u := range after.processes {
 		p.CPU[name] = (u.CPU - before.processes[name].CPU).Seconds()
 	}
-	list, err := audit.Between(m.file("audit.log"), "system:serviceaccount:"+operatorNamespace, begin, end)
+	list, err := kube.RequestsBetween(m.file("audit.log"), "system:serviceaccount:"+operatorNamespace, begin, end)
 	for _, q := range list {
 		if q.Verb == "watch" {
 			p.Watches++ // one that has ended

@@ -20,8 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
-	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -33,7 +32,7 @@ type pair struct {
 	sinkDir    string
 	data, http [2]string
 	processes  [2]*exec.Cmd
-	logs       [2]*tail.Writer
+	logs       [2]*proc.Tail
 }
 
 func newPair(t *testing.T) *pair {
@@ -75,7 +74,7 @@ func podName(i int) string { return "g-s0-" + strconv.Itoa(i) }
 func freeAddresses(t *testing.T, n int) (out []string) {
 	t.Helper()
 	for range n {
-		out = append(out, ports.ForTest(t))
+		out = append(out, proc.PortForTest(t))
 	}
 	return out
 }
@@ -88,7 +87,7 @@ func (p *pair) start(i int, exe string) {
 		"--memory-limit", "256Mi", "--sink", "file", "--sink-dir", p.sinkDir, "--hand-over-delay", "200ms", "--log-format", "text",
 		// A shared machine may be busy: a slow member must not be replaced.
 		"--beacon", "50ms", "--lease", "1s", "--grace", "2s")
-	p.logs[i] = &tail.Writer{}
+	p.logs[i] = &proc.Tail{}
 	cmd.Stderr = p.logs[i]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

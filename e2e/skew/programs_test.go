@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ordergrid/ordergrid/e2e/history"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 // lastOfBefore is the commit whose programs stand for the release before. Grids of an
@@ -45,13 +45,13 @@ func build(t *testing.T, root, name string, args ...string) string {
 	return exe
 }
 
-const checkout = "../.."
+const here = "../.."
 
 var present = sync.OnceValue(func() func(*testing.T) string {
 	var exe string
 	return func(t *testing.T) string {
 		if exe == "" {
-			exe = build(t, checkout, "present")
+			exe = build(t, here, "present")
 		}
 		return exe
 	}
@@ -60,7 +60,7 @@ var present = sync.OnceValue(func() func(*testing.T) string {
 // same is this checkout's node as another program: what a release without a change of the
 // protocol is.
 func same(t *testing.T) string {
-	return build(t, checkout, "same", "-ldflags", "-X github.com/ordergrid/ordergrid/internal/version.Version=before")
+	return build(t, here, "same", "-ldflags", "-X github.com/ordergrid/ordergrid/internal/version.Version=before")
 }
 
 // before is the node of lastOfBefore.
@@ -69,11 +69,11 @@ func before(t *testing.T) string {
 	if os.Getenv(historyEnv) == "" {
 		t.Skipf("not asked for: %s=1, or make skew", historyEnv)
 	}
-	if !history.Has(t.Context(), checkout, lastOfBefore) {
+	if !checkout.HasCommit(t.Context(), here, lastOfBefore) {
 		t.Skipf("commit %s is not in this clone (shallow?)", lastOfBefore)
 	}
 	root := filepath.Join(outDir, "history")
-	if err := history.LayOut(t.Context(), checkout, lastOfBefore, root); err != nil {
+	if err := checkout.LayOutCommit(t.Context(), here, lastOfBefore, root); err != nil {
 		t.Fatal(err)
 	}
 	return build(t, root, "before")

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/audit"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
+	"github.com/ordergrid/ordergrid/e2e/kube"
 )
 
 const namespace = "ordergrid-smoke"
@@ -28,20 +28,20 @@ const gridNodes = "system:serviceaccount:" + namespace + ":three-s"
 func TestSmoke(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	s := site.New(t, namespace)
+	s := fixture.New(t, namespace)
 	s.Open(ctx)
 	s.Restrict(ctx)
 	s.Parts(ctx,
-		site.Part{Name: "three shards of two become available and redundant", Run: gridBecomesReady},
-		site.Part{Name: "one primary per pod", Run: onePrimaryPerPod},
-		site.Part{Name: "the operator writes nothing when nothing changes", Run: operatorIsQuiet},
-		site.Part{Name: "a probe runs and no order is lost", Run: probeRuns},
-		site.Part{Name: "the replicas' logs are equal byte for byte", Run: logsAreEqual},
-		site.Part{Name: "deleting the grid leaves nothing behind", Run: deletionLeavesNothing},
+		fixture.Part{Name: "three shards of two become available and redundant", Run: gridBecomesReady},
+		fixture.Part{Name: "one primary per pod", Run: onePrimaryPerPod},
+		fixture.Part{Name: "the operator writes nothing when nothing changes", Run: operatorIsQuiet},
+		fixture.Part{Name: "a probe runs and no order is lost", Run: probeRuns},
+		fixture.Part{Name: "the replicas' logs are equal byte for byte", Run: logsAreEqual},
+		fixture.Part{Name: "deleting the grid leaves nothing behind", Run: deletionLeavesNothing},
 	)
 }
 
-func gridBecomesReady(ctx context.Context, s *site.Site) {
+func gridBecomesReady(ctx context.Context, s *fixture.Fixture) {
 	gridApplied = time.Now()
 	s.Apply(ctx, "three-shards.yaml")
 	s.Condition(ctx, "ordergrid", "three", "Available", "True")
@@ -49,10 +49,10 @@ func gridBecomesReady(ctx context.Context, s *site.Site) {
 	s.Show(ctx)
 }
 
-func onePrimaryPerPod(ctx context.Context, s *site.Site) {
+func onePrimaryPerPod(ctx context.Context, s *fixture.Fixture) {
 	want := []string{"three-s0-0", "three-s0-1", "three-s1-0", "three-s1-1", "three-s2-0", "three-s2-1"}
 	// A pod that was there first is primary of all partitions of its shard, and hands over after spec.timing.handOverDelay.
-	s.Eventually(ctx, "each pod being primary of one partition", site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "each pod being primary of one partition", fixture.Patience, func(ctx context.Context) error {
 		out, err := s.Kube.Run(ctx, "get", "gridpartitions", "-n", namespace, "-o", "jsonpath={.items[*].status.primary.podName}")
 		primaries := strings.Fields(out)
 		if slices.Sort(primaries); err == nil && !slices.Equal(primaries, want) {
@@ -63,7 +63,7 @@ func onePrimaryPerPod(ctx context.Context, s *site.Site) {
 }
 
 // operatorIsQuiet looks at what the API server recorded of the operator over an idle span.
-func operatorIsQuiet(ctx context.Context, s *site.Site) {
+func operatorIsQuiet(ctx context.Context, s *fixture.Fixture) {
 	log := auditLog(s)
 	begin := time.Now()
 	select {
@@ -71,21 +71,21 @@ func operatorIsQuiet(ctx context.Context, s *site.Site) {
 		s.Fatal(ctx.Err())
 	case <-time.After(20 * time.Second):
 	}
-	requests, err := audit.Between(log, "system:serviceaccount:ordergrid-system:", begin, time.Now())
+	requests, err := kube.RequestsBetween(log, "system:serviceaccount:ordergrid-system:", begin, time.Now())
 	if err != nil {
 		s.Fatal(err)
 	}
-	requests = slices.DeleteFunc(requests, func(q audit.Request) bool {
+	requests = slices.DeleteFunc(requests, func(q kube.Request) bool {
 		// The leader's lease is renewed for as long as the operator lives.
 		return q.Verb == "get" || q.Verb == "list" || q.Verb == "watch" || strings.Contains(q.RequestURI, "/leases/")
 	})
-	s.Logf("writes by the operator in 20 s besides its leader lease: %d\n%s", len(requests), audit.Summary(requests))
+	s.Logf("writes by the operator in 20 s besides its leader lease: %d\n%s", len(requests), kube.RequestSummary(requests))
 	if len(requests) > 0 {
 		s.Fatal("the operator writes although nothing changed")
 	}
 }
 
-func probeRuns(ctx context.Context, s *site.Site) {
+func probeRuns(ctx context.Context, s *fixture.Fixture) {
 	s.Apply(ctx, "probe.yaml")
 	begin := time.Now()
 	s.Condition(ctx, "orderprobe", "smoke", "Complete", "True")
@@ -97,23 +97,23 @@ func probeRuns(ctx context.Context, s *site.Site) {
 		s.Fatal("an order was lost, duplicated, or there was a gap")
 	}
 	log := auditLog(s)
-	if seen, err := audit.Between(log, gridNodes, gridApplied, begin); err != nil || len(seen) == 0 {
+	if seen, err := kube.RequestsBetween(log, gridNodes, gridApplied, begin); err != nil || len(seen) == 0 {
 		s.Fatalf("the audit log shows no request of a grid node even from when they claimed their partitions (%v): it cannot show that there are none now", err)
 	}
-	requests, err := audit.Between(log, gridNodes, begin, end)
+	requests, err := kube.RequestsBetween(log, gridNodes, begin, end)
 	if err != nil {
 		s.Fatal(err)
 	}
-	requests = slices.DeleteFunc(requests, func(q audit.Request) bool { return q.Verb == "watch" }) // reopened every few minutes, no orders involved
-	s.Logf("API requests by the grid nodes during the %s of the probe: %d\n%s", end.Sub(begin).Round(time.Second), len(requests), audit.Summary(requests))
+	requests = slices.DeleteFunc(requests, func(q kube.Request) bool { return q.Verb == "watch" }) // reopened every few minutes, no orders involved
+	s.Logf("API requests by the grid nodes during the %s of the probe: %d\n%s", end.Sub(begin).Round(time.Second), len(requests), kube.RequestSummary(requests))
 	if len(requests) > 0 {
 		s.Fatal("grid nodes called the API server while nothing but orders happened")
 	}
 }
 
-func logsAreEqual(ctx context.Context, s *site.Site) { s.Verify(ctx, "three") }
+func logsAreEqual(ctx context.Context, s *fixture.Fixture) { s.Verify(ctx, "three") }
 
-func deletionLeavesNothing(ctx context.Context, s *site.Site) {
+func deletionLeavesNothing(ctx context.Context, s *fixture.Fixture) {
 	s.Must(s.Kube.Run(ctx, "delete", "ordergrid/three", "orderprobe/smoke", "-n", namespace, "--wait"))
 	const kinds = "statefulsets,pods,services,endpointslices,poddisruptionbudgets,serviceaccounts,roles,rolebindings,configmaps,jobs,gridpartitions,persistentvolumeclaims,controllerrevisions"
 	s.Eventually(ctx, "an empty namespace", 2*time.Minute, func(ctx context.Context) error {
@@ -129,7 +129,7 @@ func deletionLeavesNothing(ctx context.Context, s *site.Site) {
 }
 
 // auditLog is where the API server writes what was asked of it; only the local cluster has it within reach.
-func auditLog(s *site.Site) string {
+func auditLog(s *fixture.Fixture) string {
 	s.Helper()
 	path := os.Getenv("ORDERGRID_AUDIT_LOG")
 	if path == "" {

@@ -17,7 +17,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -32,7 +32,7 @@ const (
 func TestSuiteInPods(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 88*time.Minute)
 	defer cancel()
-	s := suite{site.New(t, namespace)}
+	s := suite{fixture.New(t, namespace)}
 	s.Open(ctx)
 	s.Restrict(ctx)
 	for _, name := range []string{"match-flash", "bar-client"} {
@@ -46,7 +46,7 @@ func TestSuiteInPods(t *testing.T) {
 	t.Run("suite", func(t *testing.T) { suite{s.On(t)}.all(ctx) })
 }
 
-type suite struct{ *site.Site }
+type suite struct{ *fixture.Fixture }
 
 // play runs an OrderProbe to its end and prints its table. That the machine disturbed it is no failure.
 func (s suite) play(ctx context.Context, scenario, more string, limit time.Duration) *api.OrderProbe {

@@ -27,8 +27,8 @@ import (
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/executor"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/witness"
-	"github.com/ordergrid/ordergrid/controllers/labels"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/controllers/objects"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
@@ -229,7 +229,7 @@ func (s *stage) fault(ctx context.Context, spec api.DrillFault) *inject.Fault {
 
 func (s *stage) pods(ctx context.Context) []corev1.Pod {
 	var pods corev1.PodList
-	if err := s.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{labels.Instance: gridName, labels.Component: labels.GridNode}); err != nil {
+	if err := s.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{objects.LabelInstance: gridName, objects.LabelComponent: objects.GridNode}); err != nil {
 		s.Fatal(err)
 	}
 	return pods.Items
@@ -292,7 +292,7 @@ func (s *stage) until(ctx context.Context, what string, ok func() error) {
 }
 
 func open(ctx context.Context, t *testing.T) *stage {
-	ground := site.New(t, namespace)
+	ground := fixture.New(t, namespace)
 	ground.Open(ctx)
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

@@ -32,8 +32,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 	"github.com/ordergrid/ordergrid/internal/pki"
-	"github.com/ordergrid/ordergrid/internal/ports"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 func TestMain(m *testing.M) { os.Exit(envtest.Run(m, envtest.WithoutCRDs)) }
@@ -45,7 +44,7 @@ type world struct {
 	*testing.T
 	dir        string
 	files      secure.Files // of all of them
-	said       tail.Writer
+	said       proc.Tail
 	addr, http string
 }
 
@@ -65,7 +64,7 @@ func (w *world) node(reviewer *kube.Tokens, rules string) (addr string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	addr = ports.ForTest(w)
+	addr = proc.PortForTest(w)
 	store := memory.NewStore(map[string]arbiter.Spec{node.PartitionName("g", 0): {Grid: "g", Replicas: 1, MinInSync: 1, PreferredPod: "g-s0-0"}})
 	n, err := node.New(node.Config{Grid: "g", Pod: "g-s0-0", Partitions: 1, Replicas: 1, Listen: addr, Advertise: addr, MemoryLimit: 256 << 20, PeerKeys: peerkey.Of(peerkey.New()),
 		Arbiter: store, TLS: id, Access: &node.Access{Rules: access.Open(w.write("rules.json", rules)), Tokens: access.NewTokens(reviewer, audience, access.Limits{Fresh: 2 * time.Second, Refused: 100 * time.Millisecond})}})

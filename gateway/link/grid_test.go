@@ -24,7 +24,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/link"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 // sites are two grids of real processes.
@@ -313,7 +313,7 @@ func TestLinkProcessKilled(t *testing.T) {
 	r := s.link(s.a, s.b, nil)
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(r.Collector())
-	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, "ordergrid_link_") })
+	golden.Metrics(t, "../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, "ordergrid_link_") })
 	downstream.WaitFor(t, "readiness", func() bool { return r.Status().Ready })
 	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ok", "/status": `"reader": "link"`, "/metrics": `ordergrid_link_lag_entries{partition="p0",target="dev"}`} {
 		w := httptest.NewRecorder()

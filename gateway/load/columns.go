@@ -35,7 +35,7 @@ var header = []int{35, 49, 56, 34, 52}
 // isTime has the fields of type UTCTimestamp.
 var isTime = map[int]bool{52: true, 60: true, 126: true}
 
-// Shape says what the rows of a source are: a Mapping of orders, or Entries of a region.
+// Shape is what the rows of a source are: a Mapping of orders, or Entries of a region.
 type Shape interface {
 	// maker makes rows of a table with these columns.
 	maker(names []string) (maker, error)

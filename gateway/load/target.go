@@ -28,7 +28,7 @@ type Target interface {
 	ends(err error) error
 	// open reports whether what the grid has decides: the outcome is not known, or something is in the row's place.
 	open(err error) bool
-	// look says what the grid has in the row's place, after an outcome that left it open. The error of other is the refusal,
+	// look reports what the grid has in the row's place, after an outcome that left it open. The error of other is the refusal,
 	// of nothing why the row cannot be sent at once.
 	look(ctx context.Context, r *row, why error) (found, error)
 }
@@ -106,7 +106,7 @@ func (o orders) look(ctx context.Context, r *row, why error) (found, error) {
 	return nothing, err
 }
 
-// Puts says how Values are put. It is part of what a state is of: a load is resumed with the Puts that it began with.
+// Puts is how Values are put. It is part of what a state is of: a load is resumed with the Puts that it began with.
 type Puts struct {
 	Replace bool          // a row replaces another value of its key
 	Life    time.Duration // of a value, from when it is put; 0: as the region has it

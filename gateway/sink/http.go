@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ordergrid/ordergrid/gateway/pages"
+	"github.com/ordergrid/ordergrid/internal/webguard"
 )
 
 // Handler serves /metrics of a registry, and /healthz, /readyz and /status of the Runner.
 func (r *Runner) Handler(g prometheus.Gatherer) http.Handler {
-	return pages.Handler(g, r.notReady, func() any { return r.Status() })
+	return webguard.StatusPages(g, r.notReady, func() any { return r.Status() })
 }
 
 // notReady names what is not ready. A sink that fails is not restarted for it: a new process would begin where this

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/downstream"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 func gather(t *testing.T, r *Runner) (reg *prometheus.Registry, families []*dto.MetricFamily) {
@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 	downstream.WaitFor(t, "the target to hold them", func() bool { return m.holds(acked) })
 	downstream.WaitFor(t, "readiness", func() bool { return r.Status().Ready })
 	reg, _ := gather(t, r)
-	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, "ordergrid_sink_") })
+	golden.Metrics(t, "../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, "ordergrid_sink_") })
 	get := func(path string) (int, string) {
 		w := httptest.NewRecorder()
 		r.Handler(reg).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

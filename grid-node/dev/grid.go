@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Node is one process of the grid, as GET /v1/nodes lists it.
@@ -32,7 +32,7 @@ type grid struct {
 	mu     sync.Mutex
 	url    string
 	places []place
-	ports  ports.Held // of places: while a node starts, and while one that was killed is started again
+	ports  proc.HeldPorts // of places: while a node starts, and while one that was killed is started again
 }
 
 // place is where a node listens and which pod it is.

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ordergrid/ordergrid/internal/cgroup"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 const page = "../../docs/metrics.md"
@@ -36,7 +36,7 @@ func ours(name string) bool { return strings.HasPrefix(name, prefix) }
 // Every metric of a node is on docs/metrics.md as it is exported, and no other.
 func TestEveryMetricIsOnThePage(t *testing.T) {
 	r := everything()
-	metricsdoc.Check(t, page, r.Gatherer(), ours)
+	golden.Metrics(t, page, r.Gatherer(), ours)
 	families, err := r.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestEveryMetricIsOnThePage(t *testing.T) {
 		if !gathered[name] {
 			t.Errorf("%s is not exported", name)
 		}
-		if !metricsdoc.Named(t, page, name) {
+		if !golden.HasMetric(t, page, name) {
 			t.Errorf("%s is not on docs/metrics.md", name)
 		}
 	}

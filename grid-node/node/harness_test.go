@@ -18,7 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/arbiter/memory"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // grid is a shard of nodes in this process, over real sockets.
@@ -90,7 +90,7 @@ func (w logWriter) Write(b []byte) (int, error) {
 func freeAddrs(t *testing.T, n int) (out []string) {
 	t.Helper()
 	for range n {
-		out = append(out, ports.ForTest(t))
+		out = append(out, proc.PortForTest(t))
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 func TestMemoryPlan(t *testing.T) {
@@ -38,7 +38,7 @@ func TestMemoryPlan(t *testing.T) {
 // everything, repeatedly.
 func TestCopyWithLessMemory(t *testing.T) {
 	g := newGrid(t, 2, 1)
-	var said tail.Writer
+	var said proc.Tail
 	g.base.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g.start(0)
 	g.base.MemoryLimit = 64 << 20

@@ -41,7 +41,7 @@ const (
 	applVerID = "9" // FIX 5.0 SP2
 )
 
-// laterOf says what a tag is that FIX 4.4 does not have, 0 for a plain one.
+// laterOf is what a tag is that FIX 4.4 does not have, 0 for a plain one.
 var laterOf = makeLaterOf()
 
 func makeLaterOf() (of [laterSize]uint8) {
@@ -141,7 +141,7 @@ func (p *parser) laterCount(tag uint32, g, off int, v []byte) *Error {
 }
 
 // laterXML reads SecurityXMLLen at from..to, and SecurityXML, which has to follow. Since it may
-// not contain SOH, whoever knows neither reads the message alike.
+// not contain SOH, a reader that knows neither reads the message alike.
 func (p *parser) laterXML(tag uint32, from, to int) (int, *Error) {
 	n, ok := parseUint(p.msg[from:to], 4)
 	if !ok || n == 0 || n > MaxValue {

@@ -15,7 +15,7 @@ const (
 	commitBurst = 16
 )
 
-// SetFollowed says whether clients follow the log here. It takes effect with the next heartbeat.
+// SetFollowed sets whether clients follow the log here. It takes effect with the next heartbeat.
 func (r *Replica) SetFollowed(yes bool) { r.followed = yes }
 
 // followedFlag is what a heartbeat is answered with besides ackFlags.

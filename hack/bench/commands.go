@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/flame"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/version"
@@ -134,7 +132,7 @@ func (b *bench) oneCase() (*cases.Case, error) {
 }
 
 // onGrid prepares a run of one case against the grid alone; close ends it.
-func (b *bench) onGrid(ctx context.Context, c *cases.Case) (place.Place, error) {
+func (b *bench) onGrid(ctx context.Context, c *cases.Case) (system.Place, error) {
 	b.systems = "^" + cases.Grid + "$"
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
@@ -197,7 +195,7 @@ func drawFlame(svg, prof string) error {
 		return err
 	}
 	name := strings.TrimSuffix(filepath.Base(svg), ".svg")
-	return errors.Join(flame.Write(out, in, "cpu", name+": CPU time by call path, callers below"), out.Close())
+	return errors.Join(writeFlameGraph(out, in, "cpu", name+": CPU time by call path, callers below"), out.Close())
 }
 
 // machine is one line about where this runs.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/peers"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // settings are what a user may set.
@@ -67,7 +67,7 @@ func (s *settings) parse(name, help string, args []string, out io.Writer) (rest 
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	o := &s.options
-	o.Limits = environment.Default
+	o.Limits = host.Quiet
 	fs.StringVar(&s.cases, "cases", ".", "regular expression over the names of cases")
 	fs.StringVar(&s.systems, "systems", ".", "regular expression over the names of systems")
 	fs.IntVar(&o.Rounds, "rounds", 3, "rounds per case and system that count, an odd number")

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/growth"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 )
 
@@ -59,7 +58,7 @@ func growthCommand(ctx context.Context, args []string, out io.Writer) error {
 
 // drawGrowth prints tables and verdicts and writes the plots into dir.
 func drawGrowth(out io.Writer, dir string, rows []results.Row) error {
-	curves := growth.Curves(rows)
+	curves := results.Curves(rows)
 	if len(curves) == 0 {
 		return fmt.Errorf("%w: no growth case was measured in this run", errUsage)
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/queries"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/probe/host"
@@ -59,7 +58,7 @@ type querySettings struct {
 func (s *querySettings) parse(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("query", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	s.Limits = environment.Default
+	s.Limits = host.Quiet
 	fs.IntVar(&s.Orders, "orders", 1_000_000, "orders that are loaded")
 	fs.BoolVar(&s.Changes, "changes", true, "patch and drop the orders too")
 	fs.StringVar(&s.systems, "systems", ".", "regular expression over the names of systems; grid-sql comes with grid")

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
@@ -35,7 +34,7 @@ func relays(t *testing.T) []system.System {
 
 func startRelay(t *testing.T, s system.System, topology system.Topology) *system.Running {
 	t.Helper()
-	run, err := s.Start(t.Context(), place.Loopback{}, topology)
+	run, err := s.Start(t.Context(), system.Loopback{}, topology)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,8 @@ import (
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
 	"github.com/ordergrid/ordergrid/hack/bench/grid"
 	"github.com/ordergrid/ordergrid/hack/bench/peers"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/redis"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
-	"github.com/ordergrid/ordergrid/hack/bench/sinks"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
@@ -36,12 +33,12 @@ type bench struct {
 	begin  time.Time
 	dir    string // of what is built for the run; removed at its end
 	runner rounds.Runner
-	places map[string]place.Place
+	places map[string]system.Place
 	table  bytes.Buffer
 	stat   bytes.Buffer
 	rows   []results.Row
 	run    results.Run
-	sinks  *sinks.Sinks
+	sinks  *grid.Sinks
 }
 
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
@@ -75,7 +72,7 @@ func (b *bench) runAll(ctx context.Context) error {
 
 // prepare builds what is run and finds out what cannot be.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	b.places = map[string]place.Place{}
+	b.places = map[string]system.Place{}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -90,7 +87,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	b.say("%s", b.run.Machine)
 	wanted := regexp.MustCompile(b.systems) // checked by parse
 	all := append([]system.System{floor.Go(self)}, floor.C(b.dir)...)
-	all = append(all, redis.New(b.redis, b.dir))
+	all = append(all, peers.NewRedis(b.redis, b.dir))
 	all = append(all, acceptors.All(self, b.dir)...)
 	all = append(all, calling(b.dir, strings.Fields(b.nodeFlags))...)
 	asked, err := peers.Choose(b.peers, b.dir)
@@ -100,7 +97,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	for _, p := range asked {
 		all = append(all, p)
 	}
-	b.sinks = &sinks.Sinks{Dir: b.dir}
+	b.sinks = &grid.Sinks{Dir: b.dir}
 	flags := strings.Fields(b.nodeFlags)
 	viewFlags := []string{"--views", "1Gi", "--view-rows", "8388608"}
 	all = append(all, &grid.Grid{Label: cases.Grid, Args: flags, Dir: b.dir}, &grid.Grid{Label: cases.GridTLS, Args: flags, TLS: true, Dir: b.dir}, &grid.Grid{Label: cases.GridScraped, Args: flags, Scrape: true, Dir: b.dir},
@@ -255,16 +252,16 @@ func (b *bench) keep(c *cases.Case, out *rounds.Outcome) error {
 }
 
 // place is where a case runs, or why it cannot.
-func (b *bench) place(ctx context.Context, network string) (at place.Place, missing string, err error) {
+func (b *bench) place(ctx context.Context, network string) (at system.Place, missing string, err error) {
 	if at = b.places[network]; at != nil {
 		return at, "", nil
 	}
-	at = place.Loopback{}
+	at = system.Loopback{}
 	if network == "ns" {
-		if missing = place.Missing(); missing != "" {
+		if missing = system.Missing(); missing != "" {
 			return nil, missing, nil
 		}
-		if at, err = place.NewNamespaces(ctx); err != nil {
+		if at, err = system.NewNamespaces(ctx); err != nil {
 			return nil, "", err
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/peers"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 // tiny makes a run of a few hundred milliseconds.
@@ -95,7 +95,7 @@ func TestShapes(t *testing.T) {
 // The grid runs with real processes, on loopback and in network namespaces.
 func TestGrid(t *testing.T) {
 	networks := "lo"
-	if m := place.Missing(); m == "" {
+	if m := system.Missing(); m == "" {
 		networks = "(lo|ns)"
 	} else {
 		t.Log(m)
@@ -201,7 +201,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			network := "lo"
-			if place.Missing() == "" {
+			if system.Missing() == "" {
 				network = "ns"
 			}
 			cmd := exec.Command(os.Args[0], "--cases", "^"+network+"/repl/pingpong", "--systems", "floor-go", "--gate", "off", "--duration", "1m", "--out", filepath.Join(dir, "out"))

@@ -1,4 +1,5 @@
-// Package checkout finds the working tree a tool of development or a test runs in.
+// Package checkout finds the working tree a tool of development or a test runs in, and lays out the tree of an earlier
+// commit, for suites in which the programs of today meet those of then.
 package checkout
 
 import (

@@ -1,5 +1,5 @@
-// Package command is what the command lines of OrderGrid's programs have in common: signals, exit codes, and how a wrong
-// command line is refused.
+// Package command is what the command lines of OrderGrid's programs have in common: signals, exit codes, how a wrong
+// command line is refused, and lines about the steps of a long one.
 package command
 
 import (

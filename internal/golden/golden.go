@@ -1,4 +1,5 @@
-// Package golden compares objects and texts with files kept in testdata; `go test ./the/package -update` rewrites them.
+// Package golden compares what a test has with files that are kept: objects and texts with those in testdata, which
+// `go test ./the/package -update` rewrites, and metrics with docs/metrics.md.
 package golden
 
 import (

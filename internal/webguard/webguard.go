@@ -1,6 +1,7 @@
 // Package webguard has what all HTTP servers of this project have in common: limits for clients
 // that are many, slow or silent, so that legitimate ones are served beside them; and for servers on
-// a laptop, protection against requests from web pages.
+// a laptop, protection against requests from web pages. A process of a gateway serves what it reports of itself by
+// StatusPages: /metrics, /healthz, /readyz and /status.
 package webguard
 
 import (

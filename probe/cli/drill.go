@@ -63,7 +63,7 @@ it), 2 wrong command line, 4 there is none.`,
 	set.IntVar(&c.Rate, "rate", 1000, "orders per second of each probe")
 	set.IntVar(&c.Sessions, "sessions", 4, "client sessions of each probe")
 	set.IntVar(&c.Reads, "reads", 100, "confirmed reads per second at every node")
-	set.IntVar(&c.Orders, "insider-orders", 20, "orders per second at every node, beside the probes")
+	set.IntVar(&c.Orders, "direct-orders", 20, "orders per second at every node, beside the probes")
 	set.DurationVar(&c.Auctions, "auctions", 0, "of a grid that matches: how often each book collects orders, for three quarters of that time, and is uncrossed; 0: never")
 	set.StringVar(&f.fix, "fix", string(fixorder.FIX42), "FIX version of the orders: 4.2, 4.4 or 5.0SP2")
 	set.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time after which the outcome of an unanswered order is called unknown")

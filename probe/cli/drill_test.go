@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
@@ -49,7 +49,7 @@ func TestDrillAndCertify(t *testing.T) {
 	g := testgrid.Start(t, testgrid.Options{MemoryMiB: 128})
 	defer func() { _ = g.Stop() }()
 	t.Setenv(api.TokenVariable, "secret")
-	dir, address, authority := t.TempDir(), ports.ForTest(t), newAuthority(t)
+	dir, address, authority := t.TempDir(), proc.PortForTest(t), newAuthority(t)
 	ended := make(chan string, 1)
 	go func() {
 		code, out, stderr := call(append([]string{"drill", "--endpoint", g.Endpoints[0], "--replicas", "2", "--rate", "200", "--max-orders", "100000", "--gap-limit", "10s",

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Options of a grid.
@@ -98,7 +98,7 @@ func start(ctx context.Context, program string, o Options) (*Grid, error) {
 	cmd := exec.Command(program, "dev", "--json", "--port", "0", "--http-port", "0",
 		"--shards", strconv.Itoa(o.Shards), "--replicas", strconv.Itoa(o.Replicas), "--memory-limit", fmt.Sprintf("%dMi", o.MemoryMiB))
 	cmd.Args = append(cmd.Args, o.Args...)
-	var trouble tail.Writer
+	var trouble proc.Tail
 	cmd.Stderr = &trouble
 	if o.Log != nil {
 		cmd.Stderr = io.MultiWriter(&trouble, o.Log)

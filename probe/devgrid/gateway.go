@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Gateway is an order-gateway before a grid.
@@ -27,7 +27,7 @@ type Gateway struct {
 	cmd     *exec.Cmd
 	exited  chan struct{}
 	release func()
-	said    tail.Writer
+	said    proc.Tail
 	read    sync.WaitGroup
 }
 

@@ -1,5 +1,6 @@
 // Package host describes the machine of a probe (Manifest) and its load (Sample), so that a figure
-// measured on a disturbed machine is recognized.
+// measured on a disturbed machine is recognized. State and Limits report whether it was quiet enough
+// for a figure to count.
 package host
 
 import (

@@ -9,14 +9,13 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 // Share is one probe's part of a step.
 type Share struct {
 	Probe    string
 	Orders   []load.Order
-	Schedule pacer.Schedule
+	Schedule load.Schedule
 	Progress *load.Progress
 	Start    int64 // of the step, on the scale of clock.Now
 	Begin    int64 // of the measured part: earlier orders are in no histogram

@@ -12,9 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 // ended is a run of one step that has ended: four orders, one of them created
@@ -23,7 +22,7 @@ func ended(t *testing.T) *Metrics {
 	t.Helper()
 	m := &Metrics{}
 	r := m.Begin("stac-pair", 3, []string{"A", "B"}, func() Client { return Client{Retries: 1, Redirects: 2, Connects: 3} })
-	schedule, err := pacer.NewSteady(1000, 0)
+	schedule, err := load.NewSteady(1000, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestNone(t *testing.T) {
 func TestEveryMetricIsOnThePage(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(ended(t))
-	metricsdoc.Check(t, "../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, prefix) })
+	golden.Metrics(t, "../../docs/metrics.md", reg, func(name string) bool { return strings.HasPrefix(name, prefix) })
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
@@ -100,7 +99,7 @@ func TestEveryMetricIsOnThePage(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	schedule, err := pacer.NewSteady(250, 0)
+	schedule, err := load.NewSteady(250, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 // Waiting threads keep their scheduler processors, as order-probe arranges.
@@ -80,7 +79,7 @@ func run(ctx context.Context, t *testing.T, p *Probe, rate int, n int64, drain t
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { room.Close() })
-	sched, err := pacer.NewSteady(rate, 0)
+	sched, err := NewSteady(rate, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +114,7 @@ func TestEveryOrderIsPublishedOnce(t *testing.T) {
 
 // observed counts the creator's progress.
 type observed struct {
-	pacer.Schedule
+	Schedule
 	asked atomic.Int64
 }
 
@@ -128,7 +127,7 @@ func (o *observed) Offset(i int64) int64 {
 // loop. The server stalls here until the creator has gone on; a creator that waited for publishing
 // would never end the test.
 func TestStallDoesNotReachTheCreator(t *testing.T) {
-	steady, err := pacer.NewSteady(5000, 0)
+	steady, err := NewSteady(5000, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 // instant answers at once, so that only the probe itself is measured.
@@ -31,7 +30,7 @@ func BenchmarkProbeItself(b *testing.B) {
 		for range 4 {
 			p.Threads = append(p.Threads, &instant{})
 		}
-		sched, err := pacer.NewSteady(rate, 0)
+		sched, err := NewSteady(rate, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/flow"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 // Receipt is a grid's answer to an accepted order.
@@ -53,7 +52,7 @@ type maker interface {
 
 // Step is one rate held for a time.
 type Step struct {
-	Schedule pacer.Schedule
+	Schedule Schedule
 	Start    int64 // on the scale of clock.Now
 	First    int64 // index of the step's first order within the run
 	// Messages are the contents of the orders; nil: all alike.
@@ -182,7 +181,7 @@ func (p *Probe) create(g *gate, s Step, orders []Order, stop *atomic.Bool) (crea
 		if err = clock.Thread(); err != nil {
 			return
 		}
-		created = pacer.Run(s.Schedule, s.Start, int64(len(orders)), stop, func(i, t1 int64) {
+		created = Pace(s.Schedule, s.Start, int64(len(orders)), stop, func(i, t1 int64) {
 			orders[i].T1 = t1
 			g.put(i)
 		})

@@ -47,7 +47,7 @@ func (r *Run) throughSessions(sh *share, s scenario.Step) ledger.ContentCheck {
 	}
 }
 
-// reconnected says how often sessions of a probe logged on again since it was asked last.
+// reconnected reports how often sessions of a probe logged on again since it was asked last.
 func (p *probe) reconnected() (text string) {
 	n := 0
 	for _, t := range p.threads {

@@ -8,7 +8,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -46,7 +45,7 @@ func (r *Run) roundTrip(ctx context.Context, p *probe, rate int) (_ *report.Roun
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pinger.Close()) }()
-	schedule, err := pacer.NewSteady(rate, 0)
+	schedule, err := load.NewSteady(rate, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/ledger"
 	"github.com/ordergrid/ordergrid/probe/live"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
 )
@@ -28,7 +27,7 @@ const heapLimit = 512 << 20
 // share is one probe's part in a step.
 type share struct {
 	p        *probe
-	schedule pacer.Schedule
+	schedule load.Schedule
 	messages *flow.Messages      // nil: all orders are alike
 	content  ledger.ContentCheck // of messages, or of the record
 	first    int64
@@ -103,7 +102,7 @@ func (r *Run) plan(sh *share, s scenario.Step) error {
 	length := int64(plan.WarmupTime() + plan.MeasureTime())
 	if plan.Arrival == nil {
 		phase := time.Second / time.Duration(s.Rate) * time.Duration(p.index) / time.Duration(s.Probes)
-		schedule, err := pacer.NewSteady(s.Rate, phase)
+		schedule, err := load.NewSteady(s.Rate, phase)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -30,7 +29,7 @@ func known(t *testing.T) (scenario.Plan, *share) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := pacer.NewSteady(1000, 0)
+	s, err := load.NewSteady(1000, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

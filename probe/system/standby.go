@@ -13,7 +13,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/internal/wan"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
@@ -21,7 +21,7 @@ import (
 // standby is an empty grid at the end of a road, and the link to it.
 type standby struct {
 	*devgrid.Grid
-	held ports.Held
+	held proc.HeldPorts
 	link *exec.Cmd
 	said bytes.Buffer
 	stop context.CancelFunc

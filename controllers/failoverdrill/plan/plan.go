@@ -1,5 +1,6 @@
 // Package plan decides what a FailoverDrill does: which faults, in which order, on which targets. It is a pure function
-// of the spec, the shape of the grid and the seed; Resolve maps roles to pods right before the injection.
+// of the spec, the shape of the grid and the seed; Resolve maps roles to pods right before the injection. Suites are the
+// lists of faults that come with the operator; ResolveSuite completes a spec with the settings of its suite.
 package plan
 
 import (

@@ -10,12 +10,11 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	"github.com/ordergrid/ordergrid/controllers/failoverdrill/suites"
 )
 
 func resolve(t *testing.T, spec api.FailoverDrillSpec) *api.FailoverDrillSpec {
 	t.Helper()
-	r, err := suites.Resolve(&spec)
+	r, err := plan.ResolveSuite(&spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 )
 
@@ -175,7 +175,7 @@ func judgeArbiters(_ *inject.Fault, before, now *sight) Result {
 func (o *Observer) gridPods(ctx context.Context, f *inject.Fault) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := o.Client.List(ctx, &pods, client.InNamespace(f.Grid.Namespace),
-		client.MatchingLabels{labels.Instance: f.Grid.Name, labels.Component: labels.GridNode})
+		client.MatchingLabels{objects.LabelInstance: f.Grid.Name, objects.LabelComponent: objects.GridNode})
 	byName := map[string]corev1.Pod{}
 	for i := range pods.Items {
 		byName[pods.Items[i].Name] = pods.Items[i]

@@ -20,7 +20,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) pod(name, ip string) corev1.Pod {
 	w.t.Helper()
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels.Common(labels.GridNode, "g")},
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: objects.Labels(objects.GridNode, "g")},
 		Spec: corev1.PodSpec{NodeName: "node-" + w.namespace, Containers: []corev1.Container{{Name: gridContainer, Image: "grid-node:1"}}}}
 	if err := w.client.Create(w.t.Context(), &p); err != nil {
 		w.t.Fatal(err)

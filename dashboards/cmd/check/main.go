@@ -18,9 +18,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/dashboards/ask"
-	"github.com/ordergrid/ordergrid/dashboards/derived"
+	"github.com/ordergrid/ordergrid/dashboards/boards"
 	"github.com/ordergrid/ordergrid/dashboards/live"
+	"github.com/ordergrid/ordergrid/dashboards/preview"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
 )
@@ -55,7 +55,7 @@ func check(ctx context.Context, bin, out string, keep bool) (err error) {
 	if err != nil {
 		return err
 	}
-	boards, err := ask.Load(filepath.Join(root, derived.Dashboards))
+	list, err := preview.Load(filepath.Join(root, boards.Dashboards))
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func check(ctx context.Context, bin, out string, keep bool) (err error) {
 		return err
 	}
 	o := live.Options{Bin: bin, Dir: filepath.Join(out, "run"), Prometheus: filepath.Join(programs, "prometheus"),
-		Labels: filepath.Join(root, "charts/ordergrid/files/scrape/labels.yaml"), Rules: filepath.Join(root, derived.Rules), Say: say}
+		Labels: filepath.Join(root, "charts/ordergrid/files/scrape/labels.yaml"), Rules: filepath.Join(root, boards.Rules), Say: say}
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func check(ctx context.Context, bin, out string, keep bool) (err error) {
 		return err
 	}
 	// The window ends while the load still runs, so that panels of present values have one.
-	w := ask.Window{From: begin, To: time.Now(), Step: 2 * live.Scrape, Scrape: live.Scrape}
-	r, err := askAll(&ask.Client{Context: ctx, URL: live.PrometheusURL}, boards, w)
+	w := preview.Window{From: begin, To: time.Now(), Step: 2 * live.Scrape, Scrape: live.Scrape}
+	r, err := askAll(&preview.Client{Context: ctx, URL: live.PrometheusURL}, list, w)
 	if err != nil {
 		return err
 	}

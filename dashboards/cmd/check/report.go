@@ -10,27 +10,26 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/ordergrid/ordergrid/dashboards/ask"
-	"github.com/ordergrid/ordergrid/dashboards/draw"
 	"github.com/ordergrid/ordergrid/dashboards/grafana"
+	"github.com/ordergrid/ordergrid/dashboards/preview"
 )
 
 // result is every answer, board by board: with all variables at All, and with every value chosen by name.
 type result struct {
 	boards []*grafana.Dashboard
-	all    map[*grafana.Dashboard][]ask.Answer
-	named  map[*grafana.Dashboard][]ask.Answer
-	window ask.Window
+	all    map[*grafana.Dashboard][]preview.Answer
+	named  map[*grafana.Dashboard][]preview.Answer
+	window preview.Window
 }
 
-func askAll(c *ask.Client, boards []*grafana.Dashboard, w ask.Window) (*result, error) {
-	r := &result{boards: boards, all: map[*grafana.Dashboard][]ask.Answer{}, named: map[*grafana.Dashboard][]ask.Answer{}, window: w}
+func askAll(c *preview.Client, boards []*grafana.Dashboard, w preview.Window) (*result, error) {
+	r := &result{boards: boards, all: map[*grafana.Dashboard][]preview.Answer{}, named: map[*grafana.Dashboard][]preview.Answer{}, window: w}
 	for _, d := range boards {
-		all, named, err := ask.Choose(c, d, w)
+		all, named, err := preview.Choose(c, d, w)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.Title, err)
 		}
-		r.all[d], r.named[d] = ask.Board(c, d, all, w), ask.Board(c, d, named, w)
+		r.all[d], r.named[d] = preview.AskBoard(c, d, all, w), preview.AskBoard(c, d, named, w)
 	}
 	return r, nil
 }
@@ -67,7 +66,7 @@ func (r *result) write(dir string) error {
 // draw leaves a picture of every dashboard, as SVG and as PNG.
 func (r *result) draw(dir string) error {
 	for _, d := range r.boards {
-		picture := draw.Page(d, r.all[d], r.window)
+		picture := preview.Page(d, r.all[d], r.window)
 		name := filepath.Join(dir, strings.TrimPrefix(d.UID, "ordergrid-"))
 		for ext, write := range map[string]func(io.Writer) error{".svg": picture.SVG, ".png": func(w io.Writer) error { return picture.PNG(w, 1) }} {
 			f, err := os.Create(name + ext)
@@ -87,7 +86,7 @@ func (r *result) verdict(say func(string, ...any)) error {
 	queries, bad := 0, 0
 	for _, d := range r.boards {
 		panels := map[string]bool{}
-		for i, list := range [][]ask.Answer{r.all[d], r.named[d]} {
+		for i, list := range [][]preview.Answer{r.all[d], r.named[d]} {
 			for _, a := range list {
 				queries++
 				panels[a.Title] = true

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/ordergrid/ordergrid/dashboards/derived"
+	"github.com/ordergrid/ordergrid/dashboards/boards"
 )
 
 func main() {
@@ -20,7 +20,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "generate: unknown argument %q; usage: go run ./dashboards/cmd/generate [--verify]\n", flag.Arg(0))
 		os.Exit(2)
 	}
-	drifted, err := derived.Write(".", *verify)
+	drifted, err := boards.WriteDerived(".", *verify)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(2)

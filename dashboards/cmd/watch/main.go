@@ -21,7 +21,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/ordergrid/ordergrid/dashboards/derived"
+	"github.com/ordergrid/ordergrid/dashboards/boards"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/internal/checkout"
 )
@@ -64,11 +64,11 @@ func watch(ctx context.Context, kubeconfig, listen string, interval time.Duratio
 	if kubeconfig, err = filepath.Abs(kubeconfig); err != nil {
 		return err
 	}
-	source, err := os.ReadFile(filepath.Join(root, derived.Dashboards, "prometheus.yaml"))
+	source, err := os.ReadFile(filepath.Join(root, boards.Dashboards, "prometheus.yaml"))
 	if err != nil {
 		return err
 	}
-	config, err := configure(source, kubeconfig, filepath.Join(root, derived.Rules), interval)
+	config, err := configure(source, kubeconfig, filepath.Join(root, boards.Rules), interval)
 	if err != nil {
 		return err
 	}

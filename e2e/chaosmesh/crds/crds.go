@@ -16,22 +16,20 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/ordergrid/ordergrid/e2e/chaosmesh/source"
 )
 
-// Dir is where the CRDs are below the directory of Chaos Mesh's module.
-const Dir = "helm/chaos-mesh/crds"
+// InModule is where the CRDs are below the directory of Chaos Mesh's module.
+const InModule = "helm/chaos-mesh/crds"
 
 // Objects are the CRDs of the given kinds, all of them if none is given, of the
 // Chaos Mesh the checkout at root pins. The first call on a machine downloads a
 // Go module of a few megabytes.
 func Objects(ctx context.Context, root string, kinds ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	module, err := source.Dir(ctx, root)
+	module, err := Dir(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	return read(filepath.Join(module, Dir), kinds)
+	return read(filepath.Join(module, InModule), kinds)
 }
 
 func read(dir string, kinds []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {

@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // DefaultNodes is the number of workers of a cluster.
@@ -22,7 +21,7 @@ type Cluster struct {
 	root  string // the checkout
 	state string // its cluster's state directory
 	out   io.Writer
-	steps *step.Printer
+	steps *command.Steps
 }
 
 // New names the local cluster of the checkout at root. Nothing need run yet.
@@ -37,7 +36,7 @@ func New(root string, out, progress io.Writer) (*Cluster, error) {
 		return nil, err
 	}
 	state := filepath.Join(base, "clusters", clusterID(base, root))
-	return &Cluster{root: root, state: state, out: out, steps: step.New(progress)}, nil
+	return &Cluster{root: root, state: state, out: out, steps: command.NewSteps(progress)}, nil
 }
 
 // StateRoot is where the state of all clusters lives: $XDG_STATE_HOME or
@@ -95,7 +94,7 @@ func (c *Cluster) Up(ctx context.Context, nodes int) error {
 	if err := c.prepareHost(ctx); err != nil {
 		return err
 	}
-	bin, err := kubebin.Ensure(ctx, c.root, c.steps.Say)
+	bin, err := EnsurePrograms(ctx, c.root, c.steps.Say)
 	if err != nil {
 		return err
 	}

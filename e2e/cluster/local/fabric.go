@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/multus"
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
 
@@ -43,7 +42,7 @@ type fabricSettings struct {
 
 // FabricUp adds the fabric to a cluster that is up. It may be repeated.
 func (c *Cluster) FabricUp(ctx context.Context) error {
-	dir, err := multus.Ensure(ctx, c.root, c.steps.Say)
+	dir, err := EnsureMultus(ctx, c.root, c.steps.Say)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (p *Plan) joinFabric(ctx context.Context, n Node) error {
 }
 
 func hasMultus(ctx context.Context, pid int, facts hostFacts) bool {
-	_, err := runIn(ctx, pid, nil, "test", "-e", filepath.Join(facts.cniBin, multus.Program))
+	_, err := runIn(ctx, pid, nil, "test", "-e", filepath.Join(facts.cniBin, Multus))
 	return err == nil
 }
 

@@ -12,12 +12,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ordergrid/ordergrid/e2e/debian"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 )
 
 // tools are the programs a cluster needs from the host, by the Debian package
 // that has them. The nodes run them in their own namespaces.
-var tools = []debian.Tool{
+var tools = []artifact.Tool{
 	{Program: "ip", Package: "iproute2"},
 	{Program: "nsenter", Package: "util-linux"},
 	{Program: "mount", Package: "mount"},
@@ -57,12 +57,12 @@ func (c *Cluster) prepareHost(ctx context.Context) error {
 		return nil
 	}
 	return c.steps.Run("Debian packages installed: "+strings.Join(missing, " "), func() error {
-		return debian.Install(ctx, missing)
+		return artifact.InstallPackages(ctx, missing)
 	})
 }
 
 func missingPackages() []string {
-	missing := debian.Missing(tools)
+	missing := artifact.MissingTools(tools)
 	if _, err := findCNI(); err != nil {
 		missing = append(missing, "containernetworking-plugins")
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // TestMain lets the machines of a test's cluster run this binary as theirs.
@@ -147,7 +147,7 @@ func scratchCluster(t *testing.T) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.steps = step.New(os.Stderr)
+	c.steps = command.NewSteps(os.Stderr)
 	return c
 }
 

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/debian"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 )
 
 // MachineSpec is what a machine's first process reads on its standard input
@@ -98,7 +98,7 @@ func (i *initProcess) keep(service Service) {
 }
 
 func (i *initProcess) runOnce(service Service) (syscall.WaitStatus, error) {
-	program, err := debian.LookPath(service.Args[0], machineBin)
+	program, err := artifact.LookPath(service.Args[0], machineBin)
 	if err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func describeExit(status syscall.WaitStatus) string {
 // machineEnv is a fixed environment: nothing of the caller's shell may change
 // how a machine behaves.
 func machineEnv() []string {
-	return []string{"PATH=" + machineBin + ":" + debian.Path, "HOME=/root", "LANG=C.UTF-8", "GOGC=200"}
+	return []string{"PATH=" + machineBin + ":" + artifact.SystemPath, "HOME=/root", "LANG=C.UTF-8", "GOGC=200"}
 }
 
 // waitFor returns once the condition of a service's start holds.

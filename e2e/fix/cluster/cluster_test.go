@@ -23,7 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/fix/counterparty"
 	"github.com/ordergrid/ordergrid/e2e/fix/desk"
 	"github.com/ordergrid/ordergrid/e2e/fix/quickfixj"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 )
 
 const (
@@ -43,7 +43,7 @@ var desks []*desk.Desk
 func TestFIX(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
 	defer cancel()
-	s := site.New(t, namespace)
+	s := fixture.New(t, namespace)
 	s.Open(ctx, "certificates.namespaces={"+namespace+"}")
 	s.Restrict(ctx)
 	s.Apply(ctx, "grid.yaml")
@@ -55,27 +55,27 @@ func TestFIX(t *testing.T) {
 		_ = os.RemoveAll(folder) // in the directory for temporary files
 	}()
 	s.Parts(ctx,
-		site.Part{Name: "a gateway that serves", Run: gatewayServes},
-		site.Part{Name: "two counterparties log on and send orders", Run: logOn},
-		site.Part{Name: "a wrong password is refused, and the condition says so", Run: wrongPassword},
-		site.Part{Name: "kill -9 of the gateway", Run: killGateway},
-		site.Part{Name: "the gateway's pod is deleted", Run: deleteGateway},
-		site.Part{Name: "a rolling update of the gateway", Run: updateGateway},
-		site.Part{Name: "three pods, each of them killed -9, and one again", Run: scaleGateway},
-		site.Part{Name: "both pods of the grid are killed, one after the other", Run: killPrimaries},
-		site.Part{Name: "each order is answered, and in the grid once", Run: judge},
-		site.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *site.Site) { s.Verify(ctx, grid) }},
-		site.Part{Name: "deleting the gateway leaves nothing behind", Run: deletionLeavesNothing},
+		fixture.Part{Name: "a gateway that serves", Run: gatewayServes},
+		fixture.Part{Name: "two counterparties log on and send orders", Run: logOn},
+		fixture.Part{Name: "a wrong password is refused, and the condition says so", Run: wrongPassword},
+		fixture.Part{Name: "kill -9 of the gateway", Run: killGateway},
+		fixture.Part{Name: "the gateway's pod is deleted", Run: deleteGateway},
+		fixture.Part{Name: "a rolling update of the gateway", Run: updateGateway},
+		fixture.Part{Name: "three pods, each of them killed -9, and one again", Run: scaleGateway},
+		fixture.Part{Name: "both pods of the grid are killed, one after the other", Run: killPrimaries},
+		fixture.Part{Name: "each order is answered, and in the grid once", Run: judge},
+		fixture.Part{Name: "the replicas' logs are equal byte for byte", Run: func(ctx context.Context, s *fixture.Fixture) { s.Verify(ctx, grid) }},
+		fixture.Part{Name: "deleting the gateway leaves nothing behind", Run: deletionLeavesNothing},
 	)
 }
 
-func gatewayServes(ctx context.Context, s *site.Site) {
+func gatewayServes(ctx context.Context, s *fixture.Fixture) {
 	secrets(ctx, s)
 	s.Apply(ctx, "gateway.yaml")
 	serves(ctx, s)
 }
 
-func serves(ctx context.Context, s *site.Site) {
+func serves(ctx context.Context, s *fixture.Fixture) {
 	s.Helper()
 	for _, c := range []string{"Ready", "GridReachable", "SessionsLoaded"} {
 		s.Condition(ctx, "ordergateway", gateway, c, "True")
@@ -83,7 +83,7 @@ func serves(ctx context.Context, s *site.Site) {
 }
 
 // logOn has two engines of others log on: BANK with a password, FUND with a certificate.
-func logOn(ctx context.Context, s *site.Site) {
+func logOn(ctx context.Context, s *fixture.Fixture) {
 	o := address(ctx, s)
 	classpath, err := quickfixj.Classpath(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func logOn(ctx context.Context, s *site.Site) {
 }
 
 // wrongPassword is refused by name, while the others send orders.
-func wrongPassword(ctx context.Context, s *site.Site) {
+func wrongPassword(ctx context.Context, s *fixture.Fixture) {
 	o := address(ctx, s)
 	o.BeginString, o.Sender, o.User, o.Password = "FIX.4.4", "OLD", "old", "of-last-year"
 	i, err := counterparty.Start(o)
@@ -128,7 +128,7 @@ func wrongPassword(ctx context.Context, s *site.Site) {
 }
 
 // killGateway ends the process without a word. The kubelet starts it again in the same pod.
-func killGateway(ctx context.Context, s *site.Site) {
+func killGateway(ctx context.Context, s *fixture.Fixture) {
 	before := logons()
 	pids := processes()
 	if len(pids) != 1 {
@@ -144,18 +144,18 @@ func killGateway(ctx context.Context, s *site.Site) {
 }
 
 // deleteGateway ends it the ordinary way: sessions are logged out as their orders are answered.
-func deleteGateway(ctx context.Context, s *site.Site) {
+func deleteGateway(ctx context.Context, s *fixture.Fixture) {
 	before := logons()
 	s.Must(s.Kube.Run(ctx, "delete", "pods", "-n", namespace, "-l", "ordergrid.dev/gateway="+gateway, "--wait"))
 	again(ctx, s, before)
 }
 
 // updateGateway changes the pods' template: the next pod has to be ready before this one logs its sessions out.
-func updateGateway(ctx context.Context, s *site.Site) {
+func updateGateway(ctx context.Context, s *fixture.Fixture) {
 	before := logons()
 	s.Must(s.Kube.Run(ctx, "patch", "ordergateway", gateway, "-n", namespace, "--type=merge", "-p", `{"spec":{"resources":{"requests":{"cpu":"50m","memory":"128Mi"},"limits":{"memory":"512Mi"}}}}`))
 	s.Must(s.Kube.Run(ctx, "rollout", "status", "deployment/"+gateway+"-gateway", "-n", namespace, "--timeout=4m"))
-	s.Eventually(ctx, "one pod, of the new template", site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "one pod, of the new template", fixture.Patience, func(ctx context.Context) error {
 		out, err := s.Kube.Run(ctx, "get", "pods", "-n", namespace, "-l", "ordergrid.dev/gateway="+gateway, "-o", "jsonpath={.items[*].spec.containers[*].resources.limits.memory}")
 		if err == nil && out != "512Mi" {
 			err = errors.New(out)
@@ -166,7 +166,7 @@ func updateGateway(ctx context.Context, s *site.Site) {
 }
 
 // scaleGateway has three pods, kills each, and has one again: the sessions of the others log out there, and on at the one.
-func scaleGateway(ctx context.Context, s *site.Site) {
+func scaleGateway(ctx context.Context, s *fixture.Fixture) {
 	before := logons()
 	scale(ctx, s, 3)
 	pids := processes()
@@ -186,17 +186,17 @@ func scaleGateway(ctx context.Context, s *site.Site) {
 }
 
 // scale has so many pods of the gateway.
-func scale(ctx context.Context, s *site.Site, pods int) {
+func scale(ctx context.Context, s *fixture.Fixture, pods int) {
 	s.Helper()
 	s.Must(s.Kube.Run(ctx, "scale", "ordergateway", gateway, "-n", namespace, "--replicas="+strconv.Itoa(pods)))
-	s.Eventually(ctx, fmt.Sprintf("%d pods", pods), site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, fmt.Sprintf("%d pods", pods), fixture.Patience, func(ctx context.Context) error {
 		out, err := s.Kube.Run(ctx, "get", "ordergateway", gateway, "-n", namespace, "-o", "jsonpath={.status.replicas} {.status.readyReplicas}")
 		if want := fmt.Sprintf("%d %d", pods, pods); err == nil && out != want {
 			err = fmt.Errorf("replicas and those ready: %s, expected %s", out, want)
 		}
 		return err
 	})
-	s.Eventually(ctx, fmt.Sprintf("%d processes", pods), site.Patience, func(context.Context) error {
+	s.Eventually(ctx, fmt.Sprintf("%d processes", pods), fixture.Patience, func(context.Context) error {
 		if pids := processes(); len(pids) != pods {
 			return fmt.Errorf("%v", pids)
 		}
@@ -205,7 +205,7 @@ func scale(ctx context.Context, s *site.Site, pods int) {
 }
 
 // killPrimaries kills both pods of the grid, one after the other: whichever leads the partition of a session, it is killed.
-func killPrimaries(ctx context.Context, s *site.Site) {
+func killPrimaries(ctx context.Context, s *fixture.Fixture) {
 	for ordinal := range 2 {
 		s.Must(s.Kube.Run(ctx, "delete", "pod", fmt.Sprintf("%s-s0-%d", grid, ordinal), "-n", namespace, "--grace-period=0", "--force"))
 		more(ctx, s, 200)
@@ -216,9 +216,9 @@ func killPrimaries(ctx context.Context, s *site.Site) {
 }
 
 // again waits until each desk has logged on again, with orders answered since, and the gateway reports that it serves.
-func again(ctx context.Context, s *site.Site, before []int) {
+func again(ctx context.Context, s *fixture.Fixture, before []int) {
 	s.Helper()
-	s.Eventually(ctx, "each counterparty logs on again", site.Patience, func(context.Context) error {
+	s.Eventually(ctx, "each counterparty logs on again", fixture.Patience, func(context.Context) error {
 		for i, n := range logons() {
 			if n <= before[i] {
 				return fmt.Errorf("%s has logged on %d times", desks[i].Name, n)
@@ -231,13 +231,13 @@ func again(ctx context.Context, s *site.Site, before []int) {
 }
 
 // more waits until each desk has so many more orders answered.
-func more(ctx context.Context, s *site.Site, orders int) {
+func more(ctx context.Context, s *fixture.Fixture, orders int) {
 	s.Helper()
 	begin := make([]int, len(desks))
 	for i, d := range desks {
 		begin[i] = d.State().Answered
 	}
-	s.Eventually(ctx, fmt.Sprintf("%d more orders of each counterparty", orders), site.Patience, func(context.Context) error {
+	s.Eventually(ctx, fmt.Sprintf("%d more orders of each counterparty", orders), fixture.Patience, func(context.Context) error {
 		for i, d := range desks {
 			if now := d.State(); now.Answered-begin[i] < orders {
 				return fmt.Errorf("%d more; %s", now.Answered-begin[i], now.Trouble)
@@ -254,11 +254,11 @@ func logons() (list []int) {
 	return list
 }
 
-func deletionLeavesNothing(ctx context.Context, s *site.Site) {
+func deletionLeavesNothing(ctx context.Context, s *fixture.Fixture) {
 	s.Must(s.Kube.Run(ctx, "delete", "ordergateway", gateway, "-n", namespace, "--wait"))
 	// Those of the suite, and the certificate that the grid issued, which no rule names any more: it goes with the grid.
 	stay := []string{"secret/street-fix", "secret/street-passwords", "secret/" + grid + ".tls-gateway-" + gateway}
-	s.Eventually(ctx, "nothing of the gateway", site.Patience, func(ctx context.Context) error {
+	s.Eventually(ctx, "nothing of the gateway", fixture.Patience, func(ctx context.Context) error {
 		out, err := s.Kube.Run(ctx, "get", "deployments,replicasets,pods,services,endpointslices,poddisruptionbudgets,serviceaccounts,networkpolicies,secrets", "-n", namespace, "-o", "name")
 		var left []string
 		for name := range strings.FieldsSeq(out) {
@@ -290,7 +290,7 @@ func processes() (pids []int) {
 }
 
 // address of the gateway's Service, with what its certificate is checked by.
-func address(ctx context.Context, s *site.Site) counterparty.Options {
+func address(ctx context.Context, s *fixture.Fixture) counterparty.Options {
 	s.Helper()
 	ip := s.Must(s.Kube.Run(ctx, "get", "service", gateway+"-gateway", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"))
 	return counterparty.Options{Address: net.JoinHostPort(ip, "7440"), Target: "GRID", CA: filepath.Join(folder, "ca.crt"), Name: serverName}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
-	"github.com/ordergrid/ordergrid/e2e/site"
+	"github.com/ordergrid/ordergrid/e2e/fixture"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/internal/pki"
 )
@@ -26,7 +26,7 @@ const serverName = gateway + "-gateway." + namespace + ".svc"
 var password, folder = rand.Text(), ""
 
 // secrets makes the Secrets of the FIX port.
-func secrets(ctx context.Context, s *site.Site) {
+func secrets(ctx context.Context, s *fixture.Fixture) {
 	s.Helper()
 	var err error
 	if folder, err = os.MkdirTemp("", "ordergrid-fix-"); err != nil {
@@ -56,7 +56,7 @@ func secrets(ctx context.Context, s *site.Site) {
 }
 
 // judge wants one report of each order, New, each number of a report once, and each order in the grid once.
-func judge(ctx context.Context, s *site.Site) {
+func judge(ctx context.Context, s *fixture.Fixture) {
 	c := auditor(ctx, s)
 	for _, d := range desks {
 		if err := d.Enough(); err != nil {
@@ -64,7 +64,7 @@ func judge(ctx context.Context, s *site.Site) {
 		}
 	}
 	for _, d := range desks {
-		s.Eventually(ctx, "an answer to each order of "+d.Name, site.Patience, func(context.Context) error {
+		s.Eventually(ctx, "an answer to each order of "+d.Name, fixture.Patience, func(context.Context) error {
 			if now := d.State(); now.Answered < now.Orders {
 				return fmt.Errorf("%s", now.Trouble)
 			}
@@ -95,7 +95,7 @@ func judge(ctx context.Context, s *site.Site) {
 }
 
 // auditor reads the grid from this machine, as a client with a certificate of the grid.
-func auditor(ctx context.Context, s *site.Site) *client.Client {
+func auditor(ctx context.Context, s *fixture.Fixture) *client.Client {
 	s.Helper()
 	files := client.PEMFiles{Name: grid + "-client." + namespace + ".svc"}
 	for key, to := range map[string]*string{"tls.crt": &files.Cert, "tls.key": &files.Key, "ca.crt": &files.CA} {

@@ -19,7 +19,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	"github.com/ordergrid/ordergrid/internal/pki"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // site is a grid with a gateway before it.
@@ -61,7 +61,7 @@ func start(t *testing.T, endpoints []string, args ...string) *site {
 			t.Fatal(err)
 		}
 	}
-	address := ports.ForTest(t)
+	address := proc.PortForTest(t)
 	downstream.Run(t, "order-gateway", append([]string{"--listen", address, "--sessions", sessions, "--fix-tls-cert", server.Cert, "--fix-tls-key", server.Key,
 		"--fix-tls-ca", server.CA, "--fix-tls-client-auth", "none", "--endpoint", strings.Join(endpoints, ","), "--log-level", "debug"}, args...)...)
 	return &site{address: address, ca: server.CA, bank: bank}

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // two are two gateways with the same sessions before a grid.
@@ -51,7 +51,7 @@ func startWith(t *testing.T, g *testgrid.Grid, list []roster.Entry, args ...stri
 	}
 	w := &two{t: t, args: append([]string{"--sessions", filepath.Join(dir, "sessions.json"), "--http", "", "--endpoint", strings.Join(g.Endpoints, ","), "--log-level", "debug"}, args...)}
 	for i := range w.addrs {
-		w.addrs[i] = ports.ForTest(t)
+		w.addrs[i] = proc.PortForTest(t)
 		w.start(i)
 	}
 	return w

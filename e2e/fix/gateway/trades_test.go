@@ -13,7 +13,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/fix/counterparty"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // TestFix50Trades: two engines of FIX 5.0 SP2, which check what they get by its dictionaries, trade
@@ -34,7 +34,7 @@ func TestFix50Trades(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	address := ports.ForTest(t)
+	address := proc.PortForTest(t)
 	downstream.Run(t, "order-gateway", "--listen", address, "--sessions", filepath.Join(dir, "sessions.json"), "--fix-insecure-plain", "--http", "", "--endpoint", strings.Join(g.Endpoints, ","))
 	engine := func(name string) *counterparty.Initiator {
 		i, err := counterparty.Start(fix50(t, counterparty.Options{Sender: name, Target: "GRID", Address: address, User: "user", Password: "right"}))

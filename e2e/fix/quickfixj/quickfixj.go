@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ordergrid/ordergrid/e2e/maven"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // ErrUnavailable: Java or Maven is not there, or fetching failed.
@@ -33,8 +33,8 @@ func here() string {
 
 // Classpath fetches QuickFIX/J with Maven.
 func Classpath(ctx context.Context) (string, error) {
-	path, err := maven.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
-	if errors.Is(err, maven.ErrUnavailable) {
+	path, err := artifact.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
+	if errors.Is(err, artifact.ErrUnavailable) {
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return path, err
@@ -45,7 +45,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	Lines chan string // what it prints; closed at its end
-	said  tail.Writer
+	said  proc.Tail
 }
 
 // Options of a counterparty.

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
-	"github.com/ordergrid/ordergrid/controllers/labels"
+	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
 	"github.com/ordergrid/ordergrid/e2e/kube"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
@@ -92,7 +92,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 	defer c.mu.Unlock()
 	if !c.away {
 		var pods corev1.PodList
-		if err := c.api.List(ctx, &pods, client.InNamespace(clusterNamespace), client.MatchingLabels{labels.Instance: clusterGrid, labels.Component: labels.GridNode}); err != nil {
+		if err := c.api.List(ctx, &pods, client.InNamespace(clusterNamespace), client.MatchingLabels{objects.LabelInstance: clusterGrid, objects.LabelComponent: objects.GridNode}); err != nil {
 			return nil, err
 		}
 		c.known = nil

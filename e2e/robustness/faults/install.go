@@ -20,7 +20,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
-	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
+	"github.com/ordergrid/ordergrid/e2e/cluster/local"
 	"github.com/ordergrid/ordergrid/e2e/kube"
 	"github.com/ordergrid/ordergrid/internal/checkout"
 )
@@ -52,7 +52,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; bring the cluster up: go run ./e2e/cluster/cmd/cluster up", err)
 	}
-	bin, err := kubebin.Dir(ctx, root)
+	bin, err := local.ProgramsDir(ctx, root)
 	if err != nil {
 		return nil, err
 	}

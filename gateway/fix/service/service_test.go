@@ -23,7 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/fix/roster"
 	"github.com/ordergrid/ordergrid/gateway/fix/service"
 	"github.com/ordergrid/ordergrid/grid-node/order"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 // desk is a Service before a grid of real processes.
@@ -318,7 +318,7 @@ func metrics(t *testing.T, g *testgrid.Grid) {
 	d := serve(t, g, nil, "A")
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(d)
-	metricsdoc.Check(t, "../../../docs/metrics.md", reg, func(name string) bool {
+	golden.Metrics(t, "../../../docs/metrics.md", reg, func(name string) bool {
 		return strings.HasPrefix(name, "ordergrid_gateway_") && !strings.HasPrefix(name, "ordergrid_gateway_sql_")
 	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {

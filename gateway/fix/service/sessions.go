@@ -77,7 +77,7 @@ func (s *Service) take(now fix.Now, who *roster.Roster) {
 	}
 }
 
-// changed says why a session is logged out that is to be another one.
+// changed reports why a session is logged out that is to be another one.
 func changed(k *kept, home *fix.Home, same bool) string {
 	if h := &k.home; same && h.Segment == home.Segment && h.Partition == home.Partition && h.DropCopy && home.DropCopy {
 		return "the sessions whose reports this session gets copies of have changed; log on again"

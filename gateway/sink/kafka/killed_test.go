@@ -84,7 +84,7 @@ func TestKilledWriter(t *testing.T) {
 	t.Logf("%d writers were killed, %d orders", kills, len(all))
 }
 
-// A broker that is killed in the midst of a transaction and comes again costs the writer, and no order.
+// A broker that is killed in the midst of a transaction and restarts costs the writer, and no order.
 func TestKilledBroker(t *testing.T) {
 	k := broker(t)
 	x := target(t, config(k, "outage"))

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 	"github.com/ordergrid/ordergrid/e2e/downstream"
-	"github.com/ordergrid/ordergrid/e2e/maven"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/gateway/sink"
 	"github.com/ordergrid/ordergrid/gateway/sink/kafka"
@@ -53,7 +53,7 @@ func broker(t testing.TB) *downstream.Kafka {
 			shared.k, shared.err = downstream.StartKafka(context.Background(), shared.dir)
 		}
 	}
-	if errors.Is(shared.err, maven.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
+	if errors.Is(shared.err, artifact.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
 		t.Skip(shared.err)
 	}
 	if shared.err != nil {

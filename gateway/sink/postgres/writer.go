@@ -189,7 +189,7 @@ func received(entries []client.LogEntry) *time.Time {
 	return nil
 }
 
-// refused says why the fence's row is not as this writer left it.
+// refused reports why the fence's row is not as this writer left it.
 func (w *writer) refused(ctx context.Context, what string) error {
 	if _, err := w.conn.Exec(ctx, "ROLLBACK"); err != nil {
 		return explain(what, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/sql"
 )
 
-// linger is how long a connection to the grid is kept that no client uses: clients come again.
+// linger is how long a connection to the grid is kept that no client uses: clients reconnect.
 const linger = 30 * time.Second
 
 // pool has the connections to the grid of clients with tokens.

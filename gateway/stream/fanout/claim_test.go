@@ -311,7 +311,7 @@ func at0(log []Message) string {
 	return log[0].At.String()
 }
 
-// finish: once all that is claimed is brought, nobody waits, and all are at the end.
+// finish: once all that is claimed is brought, no client waits, and all are at the end.
 func (s *source) finish(t *rapid.T) {
 	for p := range s.log {
 		asked := map[string]int{}

@@ -29,7 +29,7 @@ func (p Position) String() string {
 // MaxPartitions bounds the partitions of a hub, and so a token.
 const MaxPartitions = 1024
 
-// Token says what a subscription has: of each partition named, all that matches up to the position. A subscription that
+// Token reports what a subscription has: of each partition named, all that matches up to the position. A subscription that
 // resumes from it gets what is behind. Of a partition that is not named it gets new messages only.
 type Token struct {
 	Lineage uint32

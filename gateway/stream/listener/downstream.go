@@ -15,7 +15,7 @@ import (
 // which has no name, is the empty token.
 //
 // A position is an entry of the log: the sink holds every entry up to it durably. So it is the same at all gateways, and
-// whoever resumes gets those that it lacks.
+// a client that resumes gets those that it lacks.
 const Downstream = "downstream"
 
 // DownstreamFields are what filters on positions of sinks can be about.

@@ -110,7 +110,7 @@ func TestInterestInRegions(t *testing.T) {
 	}
 }
 
-// Positions of sinks are let through for those who want them, and for nobody else.
+// Positions of sinks are let through for those who want them only.
 func TestInterestInSinks(t *testing.T) {
 	other := client.Selector{Kinds: client.KindOther}
 	for text, want := range map[string]bool{"downstream.>": true, "downstream.p0.kafka": true, "*.p0.kafka": true, ">": true, "orders.>": false, "region.>": false, "user.>": false} {

@@ -343,7 +343,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// NotReady names what is not ready, for gateway/pages.
+// NotReady names what is not ready, for webguard.StatusPages.
 func (l *Listener) NotReady() (lines []string) {
 	g := l.current.Load()
 	if g == nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 )
 
 // Every metric is on the page as it is exported; and it counts.
@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(l.Collector())
 	owns := func(name string) bool { return strings.HasPrefix(name, "ordergrid_stream_") }
-	metricsdoc.Check(t, "../../../docs/metrics.md", reg, owns)
+	golden.Metrics(t, "../../../docs/metrics.md", reg, owns)
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func (p *partition) put(ctx context.Context) {
 	}
 }
 
-// outcome says whether a message that is not acknowledged may be there. A put is sent again by the client, in its session,
+// outcome reports whether a message that is not acknowledged may be there. A put is sent again by the client, in its session,
 // until it is answered or its time is over; what a node refuses for load is for the one who publishes to repeat.
 func outcome(err error) error {
 	switch {

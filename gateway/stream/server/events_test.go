@@ -175,7 +175,7 @@ func TestEventsOfGapsAndLines(t *testing.T) {
 	a.want("", "3.p0:100,p1:2.1", `"at":"2.1","topic":"orders.A","data":{`)
 }
 
-// What is refused, and a browser that is ahead of this gateway is told to come again.
+// What is refused, and a browser that is ahead of this gateway is told to retry.
 func TestEventsThatAreRefused(t *testing.T) {
 	_, addr := start(t, transport.KindAuto, func(c *Config) {
 		login := c.Admit

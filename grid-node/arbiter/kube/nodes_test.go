@@ -15,7 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/grid-node/transport"
-	"github.com/ordergrid/ordergrid/internal/ports"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Two nodes form a shard through a real API server with the rights of a pod: claim, join,
@@ -41,7 +41,7 @@ func TestNodesOnARealAPIServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addr := ports.ForTest(t)
+		addr := proc.PortForTest(t)
 		n, err := node.New(node.Config{Grid: "g", Pod: fmt.Sprintf("g-s0-%d", i), Partitions: 1, Listen: addr, Advertise: addr,
 			MemoryLimit: 256 << 20, DrainTimeout: 4 * time.Second, PeerKeys: keys, Arbiter: a})
 		if err != nil {

@@ -205,7 +205,7 @@ func (f *Fills) Finish(resting []uint64) (wrong int, words []string) {
 	return f.count, f.words
 }
 
-// Difference says how what an entry did differs from what it has to have done: the place of the
+// Difference reports how what an entry did differs from what it has to have done: the place of the
 // first record that does, from 1, and both in words; 0 if none does.
 func Difference(did, want []match.Record) (n int, text string) {
 	for i := range max(len(did), len(want)) {

@@ -14,12 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/e2e/maven"
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Sessions is how many clients may log on.
@@ -50,14 +49,14 @@ func (a *engine) Missing() string { return a.missing }
 func (a *engine) Floor() bool     { return false }
 
 // Start implements system.System.
-func (a *engine) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+func (a *engine) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
 	if a.built == nil {
 		var err error
 		if a.built, err = a.command(ctx); err != nil {
 			return nil, err
 		}
 	}
-	address, err := place.Address(at, place.Primary, 7440)
+	address, err := system.Address(at, system.Primary, 7440)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (a *engine) Start(ctx context.Context, at place.Place, t system.Topology) (
 		return nil, err
 	}
 	args := append(append(append([]string(nil), a.built...), host, port, target), Senders()...)
-	p, err := proc.Start(a.name, at.Command(place.Primary, args[0], args[1:]...))
+	p, err := proc.Start(a.name, at.Command(system.Primary, args[0], args[1:]...))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func QuickFIXJ(dir string) system.System {
 		a.missing = "QuickFIX/J needs a JDK and Maven (apt-get install default-jdk-headless maven)"
 	}
 	a.command = func(ctx context.Context) ([]string, error) {
-		classpath, err := maven.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
+		classpath, err := artifact.Classpath(ctx, "e2e/fix/quickfixj/pom.xml", "3 MB")
 		if err != nil {
 			return nil, err
 		}

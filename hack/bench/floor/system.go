@@ -9,9 +9,8 @@ import (
 	"strconv"
 
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // args are the arguments of one relay process.
@@ -30,11 +29,11 @@ func (s *relaySystem) Missing() string { return s.missing }
 func (s *relaySystem) Floor() bool     { return true }
 
 // Start implements system.System.
-func (s *relaySystem) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+func (s *relaySystem) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
 	var group proc.Group
 	backup := ""
 	pids := []int{}
-	start := func(r place.Role, sink bool) (string, error) {
+	start := func(r system.Role, sink bool) (string, error) {
 		p, err := proc.Start(s.name+" "+r.String(), at.Command(r, s.program, s.args(at.IP(r), backup, sink, t)...))
 		if err != nil {
 			return "", err
@@ -45,11 +44,11 @@ func (s *relaySystem) Start(ctx context.Context, at place.Place, t system.Topolo
 	}
 	var err error
 	if t.Copies > 1 && !t.Reads {
-		backup, err = start(place.Backup, true)
+		backup, err = start(system.Backup, true)
 	}
 	var address string
 	if err == nil {
-		address, err = start(place.Primary, false)
+		address, err = start(system.Primary, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, group.Stop())

@@ -10,7 +10,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 // open is an open loop: orders are created on a schedule whatever the system
@@ -27,7 +26,7 @@ func (r *run) open() error {
 		}
 		p.Threads = append(p.Threads, s)
 	}
-	schedule, err := pacer.NewSteady(r.Shape.Rate, 0)
+	schedule, err := load.NewSteady(r.Shape.Rate, 0)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (r *run) open() error {
 // lead is the time between the decision to start and the first order.
 const lead = 5 * time.Millisecond
 
-func (r *run) count(orders []load.Order, schedule pacer.Schedule, start int64) {
+func (r *run) count(orders []load.Order, schedule load.Schedule, start int64) {
 	for i := range orders {
 		o := &orders[i]
 		if o.Fate != load.Acked {
@@ -98,7 +97,7 @@ func (r *run) count(orders []load.Order, schedule pacer.Schedule, start int64) {
 }
 
 // series is count by the second, with the gaps between answers.
-func series(orders []load.Order, schedule pacer.Schedule, start int64) (out []Second) {
+func series(orders []load.Order, schedule load.Schedule, start int64) (out []Second) {
 	second := func(ns int64) int { return int(max(0, ns-start) / int64(time.Second)) }
 	var ends []int64
 	for i := range orders {

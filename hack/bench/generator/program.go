@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
-	"github.com/ordergrid/ordergrid/internal/tail"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -32,7 +31,7 @@ func (r *run) program() error {
 		return err
 	}
 	cmd := exec.Command(r.Program[0], append(r.Program[1:len(r.Program):len(r.Program)], args...)...)
-	said := &tail.Writer{}
+	said := &proc.Tail{}
 	cmd.Stderr, cmd.WaitDelay = said, time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {

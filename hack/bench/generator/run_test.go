@@ -9,7 +9,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
-	"github.com/ordergrid/ordergrid/probe/pacer"
 )
 
 func spec(s Shape) Spec {
@@ -88,7 +87,7 @@ func TestStreamCounts(t *testing.T) {
 }
 
 func TestSeries(t *testing.T) {
-	schedule, err := pacer.NewSteady(2, 0) // at 0, 0.5, 1, 1.5 and 2 s
+	schedule, err := load.NewSteady(2, 0) // at 0, 0.5, 1, 1.5 and 2 s
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Function is one that the nodes of a grid call.
@@ -51,7 +51,7 @@ func (g *Grid) functionArgs() ([]string, error) {
 	return []string{flag, text}, nil
 }
 
-// Bare checks that a program was built without what calls functions: it refuses to have one, and says why. What is
+// Bare checks that a program was built without what calls functions: it refuses one, with the reason. What is
 // left out of the command line keeps any other program from serving.
 func Bare(ctx context.Context, dir, program string) error {
 	g := Grid{Dir: dir, Function: &Function{Name: "fat-finger", Module: examples.FatFinger, Config: "quantity=1\n", Fuel: 100_000}}
@@ -70,7 +70,7 @@ func Bare(ctx context.Context, dir, program string) error {
 
 // watchFunction waits until the logs of all partitions call a function of kind Post, and checks in the end that the
 // function was called, and no call failed: otherwise what was measured is not its cost.
-func (g *Grid) watchFunction(ctx context.Context, at place.Place, urls []string, partitions int, group *proc.Group) error {
+func (g *Grid) watchFunction(ctx context.Context, at system.Place, urls []string, partitions int, group *proc.Group) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: at.Dial}, Timeout: time.Second}
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

@@ -8,9 +8,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/probe/fixdoor"
 )
 
@@ -21,7 +20,7 @@ const gatewaySessions = 64
 const gatewayPassword = "of-a-benchmark"
 
 // before starts an order-gateway before the grid, through which the clients of run come then.
-func (g *Grid) before(ctx context.Context, at place.Place, run *system.Running, group *proc.Group) error {
+func (g *Grid) before(ctx context.Context, at system.Place, run *system.Running, group *proc.Group) error {
 	dir, err := os.MkdirTemp(g.Dir, "gateway-")
 	if err != nil {
 		return err
@@ -36,12 +35,12 @@ func (g *Grid) before(ctx context.Context, at place.Place, run *system.Running, 
 	if err != nil {
 		return err
 	}
-	listen, err1 := place.Address(at, place.Primary, 7440)
-	web, err2 := place.Address(at, place.Primary, 9404)
+	listen, err1 := system.Address(at, system.Primary, 7440)
+	web, err2 := system.Address(at, system.Primary, 9404)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	p, err := proc.Start("order-gateway", at.Command(place.Primary, g.Gateway, "--listen", listen, "--endpoint", strings.Join(run.Addresses, ","), "--http", web,
+	p, err := proc.Start("order-gateway", at.Command(system.Primary, g.Gateway, "--listen", listen, "--endpoint", strings.Join(run.Addresses, ","), "--http", web,
 		"--sessions", file, "--fix-insecure-plain", "--log-level", "warn", "--log-format", "text"))
 	if err != nil {
 		return err

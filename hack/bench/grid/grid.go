@@ -1,6 +1,7 @@
 // Package grid runs OrderGrid for a benchmark: real grid-node processes, and the
 // memory arbiter of `grid-node dev` in this process. It is `grid-node dev` with
-// one difference: the processes may be in network namespaces of their own.
+// one difference: the processes may be in network namespaces of their own. Sinks is
+// what follows the grid: grid-sink for an archive, for Kafka and for PostgreSQL.
 package grid
 
 import (
@@ -23,11 +24,9 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/node"
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
-	"github.com/ordergrid/ordergrid/hack/bench/sinks"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 const (
@@ -62,7 +61,7 @@ type Grid struct {
 	// Journal has every node keep a journal below Dir.
 	Journal bool
 	// Sinks follow the grid; nil: none.
-	Sinks *sinks.Sinks
+	Sinks *Sinks
 	// FIX has clients come by FIX sessions of an order-gateway. Gateway is that program.
 	FIX     bool
 	Gateway string
@@ -98,10 +97,10 @@ func (g *Grid) Missing() string {
 func (g *Grid) Floor() bool { return false }
 
 // servers are the roles of the nodes, by ordinal.
-var servers = []place.Role{place.Primary, place.Backup, place.Third}
+var servers = []system.Role{system.Primary, system.Backup, system.Third}
 
 // Start implements system.System.
-func (g *Grid) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+func (g *Grid) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
 	called, err1 := g.functionArgs()
 	matched, err2 := g.matchArgs()
 	if err := errors.Join(err1, err2); err != nil {
@@ -133,12 +132,12 @@ func (g *Grid) Start(ctx context.Context, at place.Place, t system.Topology) (*s
 // taken, by a connection on its way out too, before the node listens on it.
 const startAttempts = 3
 
-func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
+func (g *Grid) start(ctx context.Context, at system.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
 	if t.Copies > len(servers) {
 		return nil, fmt.Errorf("copies: value %d, allowed: 1..%d", t.Copies, len(servers))
 	}
 	t.Shards = max(1, t.Shards)
-	if _, shared := at.(place.Loopback); t.Shards > 1 && !shared {
+	if _, shared := at.(system.Loopback); t.Shards > 1 && !shared {
 		return nil, fmt.Errorf("shards: value %d, allowed: 1 where processes have network namespaces of their own", t.Shards)
 	}
 	arbiterURL, records, err := serveArbiter(at, t, group)
@@ -147,8 +146,8 @@ func (g *Grid) start(ctx context.Context, at place.Place, t system.Topology, gro
 	}
 	addresses, web := make([]string, t.Copies*t.Shards), make([]string, t.Copies*t.Shards)
 	for i := range addresses {
-		data, err1 := place.Address(at, servers[i%t.Copies], dataPort)
-		health, err2 := place.Address(at, servers[i%t.Copies], httpPort)
+		data, err1 := system.Address(at, servers[i%t.Copies], dataPort)
+		health, err2 := system.Address(at, servers[i%t.Copies], httpPort)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
@@ -288,7 +287,7 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 		args = append(args, "--leased-reads")
 	}
 	if g.Sinks != nil {
-		args = append(args, "--external-sink", strings.Join(sinks.Names, ","))
+		args = append(args, "--external-sink", strings.Join(SinkNames, ","))
 	}
 	if t.Profile {
 		args = append(args, "--pprof")
@@ -298,7 +297,7 @@ func (g *Grid) args(t system.Topology, arbiterURL string, i int, addresses []str
 
 // serveArbiter holds the configuration records. It is asked at changes of
 // membership only, never on the path of an order.
-func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url string, records *memory.Store, err error) {
+func serveArbiter(at system.Place, t system.Topology, group *proc.Group) (url string, records *memory.Store, err error) {
 	specs := map[string]arbiter.Spec{}
 	for i := range t.Partitions {
 		specs[node.PartitionName(gridName, i)] = arbiter.Spec{Grid: gridName, Partition: i, Replicas: t.Copies, MinInSync: cmp.Or(t.MinInSync, t.Copies),
@@ -316,7 +315,7 @@ func serveArbiter(at place.Place, t system.Topology, group *proc.Group) (url str
 }
 
 // awaitReady asks a node until it is in sync in every partition.
-func awaitReady(ctx context.Context, at place.Place, p *proc.Process, url string) error {
+func awaitReady(ctx context.Context, at system.Place, p *proc.Process, url string) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: at.Dial}}
 	defer client.CloseIdleConnections()
 	late := time.After(readyLimit)

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/internal/scrape"
 )
 
@@ -30,7 +29,7 @@ func (g *Grid) matchArgs() ([]string, error) {
 
 // watchTrades checks in the end that the books took all orders and that they traded: half of them, but for those that
 // rest. Otherwise what was measured is not the cost of matching.
-func (g *Grid) watchTrades(at place.Place, run *system.Running, group *proc.Group) {
+func (g *Grid) watchTrades(at system.Place, run *system.Running, group *proc.Group) {
 	run.Told = g.Told
 	group.Add(func() error {
 		client := &http.Client{Transport: &http.Transport{DialContext: at.Dial}, Timeout: 5 * time.Second}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 // scrapeEvery is an eager Prometheus; the usual one comes every 15 s to 60 s.
@@ -20,7 +20,7 @@ const nativeHistograms = "application/vnd.google.protobuf;proto=io.prometheus.cl
 
 // scrapeAll asks every node for its metrics, as Prometheus does, until stop is
 // called, which fails when the nodes were not scraped.
-func scrapeAll(at place.Place, urls []string) (stop func() error) {
+func scrapeAll(at system.Place, urls []string) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := &http.Client{Transport: &http.Transport{DialContext: at.Dial}, Timeout: scrapeEvery}
 	var wg sync.WaitGroup

@@ -16,9 +16,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Peer is one of them.
@@ -120,7 +119,7 @@ func (p *Peer) Client(heapMiB int, main, peer, servers string) []string {
 const ports = 3
 
 // Start implements system.System.
-func (p *Peer) Start(ctx context.Context, at place.Place, t system.Topology) (*system.Running, error) {
+func (p *Peer) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
 	var group proc.Group
 	run, err := p.start(ctx, at, t, &group)
 	if err != nil {
@@ -130,7 +129,7 @@ func (p *Peer) Start(ctx context.Context, at place.Place, t system.Topology) (*s
 	return run, nil
 }
 
-func (p *Peer) start(ctx context.Context, at place.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
+func (p *Peer) start(ctx context.Context, at system.Place, t system.Topology, group *proc.Group) (*system.Running, error) {
 	// Of every start its own: some leave files about their cluster, and read them.
 	dir, err := os.MkdirTemp(p.dir, p.name+"-")
 	if err != nil {
@@ -142,7 +141,7 @@ func (p *Peer) start(ctx context.Context, at place.Place, t system.Topology, gro
 		return nil, err
 	}
 	run := &system.Running{Driver: generator.Kind(p.qualified()), Addresses: []string{servers}}
-	for i, role := range []place.Role{place.Primary, place.Backup}[:t.Copies] {
+	for i, role := range []system.Role{system.Primary, system.Backup}[:t.Copies] {
 		args := append(p.jvm(cmp.Or(p.HeapMiB, min(serverHeap, t.MemoryMiB))), "dev.ordergrid.peers.Server", "--peer", p.qualified(), "--servers", servers, "--own", strconv.Itoa(i))
 		cmd := at.Command(role, args[0], args[1:]...)
 		cmd.Dir = filepath.Join(dir, role.String())
@@ -166,7 +165,7 @@ func (p *Peer) qualified() string { return "dev.ordergrid.peers." + p.class }
 
 // layout is the servers' host and free ports as class Servers reads them:
 // HOST=PORT,PORT,PORT;PORT,PORT,PORT.
-func layout(at place.Place, servers int) (string, error) {
+func layout(at system.Place, servers int) (string, error) {
 	var listeners []net.Listener // all at once, so that no port comes twice
 	defer func() {
 		for _, l := range listeners {
@@ -190,5 +189,5 @@ func layout(at place.Place, servers int) (string, error) {
 		}
 		all = append(all, strings.Join(own, ","))
 	}
-	return at.IP(place.Primary) + "=" + strings.Join(all, ";"), nil
+	return at.IP(system.Primary) + "=" + strings.Join(all, ";"), nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 func TestChoose(t *testing.T) {
@@ -62,7 +62,7 @@ func TestCommandLine(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	for servers, want := range map[int]string{1: `^127\.0\.0\.1=\d+,\d+,\d+$`, 2: `^127\.0\.0\.1=\d+,\d+,\d+;\d+,\d+,\d+$`} {
-		got, err := layout(place.Loopback{}, servers)
+		got, err := layout(system.Loopback{}, servers)
 		if err != nil || !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%d servers: %s, %v", servers, got, err)
 		}

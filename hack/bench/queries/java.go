@@ -14,9 +14,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/peers"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Java is a peer of two server JVMs, with a client JVM (class Asking) that is told what to ask by lines.
@@ -76,7 +75,7 @@ func (j *Java) Start(ctx context.Context, o *Orders) (err error) {
 	if j.Peer.HeapMiB == 0 {
 		j.Peer.HeapMiB = heapFor(o.N)
 	}
-	if j.running, err = j.Peer.Start(ctx, place.Loopback{}, system.Topology{Copies: 2}); err != nil {
+	if j.running, err = j.Peer.Start(ctx, system.Loopback{}, system.Topology{Copies: 2}); err != nil {
 		return err
 	}
 	args := j.Client(clientHeapMiB, "Asking", j.class, j.running.Addresses[0])

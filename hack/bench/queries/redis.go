@@ -7,17 +7,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/redis"
+	"github.com/ordergrid/ordergrid/hack/bench/peers"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 // Redis is a primary and a replica: a hash for each order, a set for each account, sorted sets for price and time.
 type Redis struct {
-	*redis.Redis
+	*peers.Redis
 
 	running *system.Running
-	conn    *redis.Conn
+	conn    *peers.RedisConn
 	orders  *Orders
 }
 
@@ -33,10 +32,10 @@ func (r *Redis) Prepare(context.Context) error { return nil }
 // Start implements System.
 func (r *Redis) Start(ctx context.Context, o *Orders) (err error) {
 	r.orders = o
-	if r.running, err = r.Redis.Start(ctx, place.Loopback{}, system.Topology{Copies: 2}); err != nil {
+	if r.running, err = r.Redis.Start(ctx, system.Loopback{}, system.Topology{Copies: 2}); err != nil {
 		return err
 	}
-	if r.conn, err = redis.Dial(ctx, place.Loopback{}, r.running.Addresses[0]); err != nil {
+	if r.conn, err = peers.DialRedis(ctx, system.Loopback{}, r.running.Addresses[0]); err != nil {
 		return err
 	}
 	// So that an order takes a third of the memory; questions about it take about as long.

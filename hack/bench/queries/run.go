@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
-	"github.com/ordergrid/ordergrid/hack/bench/redis"
+	"github.com/ordergrid/ordergrid/hack/bench/peers"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
@@ -22,13 +21,13 @@ type Options struct {
 	// Gate waits for a quiet machine before each system, for as long as Patience, and measures none without it.
 	Gate     bool
 	Patience time.Duration
-	Limits   environment.Limits
+	Limits   host.Limits
 }
 
 // Systems are all that there are, in the order of the table. heapMiB is of each server of those in Java, 0: as the orders
 // need it; program is redis-server, "": the one in PATH.
 func Systems(dir, program string, heapMiB int) (all []System, err error) {
-	all = []System{&Grid{Dir: dir}, &Postgres{}, &Redis{Redis: redis.New(program, dir)}}
+	all = []System{&Grid{Dir: dir}, &Postgres{}, &Redis{Redis: peers.NewRedis(program, dir)}}
 	for _, name := range []string{cases.Hazelcast, cases.Coherence} {
 		j, err := newJava(name, heapMiB, dir)
 		if err != nil {
@@ -103,7 +102,7 @@ func (r *Runner) await(ctx context.Context) string {
 	if !r.Gate {
 		return ""
 	}
-	state, quiet, err := r.Limits.AwaitQuiet(ctx, r.Patience, func(s environment.State) { r.Say("waiting for a quiet machine: %s", s) })
+	state, quiet, err := r.Limits.AwaitQuiet(ctx, r.Patience, func(s host.State) { r.Say("waiting for a quiet machine: %s", s) })
 	switch {
 	case err != nil:
 		return err.Error()

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // quick measures next to nothing, on a machine that may be busy.
 func quick(t *testing.T, s ...System) *results.Queries {
 	t.Helper()
-	r := Runner{Options: Options{Orders: 1_003, Changes: true, Limits: environment.Limits{MaxSteal: 100, MaxForeign: 100}}, Say: t.Logf}
+	r := Runner{Options: Options{Orders: 1_003, Changes: true, Limits: host.Limits{MaxSteal: 100, MaxForeign: 100}}, Say: t.Logf}
 	table, err := r.Run(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)

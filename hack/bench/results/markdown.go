@@ -37,7 +37,7 @@ func ReadRun(benchJSON string) (r Run, err error) {
 }
 
 // Markdown writes a run as docs/performance.md quotes it: one table per case, in
-// the order of the rows. Growth cases are curves: see package growth.
+// the order of the rows. Growth cases are curves: see curve.go.
 func Markdown(w io.Writer, run *Run, rows []Row) error {
 	known := map[string]*cases.Case{}
 	for _, c := range cases.All() {

@@ -1,5 +1,7 @@
 // Package results turns rounds into figures, and figures into a table, bench.json,
-// the format of benchstat, and a comparison of two runs.
+// the format of benchstat, and a comparison of two runs; and rows of growth cases into
+// curves: a table, a plot and, for orders held, a verdict whether the cost grows worse
+// than with the logarithm.
 package results
 
 import (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
@@ -46,7 +45,7 @@ const collectEvery = time.Second
 
 // Garbage fills a grid by the case, loads it, and loads it again while each
 // node is made to collect over and over.
-func (r *Runner) Garbage(ctx context.Context, at place.Place, c *cases.Case, s system.System) (g Garbage, err error) {
+func (r *Runner) Garbage(ctx context.Context, at system.Place, c *cases.Case, s system.System) (g Garbage, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Partitions: c.Partitions, MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Profile: true})
 	if err != nil {
 		return g, fmt.Errorf("start %s: %w", s.Name(), err)
@@ -80,7 +79,7 @@ func (r *Runner) Garbage(ctx context.Context, at place.Place, c *cases.Case, s s
 
 // whileCollecting loads the grid while every node collects once in a while. The
 // heap profile with gc=1 is the way to have a process collect from outside.
-func (r *Runner) whileCollecting(ctx context.Context, at place.Place, spec *generator.Spec, nodes *scraper) (res generator.Result, err error) {
+func (r *Runner) whileCollecting(ctx context.Context, at system.Place, spec *generator.Spec, nodes *scraper) (res generator.Result, err error) {
 	collecting, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	var failed error

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
-	"github.com/ordergrid/ordergrid/hack/bench/proc"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // generate runs the generator in a process of its own: a fresh heap and
 // scheduler each time, and exclusive CPU time.
-func (r *Runner) generate(ctx context.Context, at place.Place, spec *generator.Spec) (res generator.Result, err error) {
+func (r *Runner) generate(ctx context.Context, at system.Place, spec *generator.Spec) (res generator.Result, err error) {
 	in, err := json.Marshal(spec)
 	if err != nil {
 		return res, err
 	}
-	cmd := at.Command(place.Client, r.Self, "generate")
+	cmd := at.Command(system.Client, r.Self, "generate")
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &said
 	if err := proc.StartCommand(cmd); err != nil {

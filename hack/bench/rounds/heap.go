@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 const heapMetric = "go_memstats_heap_inuse_bytes"
 
 // goHeap asks a node how many bytes its Go heap has in use; orders are not on it.
-func goHeap(ctx context.Context, at place.Place, url string) (int64, error) {
+func goHeap(ctx context.Context, at system.Place, url string) (int64, error) {
 	client := &http.Client{Transport: &http.Transport{DialContext: at.Dial}}
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)

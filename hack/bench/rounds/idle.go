@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // Idle is what nodes of pairs with so many partitions each cost when nothing is asked of them: CPU time per second and
 // node, one figure a round. All pairs are there at the same time, so that a busy machine is as unkind to each.
-func (r *Runner) Idle(ctx context.Context, at place.Place, s system.System, partitions []int) (perNode [][]time.Duration, err error) {
+func (r *Runner) Idle(ctx context.Context, at system.Place, s system.System, partitions []int) (perNode [][]time.Duration, err error) {
 	const copies = 2
 	pids := make([][]int, len(partitions))
 	for i, n := range partitions {

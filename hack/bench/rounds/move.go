@@ -11,7 +11,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -41,7 +40,7 @@ type Part struct {
 var ErrMoveLong = errors.New("the partition was still moving when the load ended: give it more time with --duration, or fewer orders with --cases")
 
 // Move fills a grid of two shards by the case, and moves its partition from one to the other in the middle of the load.
-func (r *Runner) Move(ctx context.Context, at place.Place, c *cases.Case, s system.System) (m Move, err error) {
+func (r *Runner) Move(ctx context.Context, at system.Place, c *cases.Case, s system.System) (m Move, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Partitions: c.Partitions, Shards: 2, MemoryMiB: min(c.MemoryMiB, affordable(2*c.Copies))})
 	if err != nil {
 		return m, fmt.Errorf("start %s: %w", s.Name(), err)

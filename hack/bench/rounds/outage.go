@@ -9,10 +9,9 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // Outage is what clients see of one primary that is killed.
@@ -23,14 +22,14 @@ type Outage struct {
 }
 
 // Outages kills the primary of each system in the middle of the case's load, in turns, round by round.
-func (r *Runner) Outages(ctx context.Context, at place.Place, c *cases.Case, systems []system.System) (map[string][]Outage, error) {
+func (r *Runner) Outages(ctx context.Context, at system.Place, c *cases.Case, systems []system.System) (map[string][]Outage, error) {
 	all := map[string][]Outage{}
 	for n := range r.Rounds {
 		for i := range systems {
 			s := systems[(n+i)%len(systems)]
-			before, quiet, err := environment.State{}, true, error(nil)
+			before, quiet, err := host.State{}, true, error(nil)
 			if r.Gate {
-				before, quiet, err = r.Limits.AwaitQuiet(ctx, r.Patience, func(st environment.State) { r.Say("waiting for a quiet machine: %s", st) })
+				before, quiet, err = r.Limits.AwaitQuiet(ctx, r.Patience, func(st host.State) { r.Say("waiting for a quiet machine: %s", st) })
 			}
 			if err != nil {
 				return nil, err
@@ -50,7 +49,7 @@ func (r *Runner) Outages(ctx context.Context, at place.Place, c *cases.Case, sys
 }
 
 // outage is one kill. A copy goes on alone.
-func (r *Runner) outage(ctx context.Context, at place.Place, c *cases.Case, s system.System) (o Outage, err error) {
+func (r *Runner) outage(ctx context.Context, at system.Place, c *cases.Case, s system.System) (o Outage, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, MinInSync: 1, Partitions: c.Partitions, MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Prefault: min(c.PrefaultMiB(), affordable(c.Copies)/4)})
 	if err != nil {
 		return o, err
@@ -103,7 +102,7 @@ func (r *Runner) outage(ctx context.Context, at place.Place, c *cases.Case, s sy
 }
 
 // primaryOf is the node that is primary of the first partition.
-func primaryOf(ctx context.Context, at place.Place, urls []string) (int, error) {
+func primaryOf(ctx context.Context, at system.Place, urls []string) (int, error) {
 	client := nodestatus.NewClient(10*time.Second, at.Dial)
 	defer client.CloseIdleConnections()
 	for i, url := range urls {

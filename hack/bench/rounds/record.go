@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ordergrid/ordergrid/hack/bench/place"
+	"github.com/ordergrid/ordergrid/hack/bench/system"
 )
 
 // recording takes profiles of servers while they are loaded.
@@ -27,7 +27,7 @@ type recording struct {
 var serverNames = []string{"primary", "backup", "third"}
 
 // record takes CPU profiles from the middle of the measured time.
-func record(ctx context.Context, at place.Place, urls []string, dir string, warmup, length time.Duration) *recording {
+func record(ctx context.Context, at system.Place, urls []string, dir string, warmup, length time.Duration) *recording {
 	r := &recording{client: &http.Client{Transport: &http.Transport{DialContext: at.Dial}}, urls: urls, dir: dir, errs: make([]error, len(urls))}
 	for i, url := range urls {
 		r.wg.Go(func() {

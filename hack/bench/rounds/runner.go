@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/environment"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // Options of a run.
@@ -25,7 +24,7 @@ type Options struct {
 	// which it was not; without it such rounds are used and marked.
 	Gate     bool
 	Patience time.Duration // longest wait before one round
-	Limits   environment.Limits
+	Limits   host.Limits
 	ClientIO string // of the grid's client; "" is its default
 	Procs    int    // GOMAXPROCS of the generator; 0 as the shape needs
 	// PeersWarmup is load ahead of Warmup on systems that have a generator of their own.
@@ -55,7 +54,7 @@ type Outcome struct {
 }
 
 // Case measures one case at a place.
-func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outcome, error) {
+func (r *Runner) Case(ctx context.Context, at system.Place, c *cases.Case) (Outcome, error) {
 	out := Outcome{Rounds: map[string][]results.Round{}}
 	systems := r.usable(c)
 	for n := range r.Rounds {
@@ -87,7 +86,7 @@ func (r *Runner) Case(ctx context.Context, at place.Place, c *cases.Case) (Outco
 
 // turn measures each system once. One whose round does not count is repeated after
 // the others: what disturbed it was short, most likely.
-func (r *Runner) turn(ctx context.Context, at place.Place, c *cases.Case, n int, order []system.System, out *Outcome) error {
+func (r *Runner) turn(ctx context.Context, at system.Place, c *cases.Case, n int, order []system.System, out *Outcome) error {
 	attempts := map[string]int{}
 	for queue := order; len(queue) > 0; {
 		s := queue[0]
@@ -129,13 +128,13 @@ func (r *Runner) Usable(c *cases.Case) bool { return len(r.usable(c)) > 0 }
 
 type round struct {
 	results.Round
-	before     environment.State
+	before     host.State
 	neverQuiet bool
 	err        error // of the system or the generator
 }
 
 // round waits for a quiet machine, starts a system, loads it and stops it.
-func (r *Runner) round(ctx context.Context, at place.Place, c *cases.Case, s system.System) (out round) {
+func (r *Runner) round(ctx context.Context, at system.Place, c *cases.Case, s system.System) (out round) {
 	quiet := true
 	var err error
 	if r.Gate {
@@ -143,7 +142,7 @@ func (r *Runner) round(ctx context.Context, at place.Place, c *cases.Case, s sys
 		if r.unquiet >= hopeless {
 			patience = 0
 		}
-		out.before, quiet, err = r.Limits.AwaitQuiet(ctx, patience, func(st environment.State) { r.Say("waiting for a quiet machine: %s", st) })
+		out.before, quiet, err = r.Limits.AwaitQuiet(ctx, patience, func(st host.State) { r.Say("waiting for a quiet machine: %s", st) })
 	}
 	if err == nil && !quiet {
 		r.unquiet++
@@ -171,7 +170,7 @@ func (r *Runner) round(ctx context.Context, at place.Place, c *cases.Case, s sys
 
 // Measure starts a system, loads it by the case, and stops it. With a
 // directory it also writes profiles.
-func (r *Runner) Measure(ctx context.Context, at place.Place, c *cases.Case, s system.System, profileDir string) (res generator.Result, err error) {
+func (r *Runner) Measure(ctx context.Context, at system.Place, c *cases.Case, s system.System, profileDir string) (res generator.Result, err error) {
 	run, err := s.Start(ctx, at, system.Topology{Copies: c.Copies, Reads: c.Shape.Op == generator.Get,
 		Leased: c.Leased(), Partitions: c.Partitions, Request: c.Request(), Reply: c.Reply(),
 		MemoryMiB: min(c.MemoryMiB, affordable(c.Copies)), Prefault: min(c.PrefaultMiB(), affordable(c.Copies)/4), Profile: profileDir != ""})
@@ -224,7 +223,7 @@ func (r *Runner) generatorAlone(ctx context.Context, c *cases.Case, program []st
 	if program != nil {
 		spec.Warmup = 200 * time.Millisecond // its threads run by then
 	}
-	res, err := r.generate(ctx, place.Loopback{}, &spec)
+	res, err := r.generate(ctx, system.Loopback{}, &spec)
 	if err != nil || res.Orders == 0 {
 		return 0, err
 	}

@@ -1,4 +1,5 @@
-// Package system is what a benchmark knows of a system that it measures.
+// Package system is what a benchmark knows of a system that it measures, and where its processes run: all on loopback, or
+// each in a network namespace of its own behind one bridge, as pods of a Kubernetes node are.
 package system
 
 import (
@@ -7,7 +8,6 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
-	"github.com/ordergrid/ordergrid/hack/bench/place"
 )
 
 // Topology is what a case asks of a system.
@@ -53,7 +53,7 @@ type System interface {
 	// Floor: it is one of the floors that others are compared with.
 	Floor() bool
 	// Start returns when it accepts orders.
-	Start(ctx context.Context, at place.Place, t Topology) (*Running, error)
+	Start(ctx context.Context, at Place, t Topology) (*Running, error)
 }
 
 // WithGenerator is a System whose clients need a generator of their own, such as one

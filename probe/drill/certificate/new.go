@@ -9,7 +9,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/model"
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 )
 
@@ -33,7 +32,7 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 		Violations: orEmpty(result.Violations), Unread: orEmpty(result.Unread), Partitions: result.Partitions, Host: h.Host,
 		Context: d.Context, Recorder: d.Recorder, Notes: orEmpty(h.Notes), Reasons: []string{}}
 	o := result.Orders
-	c.Orders = Orders{Created: o.Created, Acknowledged: o.Acked, Rejected: o.Refused, Unknown: o.Unknown, Unsent: o.Unsent, OneCopy: oneCopy(h), Insiders: o.Insiders}
+	c.Orders = Orders{Created: o.Created, Acknowledged: o.Acked, Rejected: o.Refused, Unknown: o.Unknown, Unsent: o.Unsent, OneCopy: oneCopy(h), Direct: o.Direct}
 	warned := warnedLosses(h, accounts.Lost)
 	c.Ledger = ledgerOf(h, accounts, warned)
 	seed := uint64(d.Context.Seed)
@@ -51,7 +50,7 @@ func New(h *history.History, sha256 string) (*Certificate, error) {
 	if x := validate.TakeFunctions(h, seed); x != nil {
 		c.functions(x)
 	}
-	c.Linear = Linear{Windows: len(model.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
+	c.Linear = Linear{Windows: len(validate.Windows(h)), Orders: result.Model.Orders, Reads: result.Model.Reads, Refused: h.Refused, Result: Linearizable, Violations: len(result.Model.Violations)}
 	if len(result.Model.Violations) > 0 {
 		c.Linear.Result = NotExplicable
 	}

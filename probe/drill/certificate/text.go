@@ -27,7 +27,7 @@ func (c *Certificate) WriteText(w io.Writer) error {
 	row("grid", "%s  %d copies of every order", dash(c.Grid), c.Replicas)
 	row("time", "%s, %s, %d orders/s", c.Started.Format("2006-01-02 15:04:05 MST"), c.Took.Round(time.Second), c.Rate)
 	o, l := c.Orders, c.Ledger
-	row("orders", "created %d, acknowledged %d, rejected %d, unknown %d, never sent %d; %d more to single nodes", o.Created, o.Acknowledged, o.Rejected, o.Unknown, o.Unsent, o.Insiders)
+	row("orders", "created %d, acknowledged %d, rejected %d, unknown %d, never sent %d; %d more to single nodes", o.Created, o.Acknowledged, o.Rejected, o.Unknown, o.Unsent, o.Direct)
 	row("found", "%d copies of logs compared; downstream %d (%s)", l.Copies, l.Downstream, l.Sink)
 	row("LOST", "%d%s", l.Lost, c.warnedText())
 	row("missing", "%d not in every copy, %d not downstream", l.MissingInCopies, l.MissingDownstream)

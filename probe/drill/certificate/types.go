@@ -76,7 +76,7 @@ type Orders struct {
 	Unknown      int64 `json:"unknown"`  // no answer in time: may be found
 	Unsent       int64 `json:"unsent"`   // never left the recorder
 	OneCopy      int64 `json:"oneCopy"`  // acknowledged with a receipt of one copy: the grid warned
-	Insiders     int64 `json:"insiders"` // in addition, sent to one node each
+	Direct       int64 `json:"insiders"` // in addition, sent to one node each
 }
 
 // Ledger is where the orders are. All counts are orders except Gaps.

@@ -51,7 +51,7 @@ type Config struct {
 	// Dial makes the connections to the grid; nil: over TCP. A drill of two sites leads clients from one to the other.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
-	// Announce tells the clients of a stream gateway how the drill is getting on; nil: nobody is told.
+	// Announce tells the clients of a stream gateway how the drill proceeds; nil: no announcements.
 	Announce *Announce
 
 	Token string // required by /v1
@@ -84,7 +84,7 @@ func (c *Config) Check() error {
 		got, low, top int
 	}{
 		{"replicas", c.Replicas, 1, 3}, {"probes", c.Probes, 1, maxProbes}, {"rate", c.Rate, 1, maxRate}, {"sessions", c.Sessions, 1, maxSessions},
-		{"reads", c.Reads, 0, maxRate}, {"insider-orders", c.Orders, 0, maxRate}, {"node-port", c.NodePort, 0, 65535},
+		{"reads", c.Reads, 0, maxRate}, {"direct-orders", c.Orders, 0, maxRate}, {"node-port", c.NodePort, 0, 65535},
 	} {
 		if b.got < b.low || b.got > b.top {
 			return fmt.Errorf("--%s %d: must be %d to %d", b.flag, b.got, b.low, b.top)

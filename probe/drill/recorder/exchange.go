@@ -11,9 +11,9 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/client/verify"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -57,7 +57,7 @@ func (r *Recorder) trading(ctx context.Context, parts *[]wire.PartitionID) (map[
 		return nil, nil
 	}
 	if r.cfg.MaxOrders == 0 {
-		r.maxOrders /= room.OrdersOfMatching
+		r.maxOrders /= api.OrdersOfMatching
 	}
 	trading := map[wire.PartitionID][]fixorder.Book{}
 	for _, p := range *parts {

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
+	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
 )
 
 // Bounds of what nodes may tell.
@@ -94,11 +94,11 @@ func addPosts(list *[]history.PostFunction, n *nodestatus.Node) {
 // roomForRecords makes the ledger smaller by what records of functions take.
 func (r *Recorder) roomForRecords(f *history.Functions) {
 	if f != nil && r.cfg.MaxOrders == 0 {
-		r.maxOrders = room.WithRecords(r.maxOrders, r.cfg.Replicas, len(f.Post))
+		r.maxOrders = api.WithRecords(r.maxOrders, r.cfg.Replicas, len(f.Post))
 	}
 }
 
-// noteFunctions says what the certificate cannot know of functions, and what was changed between the
+// noteFunctions reports what the certificate cannot know of functions, and what was changed between the
 // two questions.
 func noteFunctions(h *history.History, first, last asked) {
 	for _, q := range []struct {

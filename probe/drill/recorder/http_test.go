@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergrid/ordergrid/internal/metricsdoc"
+	"github.com/ordergrid/ordergrid/internal/golden"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
@@ -178,7 +178,7 @@ func TestConfig(t *testing.T) {
 		"--rate -1":        func(c *Config) { c.Rate = -1 },
 		"--sessions 65":    func(c *Config) { c.Sessions = 65 },
 		"--reads -1":       func(c *Config) { c.Reads = -1 },
-		"--insider-orders": func(c *Config) { c.Orders = -1 },
+		"--direct-orders":  func(c *Config) { c.Orders = -1 },
 		"--node-port":      func(c *Config) { c.NodePort = 70000 },
 		"--timeout 0s":     func(c *Config) { c.Timeout = 0 },
 		"--patience":       func(c *Config) { c.Patience = 2 * time.Hour },
@@ -211,7 +211,7 @@ func TestGapLimitOfALowRate(t *testing.T) {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	r, _ := preparing(t)
-	metricsdoc.Check(t, "../../../docs/metrics.md", r.Registry(), func(name string) bool { return strings.HasPrefix(name, prefix) })
+	golden.Metrics(t, "../../../docs/metrics.md", r.Registry(), func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // The JSON of a state without times has none.

@@ -11,7 +11,6 @@ import (
 	"github.com/ordergrid/ordergrid/internal/race"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -80,7 +79,7 @@ func TestMemoryOfALedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	// While the orders are copied from the traffic they exist twice.
-	got, kept := int64(peak.Load()-before.HeapAlloc)/orders, int64(room.PerOrder+room.PerCopy*3)
+	got, kept := int64(peak.Load()-before.HeapAlloc)/orders, int64(api.BytesPerOrder+api.BytesPerCopy*3)
 	t.Logf("%d bytes per order, %d reserved", got, kept)
 	if got > kept {
 		t.Errorf("an order takes %d bytes at most, %d reserved", got, kept)

@@ -13,7 +13,6 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/room"
 	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
@@ -64,7 +63,7 @@ func New(cfg Config) (*Recorder, error) {
 	limit, of := memoryLimit()
 	limitMemory(limit)
 	if r.maxOrders == 0 {
-		r.maxOrders = room.Orders(limit, cfg.Replicas)
+		r.maxOrders = api.OrdersIn(limit, cfg.Replicas)
 	}
 	if need := int64(cfg.Probes * cfg.Rate); r.maxOrders < need {
 		return nil, fmt.Errorf("--max-orders %d: not one second of %d orders/s; the memory limit is %d MiB (%s): give the recorder more memory", r.maxOrders, need, limit>>20, of)

@@ -115,7 +115,7 @@ func (in *prober) visit(ctx context.Context) {
 	}
 	defer func() { _ = c.Close() }()
 	hello := wire.AppendHello(nil, &wire.Hello{MinVersion: wire.MinVersion, MaxVersion: wire.Version, Role: wire.RoleClient,
-		Grid: []byte(in.t.cfg.Grid), Member: []byte("robustness-insider")})
+		Grid: []byte(in.t.cfg.Grid), Member: []byte("robustness-direct")})
 	if _, err := c.Write(hello); err != nil {
 		return
 	}

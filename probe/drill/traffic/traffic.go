@@ -23,7 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
-	"github.com/ordergrid/ordergrid/probe/pacer"
+	"github.com/ordergrid/ordergrid/probe/load"
 )
 
 // Config of the traffic. Client stays owned by the caller.
@@ -115,7 +115,7 @@ func Start(ctx context.Context, cfg Config) (*Traffic, error) {
 	// The creator and the ticker sleep in system calls that keep their scheduler slot; everything
 	// else needs slots of its own.
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), runtime.NumCPU()+2))
-	steady, err := pacer.NewSteady(cfg.Rate, 0)
+	steady, err := load.NewSteady(cfg.Rate, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +129,14 @@ func Start(ctx context.Context, cfg Config) (*Traffic, error) {
 	return t, nil
 }
 
-func (t *Traffic) create(steady pacer.Schedule) {
+func (t *Traffic) create(steady load.Schedule) {
 	defer close(t.created)
 	if t.err = clock.Thread(); t.err != nil {
 		return
 	}
 	forever := cmp.Or(t.cfg.MaxOrders, 1<<60)
 	parts := int64(len(t.streams))
-	pacer.Run(steady, clock.Now(), forever, &t.stopped, func(i, t1 int64) {
+	load.Pace(steady, clock.Now(), forever, &t.stopped, func(i, t1 int64) {
 		p := i % parts
 		index, o := t.streams[p].add()
 		o.T1 = t1

@@ -1,6 +1,7 @@
 // Package validate judges a history: whether all acknowledged orders are there, once, in order, in
 // every copy and downstream; whether the clients' observations can be explained; and the length of
-// outages. It needs no grid.
+// outages. It needs no grid. Linearizability of one order is package internal/linear, which the simulator uses too; model.go
+// turns a history into its operations, and adds the guarantees across orders.
 package validate
 
 import (
@@ -9,7 +10,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/internal/linear"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
-	"github.com/ordergrid/ordergrid/probe/drill/model"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
 
@@ -17,7 +17,7 @@ import (
 type Result struct {
 	Orders     Orders
 	Partitions []Partition
-	Model      model.Result
+	Model      Model
 	// Violations are violated guarantees, in words; the first of each kind.
 	Violations []string
 	// Unread are copies and files that could not be read. With one of them, nothing is proved.
@@ -28,7 +28,7 @@ type Result struct {
 // Orders by fate, of the sessions and of the direct probers.
 type Orders struct {
 	Created, Acked, Refused, Unknown, Unsent int64
-	Insiders, InsidersAcked                  int64
+	Direct, DirectAcked                      int64
 }
 
 // Failed are the orders of the sessions that were not acknowledged.
@@ -62,7 +62,7 @@ func Check(h *history.History) *Result {
 	for _, p := range h.Partitions {
 		r.Partitions = append(r.Partitions, r.partition(h, p))
 	}
-	r.Model = model.Check(h)
+	r.Model = CheckModel(h)
 	r.say(r.Model.Violations...)
 	r.Example = r.Model.Example
 	return r
@@ -104,9 +104,9 @@ func count(h *history.History) (o Orders) {
 		for j := range s.Orders {
 			fate := s.Orders[j].Fate
 			if s.Node >= 0 {
-				o.Insiders++
+				o.Direct++
 				if fate == load.Acked {
-					o.InsidersAcked++
+					o.DirectAcked++
 				}
 				continue
 			}

@@ -13,13 +13,13 @@ import (
 	"regexp"
 	"syscall"
 
-	"github.com/ordergrid/ordergrid/dashboards/derived"
+	"github.com/ordergrid/ordergrid/dashboards/boards"
 	"github.com/ordergrid/ordergrid/dashboards/live"
 	"github.com/ordergrid/ordergrid/e2e/alerts"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 func main() {
@@ -49,7 +49,7 @@ func run(ctx context.Context, only *regexp.Regexp) (err error) {
 	if err != nil {
 		return err
 	}
-	say := step.New(os.Stderr).Say
+	say := command.NewSteps(os.Stderr).Say
 	programs, err := prometheus.Ensure(ctx, root, say)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func run(ctx context.Context, only *regexp.Regexp) (err error) {
 	}
 	return alerts.Check(ctx, alerts.Options{
 		Bin: filepath.Dir(program), Prometheus: filepath.Join(programs, "prometheus"),
-		Rules: filepath.Join(root, derived.Rules), Labels: filepath.Join(root, "charts/ordergrid/files/scrape/labels.yaml"),
+		Rules: filepath.Join(root, boards.Rules), Labels: filepath.Join(root, "charts/ordergrid/files/scrape/labels.yaml"),
 		Dir: dir, Only: only, Say: say,
 	}, os.Stdout)
 }

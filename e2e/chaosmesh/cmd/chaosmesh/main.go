@@ -16,8 +16,8 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/chaosmesh"
 	"github.com/ordergrid/ordergrid/e2e/cluster"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/probe/nodefeatures"
 )
 
@@ -53,7 +53,7 @@ func onCluster(use, short string, do func(*cobra.Command, *chaosmesh.Mesh) error
 			return err
 		}
 		o := cluster.Options{Root: root, Out: os.Stdout, Progress: os.Stderr}
-		m, err := chaosmesh.Open(cmd.Context(), o, step.New(os.Stderr).Say)
+		m, err := chaosmesh.Open(cmd.Context(), o, command.NewSteps(os.Stderr).Say)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func binaries() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		dir, err := chaosmesh.Ensure(cmd.Context(), root, step.New(os.Stderr).Say)
+		dir, err := chaosmesh.Ensure(cmd.Context(), root, command.NewSteps(os.Stderr).Say)
 		if err == nil {
 			fmt.Println(dir)
 		}

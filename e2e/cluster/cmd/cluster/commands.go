@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/e2e/cluster"
-	"github.com/ordergrid/ordergrid/e2e/cluster/kubebin"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
+	"github.com/ordergrid/ordergrid/e2e/cluster/local"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 // app holds what the subcommands share.
@@ -247,7 +247,7 @@ func (a *app) binaries() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "binaries",
 		Short: "Build Kubernetes, etcd, CoreDNS and helm into the cache, unless they are there",
-		Long:  "Build into the cache, unless they are there: " + kubebin.Names() + ".\nThe directory can serve as KUBEBUILDER_ASSETS.",
+		Long:  "Build into the cache, unless they are there: " + local.ProgramNames() + ".\nThe directory can serve as KUBEBUILDER_ASSETS.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := checkout.Root()
@@ -256,9 +256,9 @@ func (a *app) binaries() *cobra.Command {
 			}
 			var dir string
 			if dirOnly {
-				dir, err = kubebin.Dir(cmd.Context(), root)
+				dir, err = local.ProgramsDir(cmd.Context(), root)
 			} else {
-				dir, err = kubebin.Ensure(cmd.Context(), root, step.New(os.Stderr).Say)
+				dir, err = local.EnsurePrograms(cmd.Context(), root, command.NewSteps(os.Stderr).Say)
 			}
 			if err == nil {
 				fmt.Println(dir)

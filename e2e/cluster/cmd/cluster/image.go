@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 func imageCommand() *cobra.Command {
@@ -37,7 +37,7 @@ func imageBuild() *cobra.Command {
 			if len(names) == 0 {
 				return errNoImage
 			}
-			steps := step.New(os.Stderr)
+			steps := command.NewSteps(os.Stderr)
 			for _, name := range names {
 				archive := filepath.Join(out, name+".tar")
 				err := steps.Run("image ordergrid.dev/"+name+":"+tag, func() error {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 )
 
 func main() {
@@ -43,7 +43,7 @@ func binaries() *cobra.Command {
 			find := prometheus.Dir
 			if !where {
 				find = func(ctx context.Context, root string) (string, error) {
-					return prometheus.Ensure(ctx, root, step.New(os.Stderr).Say)
+					return prometheus.Ensure(ctx, root, command.NewSteps(os.Stderr).Say)
 				}
 			}
 			dir, err := find(cmd.Context(), root)

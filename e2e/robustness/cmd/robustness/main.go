@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/report"
+	"github.com/ordergrid/ordergrid/e2e/robustness"
 )
 
 func main() {
@@ -34,9 +34,9 @@ func (e *exitError) Error() string { return e.err.Error() }
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func usage(err error) error { return &exitError{report.ExitUsage, err} }
+func usage(err error) error { return &exitError{robustness.ExitUsage, err} }
 
-func environment(err error) error { return &exitError{report.ExitEnvironment, err} }
+func environment(err error) error { return &exitError{robustness.ExitEnvironment, err} }
 
 var errVerdict = errors.New("")
 
@@ -67,9 +67,9 @@ Exit codes: 0 pass, 1 violated or missed, 2 wrong usage, 3 invalid, or no enviro
 	var exit *exitError
 	switch {
 	case err == nil:
-		return report.ExitPass
+		return robustness.ExitPass
 	case !errors.As(err, &exit):
-		exit = &exitError{report.ExitUsage, err} // cobra's own: an unknown command
+		exit = &exitError{robustness.ExitUsage, err} // cobra's own: an unknown command
 	}
 	if !errors.Is(exit.err, errVerdict) {
 		fmt.Fprintln(os.Stderr, "robustness:", exit.err)

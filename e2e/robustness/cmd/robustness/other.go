@@ -10,8 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/robustness/report"
-	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
+	"github.com/ordergrid/ordergrid/e2e/robustness"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
@@ -23,7 +22,7 @@ func listCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 2, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "NAME\tTARGETS\tREPEAT\tWHAT\tGOALS")
-			for _, s := range scenarios.All() {
+			for _, s := range robustness.Scenarios() {
 				fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", s.Name, strings.Join(s.Targets, ", "), s.Repeat, s.Short, s.Goals)
 			}
 			return t.Flush()
@@ -49,7 +48,7 @@ func validateCommand() *cobra.Command {
 				if err != nil {
 					return environment(err)
 				}
-				r, _, err := report.New(h)
+				r, _, err := robustness.NewReport(h)
 				if err != nil {
 					return environment(err)
 				}
@@ -60,7 +59,7 @@ func validateCommand() *cobra.Command {
 				if err := show(cmd.OutOrStdout()); err != nil {
 					return environment(err)
 				}
-				if code := r.ExitCode(); worst == 0 || code == report.ExitViolated {
+				if code := r.ExitCode(); worst == 0 || code == robustness.ExitViolated {
 					worst = code
 				}
 			}

@@ -13,16 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ordergrid/ordergrid/e2e/robustness"
 	"github.com/ordergrid/ordergrid/e2e/robustness/faults"
-	"github.com/ordergrid/ordergrid/e2e/robustness/report"
-	"github.com/ordergrid/ordergrid/e2e/robustness/scenarios"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/linear"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 )
 
 type runFlags struct {
-	scenarios.Options
+	robustness.Options
 	target, out, gridNode string
 	scenarios, nodeArgs   []string
 	keep                  bool
@@ -31,7 +30,7 @@ type runFlags struct {
 }
 
 func runCommand() *cobra.Command {
-	f := runFlags{Options: scenarios.Defaults()}
+	f := runFlags{Options: robustness.Defaults()}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Play scenarios and judge them",
@@ -54,7 +53,7 @@ What is broken is made whole at the end, after Ctrl-C and after a failure too.`,
 	fl.IntVar(&f.Rate, "rate", f.Rate, "orders per second, all partitions together")
 	fl.IntVar(&f.Sessions, "sessions", f.Sessions, "sessions that send them, for each partition: 1..64")
 	fl.IntVar(&f.Reads, "reads", f.Reads, "confirmed reads per second sent to every node, primary or not")
-	fl.IntVar(&f.Orders, "insider-orders", f.Orders, "orders per second sent to every node, primary or not")
+	fl.IntVar(&f.Orders, "direct-orders", f.Orders, "orders per second sent to every node, primary or not")
 	fl.Uint64Var(&f.Seed, "seed", 0, "of every choice; 0: draw one and print it")
 	fl.DurationVar(&f.Calm, "calm", f.Calm, "time without a fault before each repetition, to compare with")
 	fl.DurationVar(&f.Stop, "stop", f.Stop, "how long sigstop stops a process, and the arbiter stays away after the kill of api-outage-then-kill")
@@ -86,7 +85,7 @@ func (f *runFlags) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if worst == 0 || code == report.ExitViolated {
+		if worst == 0 || code == robustness.ExitViolated {
 			worst = code
 		}
 	}
@@ -96,7 +95,7 @@ func (f *runFlags) run(ctx context.Context) error {
 	return nil
 }
 
-func (f *runFlags) check() (list []scenarios.Scenario, err error) {
+func (f *runFlags) check() (list []robustness.Scenario, err error) {
 	switch {
 	case f.target != "dev" && f.target != "cluster":
 		return nil, fmt.Errorf("--target: value %q, allowed: dev, cluster", f.target)
@@ -107,7 +106,7 @@ func (f *runFlags) check() (list []scenarios.Scenario, err error) {
 	case f.Sessions < 1 || f.Sessions > 64:
 		return nil, fmt.Errorf("--sessions: value %d, allowed: 1..64", f.Sessions)
 	case f.Reads < 0 || f.Reads > 10_000 || f.Orders < 0 || f.Orders > 10_000:
-		return nil, fmt.Errorf("--reads and --insider-orders: values %d and %d, allowed: 0..10000", f.Reads, f.Orders)
+		return nil, fmt.Errorf("--reads and --direct-orders: values %d and %d, allowed: 0..10000", f.Reads, f.Orders)
 	case f.replicas < 2 || f.replicas > 3:
 		return nil, fmt.Errorf("--replicas: value %d, allowed: 2, 3", f.replicas)
 	case f.fill < 1 || f.fill > 1<<20:
@@ -125,9 +124,9 @@ func (f *runFlags) check() (list []scenarios.Scenario, err error) {
 }
 
 // chosen are the scenarios asked for.
-func (f *runFlags) chosen() (list []scenarios.Scenario, err error) {
+func (f *runFlags) chosen() (list []robustness.Scenario, err error) {
 	if len(f.scenarios) == 1 && f.scenarios[0] == "all" {
-		for _, s := range scenarios.All() {
+		for _, s := range robustness.Scenarios() {
 			if s.On(f.target) == nil {
 				list = append(list, s)
 			}
@@ -135,7 +134,7 @@ func (f *runFlags) chosen() (list []scenarios.Scenario, err error) {
 		return list, nil
 	}
 	for _, name := range f.scenarios {
-		s, err := scenarios.Find(name)
+		s, err := robustness.FindScenario(name)
 		if err == nil {
 			err = s.On(f.target)
 		}
@@ -148,7 +147,7 @@ func (f *runFlags) chosen() (list []scenarios.Scenario, err error) {
 }
 
 // one plays a scenario on a grid of its own.
-func (f *runFlags) one(ctx context.Context, s scenarios.Scenario) (code int, err error) {
+func (f *runFlags) one(ctx context.Context, s robustness.Scenario) (code int, err error) {
 	o := f.Options
 	if o.Repeat == 0 {
 		o.Repeat = s.Repeat
@@ -168,11 +167,11 @@ func (f *runFlags) one(ctx context.Context, s scenarios.Scenario) (code int, err
 		}
 		// What they hold is in the history; a look at the files themselves is worth
 		// their size only where something is wrong with them.
-		if err == nil && code == report.ExitPass {
+		if err == nil && code == robustness.ExitPass {
 			_ = os.RemoveAll(filepath.Join(dir, "sinks"))
 		}
 	}()
-	h, runErr := scenarios.Run(ctx, s, target, o)
+	h, runErr := robustness.Run(ctx, s, target, o)
 	if f.keep {
 		fmt.Printf("the grid stays until Ctrl-C: endpoints %v\n", target.Endpoints())
 		<-ctx.Done()
@@ -205,7 +204,7 @@ func (f *runFlags) judge(h *history.History, dir string) (int, error) {
 	if err := h.Save(path); err != nil {
 		return 0, environment(err)
 	}
-	r, result, err := report.New(h)
+	r, result, err := robustness.NewReport(h)
 	if err != nil {
 		return 0, environment(err)
 	}
@@ -225,7 +224,7 @@ func (f *runFlags) judge(h *history.History, dir string) (int, error) {
 	return r.ExitCode(), nil
 }
 
-func (f *runFlags) open(ctx context.Context, s scenarios.Scenario, dir string) (faults.Target, error) {
+func (f *runFlags) open(ctx context.Context, s robustness.Scenario, dir string) (faults.Target, error) {
 	if f.target == "cluster" {
 		program, err := testgrid.Build(ctx, "e2e/cluster/cmd/cluster")
 		if err != nil {

@@ -18,17 +18,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ordergrid/ordergrid/e2e/cluster/step"
 	"github.com/ordergrid/ordergrid/e2e/scale"
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
+	if err := root().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
@@ -40,7 +40,7 @@ type flags struct {
 	rest           time.Duration
 }
 
-func command() *cobra.Command {
+func root() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use: "scale", Short: "Measure the operator beside many OrderGrids, on a real API server with KWOK's nodes",
@@ -68,7 +68,7 @@ func (f *flags) run(ctx context.Context) error {
 			return fmt.Errorf("--grids: %d is out of range, allowed are 1 to 2000", n)
 		}
 	}
-	say := step.New(os.Stderr).Say
+	say := command.NewSteps(os.Stderr).Say
 	o, err := f.prepare(ctx, say)
 	if err != nil {
 		return err
