@@ -29,6 +29,7 @@ func TestDrills(t *testing.T) {
 		{"callbacks", callbacks},
 		{"kill-mid-sweep", exchange(api.SuiteKillMidSweep)},
 		{"kill-in-auction", exchange(api.SuiteKillInAuction)},
+		{"calendar", calendar},
 		{"overnight", overnight},
 		{"negative-control", negativeControl},
 		{"one-copy", oneCopy},

@@ -20,7 +20,7 @@ type Subscriber struct {
 	First        map[int]uint64 // positions when it subscribed first, by partition
 	Last         map[int]uint64 // positions it is at
 	Got          map[int][]uint64
-	Resumed      int   // connections that went on from a position
+	Resumed      int   // connections that a gateway let go on from a position
 	Fault        error // what a gateway must not send
 	// Each is called with each message, once and in the order of its partition; nil: they are counted only.
 	Each func(partition int, topic string, data json.RawMessage) error
@@ -48,7 +48,6 @@ func (s *Subscriber) Run(ctx context.Context, done func(last map[int]uint64) boo
 		}
 		if s.Last != nil {
 			subscribe += fmt.Sprintf(`,"resume":%q`, Position(s.Lineage, s.Last))
-			s.Resumed++
 		}
 		return s.Gateway(n).Talk(ctx, []string{subscribe + "}"}, func() bool { return done(s.Last) }, func(b []byte) error {
 			var m message
@@ -77,6 +76,8 @@ func (s *Subscriber) take(m *message) error {
 			}
 			s.First[i], s.Last[i] = n, n
 		}
+	case m.Op == "subscribed":
+		s.Resumed++
 	case m.Op == "message":
 		seq, err := strconv.ParseUint(m.At, 10, 64)
 		if err == nil && seq <= s.Last[m.Partition] {
@@ -93,7 +94,7 @@ func (s *Subscriber) take(m *message) error {
 		}
 	case m.Op == "error" && m.Code == "ahead":
 		return fmt.Errorf("the gateway is behind: %s", m.Error)
-	case m.Op != "welcome" && m.Op != "subscribed":
+	case m.Op != "welcome":
 		s.Fault = fmt.Errorf("unexpected: %+v %s", m, m.Ranges)
 		return s.Fault
 	}
