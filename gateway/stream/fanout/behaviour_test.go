@@ -12,12 +12,6 @@ import (
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 )
 
-// holdsNothing is the part of a connection that takes nothing to be sent later.
-type holdsNothing struct{}
-
-func (holdsNothing) Hold([]byte, int, uint32) bool { return false }
-func (holdsNothing) Flush()                        {}
-
 // log is a connection that notes what it was sent.
 type log struct {
 	buffered int
@@ -25,14 +19,11 @@ type log struct {
 	order    *[]int // shared: which connection was sent something
 	id       int
 	reason   error
-	holds    int // messages at most; 0: none
-	held     []string
 }
 
 func (l *log) Buffered() int { return l.buffered }
 
 func (l *log) Message(frame []byte, _ int, _ uint32) {
-	l.Flush()
 	l.sent = append(l.sent, string(frame[18:]))
 	l.buffered += len(frame)
 	if l.order != nil {
@@ -40,19 +31,7 @@ func (l *log) Message(frame []byte, _ int, _ uint32) {
 	}
 }
 
-func (l *log) Hold(frame []byte, _ int, _ uint32) bool {
-	if l.holds == 0 || len(l.held) == l.holds {
-		return false
-	}
-	l.held = append(l.held, string(frame[18:]))
-	l.buffered += len(frame)
-	return true
-}
-
-func (l *log) Flush() { l.sent, l.held = append(l.sent, l.held...), nil }
-
 func (l *log) Gap(_ uint32, g *Gap) {
-	l.Flush()
 	for _, r := range g.Ranges {
 		l.sent = append(l.sent, fmt.Sprintf("gap p%d:%s..%s %d", r.Partition, r.After, r.Through, r.Count))
 	}
@@ -370,10 +349,7 @@ func TestPublishAllocsNothing(t *testing.T) {
 }
 
 // sink is a connection that counts.
-type sink struct {
-	holdsNothing
-	bytes int
-}
+type sink struct{ bytes int }
 
 func (s *sink) Buffered() int                         { return 0 }
 func (s *sink) Message(frame []byte, _ int, _ uint32) { s.bytes += len(frame) }

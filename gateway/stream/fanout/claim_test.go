@@ -70,7 +70,6 @@ func (c *sourceClaim) Since(p int, has Position) (at Position, known bool) {
 
 // sourceClient has one subscription.
 type sourceClient struct {
-	holdsNothing
 	s    *source
 	c    *Client
 	sub  *Sub

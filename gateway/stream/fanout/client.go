@@ -254,9 +254,6 @@ func (c *Client) Writable() {
 // remove takes a subscription out of everything but its client.
 func (h *Hub) remove(s *Sub) {
 	s.gone = true
-	if s.timed && !s.client.gone {
-		s.client.out.Flush() // nothing else may come that does
-	}
 	if s.series != nil {
 		h.leaveSeries(s)
 		return
@@ -289,7 +286,6 @@ func (h *Hub) Token() Token {
 // latest message of a topic again.
 func (s *Sub) Token() Token {
 	h := s.client.hub
-	s.client.out.Flush() // what is held counts as sent
 	at := append([]Position(nil), h.last...)
 	down := func(p int, to Position) {
 		if to.Before(at[p]) {

@@ -51,10 +51,6 @@ type Outlet interface {
 	Buffered() int
 	// Message sends a frame to a subscription. It copies the frame.
 	Message(frame []byte, slot int, number uint32)
-	// Hold is Message that waits for Flush, or for anything else that is sent. false: it is not taken. Buffered counts it.
-	Hold(frame []byte, slot int, number uint32) bool
-	// Flush sends what is held.
-	Flush()
 	// Gap tells a subscription what it misses at this place.
 	Gap(number uint32, g *Gap)
 	// Live tells a subscription that it has got its last messages: what follows is new.

@@ -26,7 +26,6 @@ type ladders struct {
 
 // reader is a connection with subscriptions to latest messages.
 type reader struct {
-	holdsNothing
 	w        *ladders
 	c        *Client
 	buffered int

@@ -29,9 +29,6 @@ func (h *Hub) offer(s *Sub, n uint64) {
 		h.send(s, e)
 		return
 	}
-	if h.hold(s, e, size) {
-		return
-	}
 	if e.partial {
 		clear(s.latest)
 	} else if s.policy == Conflate {
@@ -58,26 +55,6 @@ func (h *Hub) offer(s *Sub, n uint64) {
 	}
 	h.enqueue(s, n, size)
 	h.schedule(s)
-}
-
-// longestHold is the longest interval in ms at whose end what is held is sent: a message that is held is sent whatever
-// happens to its subscription meanwhile.
-const longestHold = 1000
-
-// hold gives a message to the connection already, which sends it at the end of the interval: a queue costs several times
-// as much. What may be replaced by a later message waits here, and what is behind something that does.
-func (h *Hub) hold(s *Sub, e *entry, size int) bool {
-	c := s.client
-	f := e.frames[c.encoding]
-	if s.flush == 0 || s.flush > longestHold || s.policy == Conflate || s.ready || int(s.first) != len(s.queue) || f.size == 0 || !c.room(size) {
-		return false
-	}
-	if !c.out.Hold(h.ringOf(e).bytes(e)[f.offset:f.offset+f.size], int(f.slot), s.number) {
-		return false
-	}
-	h.stats.Delivered++
-	h.schedule(s)
-	return true
 }
 
 // size is what a message counts of the client's limits.
@@ -127,11 +104,7 @@ func (h *Hub) schedule(s *Sub) {
 // due is called when the interval of a subscription ends.
 func (h *Hub) due(s *Sub) {
 	s.timed = false
-	if s.gone {
-		return
-	}
-	s.client.out.Flush()
-	if s.backlog != noBacklog || s.special != nothing || s.lost {
+	if !s.gone {
 		h.makeReady(s)
 	}
 }

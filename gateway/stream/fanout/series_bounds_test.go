@@ -18,7 +18,6 @@ func (n pages) Page(from Place) ([]byte, Place, bool) {
 
 // taker is a client that takes everything at once, or nothing.
 type taker struct {
-	holdsNothing
 	reads       bool
 	buffered    int
 	bytes, gaps int

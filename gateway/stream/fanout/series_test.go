@@ -34,7 +34,6 @@ func (q queue) Page(from Place) ([]byte, Place, bool) {
 
 // follower is a client of series.
 type follower struct {
-	holdsNothing
 	t        *rapid.T
 	buffered int
 	got      map[uint32]map[int]int

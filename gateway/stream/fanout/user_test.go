@@ -34,7 +34,6 @@ func tellUser(t testing.TB, h *Hub, topic, text string, here bool) {
 
 // userReader is a connection that takes so many bytes at a time as the test says.
 type userReader struct {
-	holdsNothing
 	buffered int
 	got      []string // topic and payload, or a gap
 	closed   error

@@ -27,15 +27,8 @@ type testClient struct {
 	w        *world
 	c        *Client
 	buffered int
-	held     []heldFrame
 	streams  map[uint32]*stream
 	closed   error
-}
-
-type heldFrame struct {
-	frame  []byte
-	slot   int
-	number uint32
 }
 
 // stream is a subscription through all its resumptions.
@@ -77,27 +70,7 @@ func (s *stream) String() string { return fmt.Sprintf("subscription %d", s.what.
 
 func (c *testClient) Buffered() int { return c.buffered }
 
-// Hold takes two frames.
-func (c *testClient) Hold(frame []byte, slot int, number uint32) bool {
-	if len(c.held) == 2 {
-		return false
-	}
-	c.held = append(c.held, heldFrame{slices.Clone(frame), slot, number})
-	c.buffered += len(frame)
-	return true
-}
-
-func (c *testClient) Flush() {
-	held := c.held
-	c.held = nil
-	for _, f := range held {
-		c.buffered -= len(f.frame)
-		c.Message(f.frame, f.slot, f.number)
-	}
-}
-
 func (c *testClient) Message(frame []byte, slot int, number uint32) {
-	c.Flush()
 	if frame[0] != 'a'+c.c.encoding || slot != 1 {
 		c.w.t.Fatalf("frame %q has slot %d, client has encoding %d", frame, slot, c.c.encoding)
 	}
@@ -118,7 +91,6 @@ func (c *testClient) Message(frame []byte, slot int, number uint32) {
 }
 
 func (c *testClient) Gap(number uint32, g *Gap) {
-	c.Flush()
 	c.buffered += gapSize
 	s := c.streams[number]
 	for _, r := range g.Ranges {
@@ -130,7 +102,6 @@ func (c *testClient) Gap(number uint32, g *Gap) {
 }
 
 func (c *testClient) Live(number uint32) {
-	c.Flush()
 	if s := c.streams[number]; s.live || s.what.Last == 0 {
 		c.w.t.Fatalf("%s is live, again or without being asked for", s)
 	}
@@ -138,7 +109,6 @@ func (c *testClient) Live(number uint32) {
 }
 
 func (c *testClient) Close(reason error) {
-	c.Flush()
 	c.closed = reason
 	for _, s := range c.streams {
 		token := s.token

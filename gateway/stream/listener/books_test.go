@@ -25,8 +25,6 @@ func (r *reads) Buffered() int                         { return 0 }
 func (r *reads) Message(frame []byte, _ int, _ uint32) { r.got = append(r.got, string(frame)) }
 func (r *reads) Gap(uint32, *fanout.Gap)               {}
 func (r *reads) Live(uint32)                           {}
-func (r *reads) Hold([]byte, int, uint32) bool         { return false }
-func (r *reads) Flush()                                {}
 func (r *reads) Close(error)                           {}
 
 // TestBooksAreReadAgain: an answer that is older than a change is shown, and asked for again; one that is older than the

@@ -23,7 +23,6 @@ type conn struct {
 	pinged   int64
 	decided  *decision
 	events   *events  // nil: a WebSocket
-	held     []byte   // frames that wait for the end of an interval; nil: none
 	sending  *sending // nil: it has published nothing long, has no inbox and is no gateway
 	at       int32    // in Server.clients
 	encoding uint8
@@ -316,18 +315,8 @@ func (c *conn) keepAlive(now int64) {
 	}
 }
 
-// buffer returns the connection's output to append to, for write. What was held is in it.
+// buffer returns the connection's output to append to, for write.
 func (c *conn) buffer() []byte {
-	b := c.output()
-	if c.held != nil {
-		b = append(b, c.held...)
-		c.server.holds.put(c.held)
-		c.held = nil
-	}
-	return b
-}
-
-func (c *conn) output() []byte {
 	b, s := c.tc.Out(), c.server
 	if cap(b) > 0 {
 		return b
@@ -351,7 +340,7 @@ func (c *conn) write(b []byte) {
 }
 
 // Buffered implements fanout.Outlet.
-func (c *conn) Buffered() int { return c.tc.Buffered() + len(c.held) }
+func (c *conn) Buffered() int { return c.tc.Buffered() }
 
 // Message implements fanout.Outlet.
 func (c *conn) Message(frame []byte, slot int, number uint32) {
@@ -364,25 +353,4 @@ func (c *conn) Message(frame []byte, slot int, number uint32) {
 	b = append(b, frame...)
 	setNumber(b[at:], int(c.encoding), number)
 	c.write(b)
-}
-
-// Hold implements fanout.Outlet.
-func (c *conn) Hold(frame []byte, slot int, number uint32) bool {
-	at := len(c.held)
-	if c.events != nil || at+len(frame) > heldBytes {
-		return false
-	}
-	if c.held == nil {
-		c.held = c.server.holds.take()
-	}
-	c.held = append(c.held, frame...)
-	setNumber(c.held[at+slot:], int(c.encoding), number)
-	return true
-}
-
-// Flush implements fanout.Outlet.
-func (c *conn) Flush() {
-	if c.held != nil {
-		c.write(c.buffer())
-	}
 }

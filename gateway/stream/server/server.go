@@ -94,7 +94,6 @@ type Server struct {
 	pooled   int      // bytes of them
 	spare    int      // of them that were not lent since
 	shrunk   int64    // some were freed
-	holds    holds
 	id       string
 	paces    paces
 	inboxes  map[string]*fanout.Sub // by topic
@@ -276,10 +275,6 @@ func (s *Server) OnClose(tc *transport.Conn, _ error) {
 	}
 	c.ended = true
 	c.settle(gone)
-	if c.held != nil {
-		s.holds.put(c.held)
-		c.held = nil
-	}
 	if c.client != nil {
 		c.client.Close()
 		c.leave()
@@ -370,5 +365,4 @@ func (s *Server) shrink(now int64) {
 		s.buffers = s.buffers[:last]
 	}
 	s.spare = len(s.buffers)
-	s.holds.shrink()
 }
