@@ -141,3 +141,20 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestRowsOfOneWidth: rows have as many values each, and no more than there are bytes.
+func TestRowsOfOneWidth(t *testing.T) {
+	two := []view.Value{view.TextValue("IBM"), view.IntValue(7)}
+	b := query.AppendRow(query.AppendRow(nil, two), two)
+	if rows, err := query.DecodeRows(b, 2); err != nil || len(rows) != 2 || rows[1][0] != two[0] || rows[1][1] != two[1] {
+		t.Fatalf("read %v, %v", rows, err)
+	}
+	for _, bad := range []struct {
+		b []byte
+		n int
+	}{{query.AppendRow(b, two[:1]), 3}, {b, 1}, {b, 3}, {b, -1}, {b, 1 << 40}, {[]byte{0xff, 0xff, 0x7f}, 1}, {b[:len(b)-1], 2}} {
+		if rows, err := query.DecodeRows(bad.b, bad.n); err == nil {
+			t.Errorf("%d rows in %x: read %v", bad.n, bad.b, rows)
+		}
+	}
+}
