@@ -78,6 +78,8 @@ func TestDeadAddressDelaysNoClient(t *testing.T) {
 	checkOnce(t, g, 2)
 	o := s.Stats().LastOutage
 	t.Logf("another primary serves after 50 ms: %s", o)
+	k.mu.Lock() // a question to a node may still be under way
+	defer k.mu.Unlock()
 	if k.dialled[old.ln.Addr().String()] < 2 {
 		t.Error("the dead address was never dialled again: the test proves nothing")
 	}
