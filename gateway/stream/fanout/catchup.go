@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/ordergrid/ordergrid/gateway/stream/topics"
 )
@@ -252,45 +251,4 @@ func (h *Hub) catchUp(s *Sub) (done, full bool) {
 		k.next++
 	}
 	return false, false
-}
-
-// wheel finds subscriptions whose interval ends, by the millisecond.
-type wheel struct {
-	slots [1024]*Sub // the first of a list
-	at    int64      // milliseconds that are done
-	count int
-}
-
-const ms = int64(time.Millisecond)
-
-// add puts a subscription, which is not in the wheel, where it is due at a time.
-func (w *wheel) add(s *Sub, due int64) {
-	at := max((due+ms-1)/ms, w.at+1) // not before it is due: its slot comes again late
-	slot := &w.slots[at%int64(len(w.slots))]
-	s.timed, s.due, s.next, *slot = true, uint32(at), *slot, s
-	w.count++
-}
-
-func (w *wheel) advance(now int64, due func(*Sub)) {
-	to := now / ms
-	if w.at == 0 || to-w.at > int64(len(w.slots)) {
-		w.at = max(w.at, to-int64(len(w.slots)))
-	}
-	for w.at < to {
-		w.at++
-		slot := &w.slots[w.at%int64(len(w.slots))]
-		s := *slot
-		*slot = nil
-		for s != nil {
-			next := s.next
-			if int32(s.due-uint32(to)) > 0 && !s.gone {
-				s.next, *slot = *slot, s
-			} else {
-				s.next = nil
-				w.count--
-				due(s)
-			}
-			s = next
-		}
-	}
 }

@@ -255,6 +255,7 @@ func (h *Hub) Publish(m *Message) error {
 		return nil
 	}
 	h.shuffle(h.hits)
+	h.touchHits(h.hits)
 	for _, id := range h.hits {
 		if s := h.subs[id]; s != nil && s.catch == nil && (len(s.places) == 0 || h.gets(s, m.Partition)) {
 			h.offer(s, n)
@@ -311,14 +312,28 @@ func (h *Hub) put(r *ring, e entry, b []byte) uint64 {
 // to what is there.
 func (h *Hub) evict(r *ring) {
 	to := r.tail + max(1, (r.head-r.tail)/16)
-	for i := len(h.waiting) - 1; i >= 0; i-- {
-		if i < len(h.waiting) && h.waiting[i].oldest(r.mark) < to { // a client that was closed takes its others with it
-			h.giveUp(h.waiting[i], "what waits for it left the ring")
-		}
+	if r.waits < to {
+		h.giveUpBefore(r, to)
 	}
 	for ; r.tail < to; r.tail++ {
 		if e := r.entry(r.tail); e.partition != noPartition {
 			h.evicted[e.partition] = e.at
+		}
+	}
+}
+
+// giveUpBefore makes gaps of the queues that refer to a message of the ring before the number, and notes from where on others
+// do.
+func (h *Hub) giveUpBefore(r *ring, to uint64) {
+	r.waits = r.head
+	for i := len(h.waiting) - 1; i >= 0; i-- {
+		if i >= len(h.waiting) {
+			continue // a client that was closed takes its others with it
+		}
+		if oldest := h.waiting[i].oldest(r.mark); oldest < to {
+			h.giveUp(h.waiting[i], "what waits for it left the ring")
+		} else {
+			r.waits = min(r.waits, oldest)
 		}
 	}
 }
@@ -345,6 +360,7 @@ func (h *Hub) Tick(now time.Duration) {
 	h.busy, h.left = nil, shares*share
 	h.turn++
 	for i := range busy {
+		h.touchBusy(busy, i+h.turn)
 		c := busy[(i+h.turn)%len(busy)]
 		c.busy = false
 		h.drain(c)

@@ -74,8 +74,8 @@ func (w *world) check(t *rapid.T) {
 			if s.client == c {
 				for _, n := range s.sub.queue[s.sub.first:] {
 					queued += w.hub.size(c.c, w.hub.ring.entry(n))
-					if n < w.hub.ring.tail {
-						t.Fatalf("message %d waits, the ring begins at %d", n, w.hub.ring.tail)
+					if r := &w.hub.ring; n < r.tail || n < r.waits {
+						t.Fatalf("message %d waits, the ring begins at %d, and queues at %d", n, r.tail, r.waits)
 					}
 				}
 				if len(s.sub.queue) > int(s.sub.first) {

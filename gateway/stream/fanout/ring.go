@@ -15,6 +15,7 @@ type ring struct {
 	tail, head uint64  // numbers of the oldest entry and of the next
 	at         int     // in the arena, where the next entry begins
 	mark       uint64  // of its numbers: none, or userBit
+	waits      uint64  // no queue refers to a message before this one
 }
 
 type entry struct {

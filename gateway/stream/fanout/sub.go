@@ -9,7 +9,6 @@ type Sub struct {
 	filter   *topics.Filter  // nil: everything
 	*backlog                 // noBacklog: nothing waits
 	*special                 // nothing: it has none of it
-	next     *Sub            // in its slot of the wheel
 	id       uint32          // in the index
 	number   uint32
 	size     int32
