@@ -5,6 +5,7 @@ import "testing"
 // TestFunctionWorlds: among a few worlds with functions records are made, and functions are
 // changed and taken back.
 func TestFunctionWorlds(t *testing.T) {
+	notUnderRace(t)
 	var records, changes uint64
 	for seed, found := uint64(1), 0; found < 4; seed++ {
 		w := newWorld(seed, nil)

@@ -1,16 +1,13 @@
 package sim
 
-import (
-	"testing"
-
-	"github.com/ordergrid/ordergrid/internal/race"
-)
+import "testing"
 
 // TestJournalSeeds runs the world journal: some seeds that are the same each time, some new
 // ones.
 func TestJournalSeeds(t *testing.T) {
+	notUnderRace(t)
 	m := Many{World: WorldJournal, Seeds: 9, FreshFrom: NewFrom(), Fresh: 3, StopAfter: 3}
-	if testing.Short() || race.Enabled {
+	if testing.Short() {
 		m.Seeds, m.Fresh = 3, 0
 	}
 	sum := m.Run()

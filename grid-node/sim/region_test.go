@@ -7,6 +7,7 @@ import (
 
 // TestRegions runs the first worlds with regions.
 func TestRegions(t *testing.T) {
+	notUnderRace(t)
 	var sum Stats
 	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
 		if !strings.Contains(Describe(seed), "regions true") {
@@ -27,6 +28,7 @@ func TestRegions(t *testing.T) {
 
 // TestComputes runs the first worlds whose clients call functions.
 func TestComputes(t *testing.T) {
+	notUnderRace(t)
 	var sum Stats
 	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
 		if !strings.Contains(Describe(seed), "functions computing true") {
@@ -47,6 +49,7 @@ func TestComputes(t *testing.T) {
 
 // TestMaps runs the first worlds in which all of a region is read beside the replica.
 func TestMaps(t *testing.T) {
+	notUnderRace(t)
 	var sum Stats
 	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
 		if !strings.Contains(Describe(seed), "maps true") {
@@ -67,6 +70,7 @@ func TestMaps(t *testing.T) {
 
 // TestMapsOverOrders runs the first worlds in which all orders of the log are read beside the replica.
 func TestMapsOverOrders(t *testing.T) {
+	notUnderRace(t)
 	var sum Stats
 	for seed, worlds := uint64(1), 0; worlds < 6; seed++ {
 		if !strings.Contains(Describe(seed), "of orders true") {

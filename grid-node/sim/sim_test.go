@@ -22,12 +22,22 @@ const (
 // that part.
 const freshFrom = "ORDERGRID_SIM_FROM"
 
+// notUnderRace skips a test under the race detector, which makes a world ten times slower. A world has one goroutine: that
+// worlds share nothing is shown by those that TestSeeds and the tests of other kinds of worlds run there. hack/test.sh runs
+// all of them without the detector too.
+func notUnderRace(t *testing.T) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("the gate runs these worlds without the race detector")
+	}
+}
+
 // TestSeeds runs the part of the gate that is the same each time, so that a change that
 // breaks it is noticed by its author.
 func TestSeeds(t *testing.T) {
 	m := Many{Seeds: fixedSeeds, StopAfter: 3}
-	if testing.Short() || race.Enabled { // the detector makes a run ten times slower; a world has one goroutine, so a few seeds show that worlds share nothing
-		m.Seeds = 42
+	if testing.Short() || race.Enabled {
+		m.Seeds = 2 * uint64(len(shapes))
 	}
 	sum := runSeeds(t, m)
 	if sum.Stats.Acked == 0 || sum.Stats.Failovers == 0 || sum.Stats.HandOvers == 0 || sum.Stats.Answers == 0 {
@@ -38,6 +48,7 @@ func TestSeeds(t *testing.T) {
 // TestFreshSeeds runs the part of the gate that is new each time: seeds that passed once
 // pass again.
 func TestFreshSeeds(t *testing.T) {
+	notUnderRace(t)
 	m := Many{From: NewFrom(), Seeds: freshSeeds, StopAfter: 3}
 	if s := os.Getenv(freshFrom); s != "" {
 		from, err := strconv.ParseUint(s, 10, 64)
@@ -46,7 +57,7 @@ func TestFreshSeeds(t *testing.T) {
 		}
 		m.From = from
 	}
-	if testing.Short() || race.Enabled {
+	if testing.Short() {
 		m.Seeds = uint64(len(shapes))
 	}
 	t.Logf("again with: %s", ReplayRange(m.From, m.Seeds))
@@ -74,6 +85,7 @@ func TestRanges(t *testing.T) {
 
 // TestPermanentSeeds runs the seeds that once found something.
 func TestPermanentSeeds(t *testing.T) {
+	notUnderRace(t)
 	f, err := os.Open("testdata/seeds.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +114,7 @@ func TestPermanentSeeds(t *testing.T) {
 
 // TestSameSeedSameTrace: otherwise findings could not be reproduced.
 func TestSameSeedSameTrace(t *testing.T) {
+	notUnderRace(t)
 	for seed := range uint64(len(shapes)) {
 		first, second := traceHash(seed), traceHash(seed)
 		if first != second {
