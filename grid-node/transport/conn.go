@@ -5,6 +5,9 @@ import (
 	"errors"
 	"math"
 	"time"
+	"unsafe"
+
+	"github.com/ordergrid/ordergrid/internal/prefetch"
 )
 
 // Conn is one connection of a Loop. All methods are for the loop only. There may be many thousands at rest, so what is rare
@@ -151,6 +154,15 @@ func (c *Conn) Out() []byte {
 		return c.guard.plain
 	}
 	return c.out
+}
+
+// Ahead starts to load what Out, SetOut and the write behind them need, without waiting: where thousands of connections are
+// sent to in turn, none of it is in a cache.
+func (c *Conn) Ahead() {
+	prefetch.Line(unsafe.Pointer(c))
+	prefetch.Line(unsafe.Pointer(&c.sock))
+	prefetch.Line(unsafe.Pointer(&c.off))
+	prefetch.Line(unsafe.Pointer(&c.usedIn))
 }
 
 // SetOut takes the extended output buffer back. It is written after OnWakeEnd. Over the

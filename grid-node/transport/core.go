@@ -10,6 +10,8 @@ import (
 type connSocket interface {
 	// write passes pending output of c to the kernel, or arranges that.
 	write(c *Conn)
+	// ahead starts to load what write needs.
+	ahead()
 	// setReading switches reading on or off.
 	setReading(c *Conn, on bool)
 	// setPrompt moves the connection to those whose input is read first, or back.
@@ -264,7 +266,10 @@ func (l *core) flush() {
 		return
 	}
 	from := l.clock.fine()
-	for _, c := range l.patient {
+	for i, c := range l.patient {
+		if i+2 < len(l.patient) {
+			l.patient[i+2].sock.ahead()
+		}
 		if !c.closed {
 			c.sock.write(c)
 		}

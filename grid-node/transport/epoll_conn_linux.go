@@ -3,8 +3,11 @@ package transport
 import (
 	"fmt"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/internal/prefetch"
 )
 
 const (
@@ -103,6 +106,8 @@ func (l *epollLoop) receive(s *epollSocket, c *Conn) (int, error) {
 	s.writeEarly(c)
 	return n, nil
 }
+
+func (s *epollSocket) ahead() { prefetch.Line(unsafe.Pointer(s)) }
 
 func (s *epollSocket) writeEarly(c *Conn) {
 	if c.Buffered() >= earlyOut && !c.closing {
@@ -230,6 +235,7 @@ type noSocket struct{}
 
 func (noSocket) write(*Conn)            {}
 func (noSocket) setReading(*Conn, bool) {}
+func (noSocket) ahead()                 {}
 func (noSocket) setPrompt(*Conn, bool)  {}
 func (noSocket) shutdownWrite(*Conn)    {}
 func (noSocket) unsent() int            { return 0 }

@@ -52,6 +52,8 @@ func (s *netSocket) most() int {
 	return min(s.l.cfg.ReadBuffer, patientRead)
 }
 
+func (s *netSocket) ahead() {}
+
 func (s *netSocket) setPrompt(_ *Conn, on bool) { s.prompt.Store(on) }
 
 func (s *netSocket) readLoop() {

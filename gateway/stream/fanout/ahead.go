@@ -28,7 +28,23 @@ func (h *Hub) touchHits(hits []uint32) {
 		}
 	}
 	touchClients(subs[:n])
+	if h.cfg.Ahead == nil {
+		return
+	}
+	at := subs[:0] // that are sent to at once
+	for _, s := range subs[:n] {
+		if s.flush == 0 {
+			prefetch.Line(object(s.client.out))
+			at = append(at, s)
+		}
+	}
+	for _, s := range at {
+		h.cfg.Ahead(s.client.out)
+	}
 }
+
+// object is where an outlet lies.
+func object(o Outlet) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&o))[1] }
 
 // touchSubs is touchHits of subscriptions that are due.
 func touchSubs(subs []*Sub) {
@@ -52,8 +68,12 @@ func (h *Hub) touchBusy(busy []*Client, at int) {
 	if len(busy) < 3 {
 		return
 	}
-	h.eachWaiting(busy[(at+2)%len(busy)], func(e *entry) { prefetch.Line(unsafe.Pointer(e)) })
-	next := busy[(at+1)%len(busy)]
+	later, next := busy[(at+2)%len(busy)], busy[(at+1)%len(busy)]
+	h.eachWaiting(later, func(e *entry) { prefetch.Line(unsafe.Pointer(e)) })
+	if h.cfg.Ahead != nil {
+		prefetch.Line(object(later.out))
+		h.cfg.Ahead(next.out)
+	}
 	h.eachWaiting(next, func(e *entry) {
 		b := h.ringOf(e).arena
 		from := e.start + int(e.frames[next.encoding].offset)

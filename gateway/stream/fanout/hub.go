@@ -68,7 +68,9 @@ type Config struct {
 	RingSlots  int // messages kept at most; default RingBytes / 256
 	// Alloc returns memory of the rings, zeroed, aligned to 64 bytes, that lives as long as the hub is reachable; nil, or one
 	// that returns nil: that of Go's heap, which the collector has as much again of in reserve.
-	Alloc    func(bytes int) []byte
+	Alloc func(bytes int) []byte
+	// Ahead starts to load what an outlet is about to need to send, without waiting; nil: nothing is.
+	Ahead    func(Outlet)
 	MaxTried int    // see topics.NewIndex
 	Seed     uint64 // of the order among clients
 	Limits   Limits

@@ -157,6 +157,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.Hub.User = []string{User, Inbox}
 	cfg.Hub.Encodings = []fanout.Encoding{jsonEncoding{}, binEncoding{}}
+	cfg.Hub.Ahead = func(o fanout.Outlet) { o.(*conn).tc.Ahead() }
 	rings := &outside{}
 	cfg.Hub.Alloc = rings.alloc
 	hub, err := fanout.New(cfg.Hub)
