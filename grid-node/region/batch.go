@@ -18,9 +18,10 @@ func (s *State) AdmitBatch(now int64, o *order.RegionOp) (v Verdict, need Need, 
 	now = max(s.now, now)
 	items, n, skipped := s.items[:0], uint32(0), uint32(0)
 	var one order.RegionOp
+	f := s.search(r)
 	for rest := o.Value; len(rest) > 0; {
 		rest = o.Next(&one, rest)
-		held := s.find(r.root, one.Key)
+		held := f.find(one.Key)
 		visible := s.unless(held, now)
 		switch {
 		case visible == 0 && one.Op != order.RegionPut:
@@ -56,11 +57,11 @@ func (s *State) AdmitBatch(now int64, o *order.RegionOp) (v Verdict, need Need, 
 
 // checkBatch rejects a batch of patches or removes that no primary makes in this state.
 func (s *State) checkBatch(e *order.Entry, o *order.RegionOp) error {
-	r, now := s.regions[o.Region], max(s.now, e.TimeNs)
+	f, now := s.search(s.regions[o.Region]), max(s.now, e.TimeNs)
 	var one order.RegionOp
 	for rest := o.Value; len(rest) > 0; {
 		rest = o.Next(&one, rest)
-		n := s.visible(r, one.Key, now)
+		n := s.unless(f.find(one.Key), now)
 		if n == 0 {
 			return fmt.Errorf("entry %d: %s: key is %.60q, allowed: those that the region has", e.Seq, o.Op, one.Key)
 		}
@@ -74,8 +75,20 @@ func (s *State) checkBatch(e *order.Entry, o *order.RegionOp) error {
 // applyBatch applies the items of a batch.
 func (s *State) applyBatch(r *Region, e *order.Entry, o *order.RegionOp) {
 	var one order.RegionOp
+	f := s.search(r)
 	for rest := o.Value; len(rest) > 0; {
 		rest = o.Next(&one, rest)
-		s.change(r, e, &one)
+		n := f.find(one.Key)
+		s.change(r, e, &one, n)
+		if n == 0 || one.Op == order.RegionRemove { // the tree is another one now
+			f.from(r.root)
+		}
 	}
+}
+
+// search begins a look-up of rising keys.
+func (s *State) search(r *Region) *finger {
+	s.finger.a = &s.arena
+	s.finger.from(r.root)
+	return &s.finger
 }

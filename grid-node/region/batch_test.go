@@ -71,6 +71,34 @@ func (r *run) batch() {
 	})
 }
 
+// TestFinger looks up rising keys in trees of all sizes, those that are there and those that are not.
+func TestFinger(t *testing.T) {
+	for n := range 80 {
+		r := newRun(t, uint64(n))
+		var there []string
+		for k := range n {
+			there = append(there, fmt.Sprintf("%05d", k*7%100*2))
+		}
+		if n > 0 {
+			o := batchOf(order.RegionPutAll, nil, there...)
+			r.entry(1, &o)
+		}
+		for range 40 {
+			root := r.s.Regions()[0].root
+			f := r.s.search(r.s.Regions()[0])
+			for k, odds := 0, 1+r.rng.IntN(20); k < 220; k++ {
+				key := fmt.Appendf(nil, "%05d", k)
+				if r.rng.IntN(odds) > 0 {
+					continue
+				}
+				if got, want := f.find(key), r.s.find(root, key); got != want {
+					t.Fatalf("%d keys: %s is %d, want %d", n, key, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestBatchIsAllOrNothing: what does not fit as a whole changes nothing.
 func TestBatchIsAllOrNothing(t *testing.T) {
 	r := newRun(t, 1)

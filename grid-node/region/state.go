@@ -31,6 +31,7 @@ type State struct {
 	keyBuf  []byte    // scratch
 	valBuf  []byte
 	items   []byte
+	finger  finger
 	readers []*Reader
 
 	restoring *restoring // nil unless a snapshot is being restored
@@ -201,7 +202,7 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	if o.Op.Batch() {
 		s.applyBatch(r, e, o)
 	} else {
-		s.change(r, e, o)
+		s.change(r, e, o, s.find(r.root, o.Key))
 	}
 	if len(o.Reply) > 0 {
 		s.reply(e, o)
@@ -209,9 +210,9 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	s.expired(int(o.Items))
 }
 
-// change applies what an operation of a client does to a key, or to all.
-func (s *State) change(r *Region, e *order.Entry, o *order.RegionOp) {
-	switch n := s.find(r.root, o.Key); o.Op {
+// change applies what an operation of a client does to a key, whose head is n, or to all.
+func (s *State) change(r *Region, e *order.Entry, o *order.RegionOp, n uint32) {
+	switch o.Op {
 	case order.RegionPut:
 		s.put(r, n, e.Seq, o)
 	case order.RegionPatch:
