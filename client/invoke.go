@@ -40,8 +40,8 @@ func (c *Client) Invoke(ctx context.Context, region, function string, key, args 
 	if len(function) == 0 || len(function) > 32 {
 		return nil, Receipt{}, fmt.Errorf("client: function name has %d bytes, allowed: 1..32", len(function))
 	}
-	reply, receipt, err := r.apply(ctx, c.RouteClOrdID(key), wire.RegionApply{Key: key, Value: args}, []byte(function))
-	return reply, receipt, functionError(function, err)
+	op, receipt, err := r.apply(ctx, c.RouteClOrdID(key), regionOp{RegionApply: wire.RegionApply{Key: key, Value: args}, function: []byte(function)})
+	return op.value, receipt, functionError(function, err)
 }
 
 // functionError makes the refusal for want of a result a FunctionError.

@@ -339,20 +339,25 @@ func (p *nearPart) apply(b *FollowBatch) {
 	}
 }
 
+// changeKey drops what there is of a key that an entry changes.
+func (p *nearPart) changeKey(key []byte, seq uint64) {
+	if read := p.reads[string(key)]; read != nil {
+		read.changed = seq
+	}
+	if old := p.kept.find(key); old != nil && old.Version < seq {
+		p.kept.drop(old)
+		p.stats.Invalidated++
+	}
+}
+
 // change drops what an entry changes. Regions have numbers in the log, which clients do not know: a key of another region
 // drops that of this one.
 func (p *nearPart) change(e *LogEntry) {
 	p.logNs = max(p.logNs, e.TimeNs)
 	switch o := order.RegionOf(order.Payload(e.Bytes)); o.Op {
 	case order.RegionConfig, order.RegionDefine, order.RegionTick, order.RegionKeep:
-	case order.RegionPut, order.RegionPatch, order.RegionRemove, order.RegionTake:
-		if read := p.reads[string(o.Key)]; read != nil {
-			read.changed = e.Seq
-		}
-		if old := p.kept.find(o.Key); old != nil && old.Version < e.Seq {
-			p.kept.drop(old)
-			p.stats.Invalidated++
-		}
+	case order.RegionPut, order.RegionPatch, order.RegionRemove, order.RegionTake, order.RegionPutAll, order.RegionPatchAll, order.RegionRemoveAll:
+		o.Each(func(one *order.RegionOp) { p.changeKey(one.Key, e.Seq) })
 	default: // a clear, or what a later release has
 		p.stats.Invalidated += uint64(len(p.kept.by))
 		p.kept.clear()

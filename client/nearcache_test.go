@@ -24,6 +24,15 @@ func (p *nearPart) hears(seq uint64, timeNs int64, o order.RegionOp) {
 	p.apply(&FollowBatch{Through: Position{Seq: seq}, Entries: []LogEntry{{Entry: e, Bytes: b}}})
 }
 
+// removesOf is a batch.
+func removesOf(keys ...string) order.RegionOp {
+	o := order.RegionOp{Op: order.RegionRemoveAll, Items: uint32(len(keys))}
+	for _, k := range keys {
+		o.Value = order.AppendItem(o.Value, o.Op, []byte(k), nil)
+	}
+	return o
+}
+
 var nearKey = []byte("k")
 
 // A read that a change overtakes is kept only if it has the change.
@@ -47,6 +56,9 @@ func TestNearReadsAndChanges(t *testing.T) {
 		{"another life", func(p *nearPart) { p.ends(); p.begins(Position{Seq: 11}) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
 		{"changed later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionRemove, Key: nearKey}) }, false},
 		{"patched later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, order.RegionOp{Op: order.RegionPatch, Key: nearKey}) }, false},
+		{"of a batch later", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, removesOf("j", "k")) }, false},
+		{"a batch of other keys", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 0, removesOf("j", "l")) }, true},
+		{"a batch that it lacks", func(p *nearPart) { p.hears(11, 0, removesOf("j", "k")) }, Entry{Version: 3, CommitSeq: 10}, nil, false},
 		{"its own change later", nil, Entry{Version: 12, CommitSeq: 10}, func(p *nearPart) { p.hears(12, 0, put("k")) }, true},
 		{"a tick", nil, Entry{Version: 3, CommitSeq: 10}, func(p *nearPart) { p.hears(11, 5, order.RegionOp{Op: order.RegionTick}) }, true},
 		{"expired by the log", nil, Entry{Version: 3, CommitSeq: 10, Expires: time.Unix(0, 5)}, func(p *nearPart) { p.hears(11, 5, order.RegionOp{Op: order.RegionTick}) }, false},

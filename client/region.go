@@ -137,7 +137,7 @@ func (r *Region) Clear(ctx context.Context) error {
 // ClearPartition removes the keys that are in a partition, at once. Their memory is free when entries that follow have
 // freed it, a bounded part with each.
 func (r *Region) ClearPartition(ctx context.Context, p wire.PartitionID) error {
-	_, _, err := r.apply(ctx, p, wire.RegionApply{Op: wire.RegionClear}, nil)
+	_, _, err := r.apply(ctx, p, regionOp{RegionApply: wire.RegionApply{Op: wire.RegionClear}})
 	return err
 }
 
@@ -146,7 +146,8 @@ func (r *Region) keyed(ctx context.Context, m wire.RegionApply) ([]byte, Receipt
 	if err := r.check(m.Key, m.Value); err != nil {
 		return nil, Receipt{}, err
 	}
-	return r.apply(ctx, r.c.RouteClOrdID(m.Key), m, nil)
+	op, receipt, err := r.apply(ctx, r.c.RouteClOrdID(m.Key), regionOp{RegionApply: m})
+	return op.value, receipt, err
 }
 
 func (r *Region) check(key, value []byte) error {
@@ -164,43 +165,51 @@ type regionOp struct {
 	wire.RegionApply
 	function []byte // of a call; Value are its arguments
 	value    []byte // of the answer
+
+	batch   *wire.RegionBatch // several changes; RegionApply is not used
+	skipped uint32            // of the answer: keys of the batch that have no value
+	untold  bool              // the node that was asked last does not know batches, and was asked for nothing
 }
 
-// apply sends a change, or a call of a function, until it is applied or refused. A refusal for load, or for a function that
-// the primary has not yet, is sent again: the node has applied nothing then.
-func (r *Region) apply(ctx context.Context, p wire.PartitionID, m wire.RegionApply, function []byte) ([]byte, Receipt, error) {
-	m.Region = []byte(r.name)
+// apply sends a change, a batch, or a call of a function, until it is applied or refused. A refusal for load, or for a function
+// that the primary has not yet, is sent again: the node has applied nothing then. It returns of with the answer.
+func (r *Region) apply(ctx context.Context, p wire.PartitionID, of regionOp) (regionOp, Receipt, error) {
+	of.Region = []byte(r.name)
 	s, err := r.c.sharedAt(sharedKey{partition: p, regions: true})
 	if err != nil {
-		return nil, Receipt{}, &NotSentError{Partition: p, Cause: err}
+		return of, Receipt{}, &NotSentError{Partition: p, Cause: err}
 	}
 	deadline := r.c.deadline(ctx, nanotime())
 	var back backoff
 	var last error
 	for back.wait(ctx.Done(), r.c.cfg.RetryMax) {
-		op := &regionOp{RegionApply: m, function: function}
-		receipt, err := s.submit(ctx, nil, op, true)
+		op := of
+		receipt, err := s.submit(ctx, nil, &op, true)
 		var reject *RejectError
 		var unsent *NotSentError
 		switch {
 		case err == nil:
-			return op.value, receipt, nil
+			return op, receipt, nil
 		case errors.As(err, &unsent) && last != nil:
-			return nil, Receipt{}, &NotSentError{Partition: p, Waited: unsent.Waited, Cause: join(unsent.Cause, last)}
+			return of, Receipt{}, &NotSentError{Partition: p, Waited: unsent.Waited, Cause: join(unsent.Cause, last)}
 		case !errors.As(err, &reject) || errors.Is(err, ErrUnknownOutcome),
-			reject.Code != wire.CodeOverloaded && reject.Code != wire.CodeFunctionAwaited, nanotime() > deadline:
-			return nil, Receipt{}, r.outcome(p, err)
+			!op.waits(reject.Code), nanotime() > deadline:
+			return of, Receipt{}, r.outcome(p, op.told(err))
 		}
-		last = err
+		last = op.told(err)
 	}
-	return nil, Receipt{}, &NotSentError{Partition: p, Cause: join(ctx.Err(), last)}
+	return of, Receipt{}, &NotSentError{Partition: p, Cause: join(ctx.Err(), last)}
 }
 
 // encodeRegion appends the frame of a change. It says which answers the session has: all
 // below the oldest number without one.
 func (s *Session) encodeRegion(c *conn, seq uint64, op *regionOp) {
-	if op.function != nil {
+	switch {
+	case op.function != nil:
 		s.encodeInvoke(c, seq, op)
+		return
+	case op.batch != nil:
+		s.encodeBatch(c, seq, op)
 		return
 	}
 	m := op.RegionApply

@@ -29,6 +29,8 @@ func (s *Session) onFrame(c *conn, frame []byte) error {
 		return s.onRegionApplied(c, frame)
 	case wire.TypeInvoked:
 		return s.onInvoked(c, frame)
+	case wire.TypeRegionBatched:
+		return s.onRegionBatched(c, frame)
 	case wire.TypeNotPrimary:
 		var m wire.NotPrimary
 		if err := wire.DecodeNotPrimary(frame, &m); err != nil {
@@ -100,7 +102,7 @@ func (s *Session) onReject(c *conn, m *wire.Reject) error {
 	if s.reads != 0 {
 		return s.onRefusedLookup(c, m, &RejectError{Partition: s.partition, Code: m.Code, Tag: m.Tag, Detail: m.Detail, Text: printable(m.Text), from: c.addr})
 	}
-	if m.ForType != wire.TypeSubmit && m.ForType != 0 && !(s.regions && (m.ForType == wire.TypeRegionApply || m.ForType == wire.TypeInvoke)) {
+	if m.ForType != wire.TypeSubmit && m.ForType != 0 && !(s.regions && (m.ForType == wire.TypeRegionApply || m.ForType == wire.TypeRegionBatch || m.ForType == wire.TypeInvoke)) {
 		return s.violation(c, fmt.Sprintf("reject is for a %s, allowed: Submit", m.ForType), nil)
 	}
 	if !s.awaits(m.RequestID) {

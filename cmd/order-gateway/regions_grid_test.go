@@ -312,3 +312,66 @@ func regionLineage(t *testing.T, ctx context.Context, at *process) (lineage stri
 	}
 	return lineage
 }
+
+// A client that leaves within a batch resumes there, from the ring of a gateway and from the log: it gets the rest, once.
+func TestGridRegionBatchIsResumed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	g := withRegions(t)
+	c := clientOf(t, g)
+	args := []string{"--websocket-clients", regionReader(t, "region.positions.>"), "--websocket-regions", "positions"}
+	at := startGateway(t, g, "127.0.0.1:0", args...)
+	lineage := regionLineage(t, ctx, at)
+	var entries []client.Entry
+	for i := range 200 {
+		entries = append(entries, client.Entry{Key: fmt.Appendf(nil, "k%03d", i), Value: []byte("1")})
+	}
+	if got, err := c.Region("positions").PutAll(ctx, entries); err != nil || got.Changed != 200 || got.Batches != 2 {
+		t.Fatalf("put %+v (%v), want two batches: one of each partition", got, err)
+	}
+	// read returns n messages of partition 0 behind a position: their positions and keys.
+	read := func(at *process, after string, n int) (places, keys []string) {
+		t.Helper()
+		subscribe := fmt.Sprintf(`{"op":"subscribe","id":1,"topics":"region.positions.>","resume":"%s.p0:%s,p1:0"}`, lineage, after)
+		if err := at.client().Talk(ctx, []string{subscribe}, func() bool { return len(keys) >= n }, func(b []byte) error {
+			var m struct {
+				Op, At    string
+				Partition int
+				Data      struct{ Key string }
+			}
+			if err := json.Unmarshal(b, &m); err != nil || m.Op == "error" {
+				return errors.Join(err, fmt.Errorf("%s", b))
+			}
+			if m.Op == "message" && m.Partition == 0 {
+				places, keys = append(places, m.At), append(keys, m.Data.Key)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return places, keys
+	}
+	of := 0
+	for i := range entries {
+		if c.RouteClOrdID(entries[i].Key) == 0 {
+			of++
+		}
+	}
+	places, keys := read(at, "0", of)
+	entry, _, _ := strings.Cut(places[0], ".")
+	if places[0] != entry || places[1] != entry+".1" || places[of-1] != fmt.Sprintf("%s.%d", entry, of-1) {
+		t.Fatalf("positions %v, want %d of one entry", places, of)
+	}
+	if _, rest := read(at, places[of/2], of-of/2-1); fmt.Sprint(rest) != fmt.Sprint(keys[of/2+1:]) {
+		t.Errorf("behind %s: %v, want %v", places[of/2], rest, keys[of/2+1:])
+	}
+	at.kill()
+	later := startGateway(t, g, "127.0.0.1:0", args...)
+	if _, rest := read(later, places[of/2], of-of/2-1); fmt.Sprint(rest) != fmt.Sprint(keys[of/2+1:]) {
+		t.Errorf("behind %s, at another gateway: %v, want %v", places[of/2], rest, keys[of/2+1:])
+	}
+	wanted := startGateway(t, g, "127.0.0.1:0", append(args, "--websocket-follow", "wanted")...)
+	if _, rest := read(wanted, places[of/2], of-of/2-1); fmt.Sprint(rest) != fmt.Sprint(keys[of/2+1:]) {
+		t.Errorf("behind %s, from the log: %v, want %v", places[of/2], rest, keys[of/2+1:])
+	}
+}

@@ -55,5 +55,6 @@ const (
 	mutRegionByGeneration
 	mutRegionByAge
 	mutRegionUnsourced
+	mutBatchPartly
 	mutants
 )

@@ -71,6 +71,7 @@ var mutantList = [mutants]Mutant{
 	mutRegionByGeneration:    {"region-by-generation", "definitions of a region by different GridRegions are compared by their generations", ""},
 	mutRegionByAge:           {"region-by-age", "a later generation of the GridRegion in force is not taken", ""},
 	mutRegionUnsourced:       {"region-unsourced", "a learner forgets in a snapshot which GridRegions the regions are of", "machine ^TestRegionsSnapshot$"},
+	mutBatchPartly:           {"batch-partly", "all copies apply a batch of a region without its last item", ""},
 	mutCountersUnsnapshotted: {"counters-unsnapshotted", "a learner forgets what was counted against the limits", ""},
 }
 

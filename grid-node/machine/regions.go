@@ -66,7 +66,20 @@ func (m *Machine) applyRegion(e *order.Entry, payload []byte) {
 	if e.ClientSeq != 0 {
 		m.Sessions.put(e.Session, e.ClientSeq, e.Seq)
 	}
+	if mutant(mutBatchPartly) && o.Items > 1 {
+		mutateBatch(&o)
+	}
 	m.Regions.Apply(e, &o)
+}
+
+// mutateBatch takes the last item from a batch.
+func mutateBatch(o *order.RegionOp) {
+	var one order.RegionOp
+	last := 0
+	for at := 0; at < len(o.Value); {
+		last, at = at, len(o.Value)-len(o.Next(&one, o.Value[at:]))
+	}
+	o.Items, o.Value = o.Items-1, o.Value[:last]
 }
 
 // regionsFrom returns how many slots of a snapshot come before those of the regions.

@@ -14,6 +14,7 @@ const (
 	otherWork   = 1 << 10  // one that allocates, or formats text
 	sessionWork = 8 << 10  // an OpenSession: it checks all sessions and takes a log entry
 	ordersWork  = 16 << 10 // a ReadOrders: 256 changes and orders, which may wait for their entry and are not counted then
+	itemWork    = 512      // an item of a RegionBatch, of which one as large as may be takes the whole share
 	followWork  = 16 << 10 // a Follow, a Stream: it starts a goroutine, which copies frames beside the loop
 	// maxReadsWaiting bounds the answers of a partition that wait for confirmation: they all
 	// leave in one wake-up. Reads beyond wait in their connections.
@@ -71,6 +72,8 @@ func workOf(t wire.Type, frame []byte) int {
 		return followWork
 	case wire.TypeStream: // it may be long, is checked, and copied
 		return followWork + len(frame)
+	case wire.TypeRegionBatch:
+		return otherWork + itemWork*wire.RegionBatchCount(frame)
 	case wire.TypeReadOrders:
 		return ordersWork
 	case wire.TypeStreamSelect:

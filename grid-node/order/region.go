@@ -14,10 +14,17 @@ const (
 	RegionTake   RegionKind = 7 // removes, and keeps the value as the session's reply
 	RegionClear  RegionKind = 8
 	RegionKeep   RegionKind = 9 // a function left the value as it is
+
+	// Batches: see regionbatch.go.
+
+	RegionPutAll    RegionKind = 10
+	RegionPatchAll  RegionKind = 11
+	RegionRemoveAll RegionKind = 12
 )
 
 var regionKinds = [...]string{RegionConfig: "config", RegionDefine: "define", RegionTick: "tick", RegionPut: "put", RegionPatch: "patch",
-	RegionRemove: "remove", RegionTake: "take", RegionClear: "clear", RegionKeep: "keep"}
+	RegionRemove: "remove", RegionTake: "take", RegionClear: "clear", RegionKeep: "keep",
+	RegionPutAll: "put_all", RegionPatchAll: "patch_all", RegionRemoveAll: "remove_all"}
 
 // String returns the word that tools print.
 func (k RegionKind) String() string {
@@ -58,18 +65,19 @@ func IsRegionName[T string | []byte](name T) bool {
 //	 0  u8   op               16  u64  received
 //	 1  u8   1 of a function  24  u16  bytes of the key
 //	 2  u16  region           26  u16  bytes of the reply
-//	 4  u32  offset           28  u32  0
+//	 4  u32  offset           28  u32  items of a batch
 //	 8  i64  expireNs         32  key, value, reply
 type RegionOp struct {
 	Op       RegionKind
 	Invoked  bool   // a put, remove or keep that a function of kind Compute decided: it has a reply
 	Region   uint16 // as RegionDefine numbers them, from 0
-	Offset   uint32 // of RegionPatch
-	ExpireNs int64  // of RegionPut: unix nanoseconds by which the value is gone, 0: never
+	Offset   uint32 // of RegionPatch and RegionPatchAll
+	ExpireNs int64  // of RegionPut and RegionPutAll: unix nanoseconds by which the value is gone, 0: never
 	Received uint64 // the client has the answers to the session's numbers up to this one
-	Key      []byte
-	Value    []byte
-	Reply    []byte // with Invoked: what the session is answered, at most MaxReply bytes
+	Items    uint32 // of a batch
+	Key      []byte // of RegionPatchAll the bytes that are written over each value
+	Value    []byte // of a batch its items
+	Reply    []byte // with Invoked: what the session is answered, at most MaxReply bytes; of a batch see Skipped
 }
 
 // MaxRegionSource is the maximum size of the source of a definition, in bytes.
@@ -90,7 +98,7 @@ func (o *RegionOp) Append(dst []byte) []byte {
 	dst = le.AppendUint64(dst, uint64(o.ExpireNs))
 	dst = le.AppendUint64(dst, o.Received)
 	dst = le.AppendUint16(le.AppendUint16(dst, uint16(len(o.Key))), uint16(len(o.Reply)))
-	dst = le.AppendUint32(dst, 0)
+	dst = le.AppendUint32(dst, o.Items)
 	return append(append(append(dst, o.Key...), o.Value...), o.Reply...)
 }
 
@@ -101,7 +109,7 @@ func RegionOf(payload []byte) RegionOp {
 	n, end := RegionOpSize+int(le.Uint16(payload[24:])), len(payload)-int(le.Uint16(payload[26:]))
 	return RegionOp{
 		Op: RegionKind(payload[0]), Invoked: payload[1] != 0, Region: le.Uint16(payload[2:]), Offset: le.Uint32(payload[4:]),
-		ExpireNs: int64(le.Uint64(payload[8:])), Received: le.Uint64(payload[16:]),
+		ExpireNs: int64(le.Uint64(payload[8:])), Received: le.Uint64(payload[16:]), Items: le.Uint32(payload[28:]),
 		Key: payload[RegionOpSize:n:n], Value: payload[n:end:end], Reply: payload[end:],
 	}
 }
@@ -118,14 +126,16 @@ func (e *Entry) checkRegion(b []byte) error {
 	o := RegionOf(b)
 	fixed := o.Op == RegionConfig && len(o.Value) == 16 || o.Op == RegionDefine && len(o.Value) >= 16 && len(o.Value) <= 16+MaxRegionSource
 	switch session := o.Op >= RegionPut; {
-	case o.Op < RegionConfig || o.Op > RegionKeep:
-		return fail("op", uint64(o.Op), "1 config, 2 define, 3 tick, 4 put, 5 patch, 6 remove, 7 take, 8 clear, 9 keep")
+	case o.Op < RegionConfig || o.Op > RegionRemoveAll:
+		return fail("op", uint64(o.Op), "1 config, 2 define, 3 tick, 4 put, 5 patch, 6 remove, 7 take, 8 clear, 9 keep, 10 put_all, 11 patch_all, 12 remove_all")
+	case o.Op.Batch():
+		return e.checkBatch(b, &o)
 	case b[1] > 1 || o.Invoked && o.Op != RegionPut && o.Op != RegionRemove && o.Op != RegionKeep || o.Op == RegionKeep && !o.Invoked:
 		return fail("invoked", uint64(b[1]), "0, or 1 of a put, remove or keep")
 	case len(o.Reply) > MaxReply || len(o.Reply) > 0 && !o.Invoked:
 		return fail("reply", uint64(len(o.Reply)), "at most 4096 bytes of a function's change, none otherwise")
-	case le.Uint32(b[28:]) != 0:
-		return fail("reserved", uint64(le.Uint32(b[28:])), "0")
+	case o.Items != 0:
+		return fail("items", uint64(o.Items), "0 but of a batch")
 	case session != (e.ClientSeq != 0):
 		return fail("clientSeq", e.ClientSeq, "1 or more from put on, 0 for what the partition does by itself")
 	case o.Region >= MaxRegions:

@@ -26,7 +26,7 @@ func TestRegionEntryRefused(t *testing.T) {
 		bytes     func(b []byte)
 	}{
 		"op 0":                    {field: "op", clientSeq: 1, change: func(o *RegionOp) { o.Op = 0 }},
-		"op 10":                   {field: "op", clientSeq: 1, change: func(o *RegionOp) { o.Op = 10 }},
+		"op 13":                   {field: "op", clientSeq: 1, change: func(o *RegionOp) { o.Op = 13 }},
 		"patch of a function":     {field: "invoked", clientSeq: 1, change: func(o *RegionOp) { o.Op, o.Invoked = RegionPatch, true }},
 		"keep of no function":     {field: "invoked", clientSeq: 1, change: func(o *RegionOp) { *o = RegionOp{Op: RegionKeep, Key: o.Key} }},
 		"invoked is 2":            {field: "invoked", clientSeq: 1, bytes: func(b []byte) { b[1] = 2 }},
@@ -46,7 +46,7 @@ func TestRegionEntryRefused(t *testing.T) {
 		"name with a capital":     {field: "key", change: func(o *RegionOp) { *o = RegionOp{Op: RegionDefine, Key: []byte("Positions"), Value: make([]byte, 16)} }},
 		"name that is a number":   {field: "key", change: func(o *RegionOp) { *o = RegionOp{Op: RegionDefine, Key: []byte("1a"), Value: make([]byte, 16)} }},
 		"key beyond the payload":  {field: "size", clientSeq: 1, bytes: func(b []byte) { b[24] = 99 }},
-		"reserved bytes":          {field: "reserved", clientSeq: 1, bytes: func(b []byte) { b[31] = 1 }},
+		"items of a put":          {field: "items", clientSeq: 1, bytes: func(b []byte) { b[31] = 1 }},
 	} {
 		o := put
 		if c.change != nil {

@@ -47,6 +47,7 @@ type arena struct {
 	high   uint32 // blocks that were ever used
 	free   uint32 // the first free one of those
 	used   uint64
+	tie    []byte // scratch: a key
 }
 
 func (a *arena) at(n uint32) []byte {

@@ -1,14 +1,28 @@
 package region
 
-// What expires is in a heap per region, the next one first: by time, then by version,
-// which no two entries of a partition share, so every copy removes the same ones first.
+import "bytes"
+
+// What expires is in a heap per region, the next one first: by time, then by version, then by
+// key, for those of a batch have one version. So every copy removes the same ones first.
 
 // sooner reports whether head x expires before head y.
 func (a *arena) sooner(x, y uint32) bool {
 	if s, t := a.expire(x), a.expire(y); s != t {
 		return s < t
 	}
-	return a.version(x) < a.version(y)
+	if v, w := a.version(x), a.version(y); v != w {
+		return v < w
+	}
+	return a.before(x, y)
+}
+
+// before reports whether the key of head x is before that of head y.
+func (a *arena) before(x, y uint32) bool {
+	if n, m := a.keyLen(x), a.keyLen(y); n <= headData && m <= headData {
+		return bytes.Compare(a.at(x)[headFixed:][:n], a.at(y)[headFixed:][:m]) < 0
+	}
+	a.tie = a.key(a.tie[:0], x)
+	return a.compare(a.tie, y) < 0
 }
 
 func (s *State) push(r *Region, n uint32) {

@@ -30,7 +30,8 @@ func (s *State) Admit(now int64, o *order.RegionOp, c Condition, version uint64)
 	if o.Op == order.RegionClear {
 		return Admitted, 0
 	}
-	n := s.visible(r, o.Key, max(s.now, now))
+	held := s.find(r.root, o.Key)
+	n := s.unless(held, max(s.now, now))
 	if n != 0 {
 		present = s.version(n)
 	}
@@ -40,7 +41,7 @@ func (s *State) Admit(now int64, o *order.RegionOp, c Condition, version uint64)
 	case o.Op == order.RegionPatch && !s.patches(n, o):
 		return Invalid, present
 	}
-	if s.Lacks(o.Region, s.needs(r, o, n)) {
+	if s.Lacks(o.Region, s.needs(o, held, n)) {
 		return Full, present
 	}
 	return Admitted, present
@@ -51,8 +52,8 @@ type Need struct{ all, own int64 } // of all regions of the partition, with repl
 
 // Needs returns what an operation needs at this time.
 func (s *State) Needs(now int64, o *order.RegionOp) Need {
-	r := s.regions[o.Region]
-	return s.needs(r, o, s.visible(r, o.Key, max(s.now, now)))
+	held := s.find(s.regions[o.Region].root, o.Key)
+	return s.needs(o, held, s.unless(held, max(s.now, now)))
 }
 
 // Lacks reports whether a region has less memory left than an operation needs; the zero Need is none.
@@ -61,10 +62,11 @@ func (s *State) Lacks(region uint16, n Need) bool {
 	return n.all > 0 && s.used+uint64(n.all) > s.limit/blockSize || n.own > 0 && r.MaxBytes != 0 && r.Blocks+uint64(n.own) > r.MaxBytes/blockSize
 }
 
-// needs returns what an operation needs. n is the head of the visible value, 0 for none.
-func (s *State) needs(r *Region, o *order.RegionOp, n uint32) Need {
+// needs returns what an operation needs. held is the head of the key, n that of its visible
+// value, 0 for none.
+func (s *State) needs(o *order.RegionOp, held, n uint32) Need {
 	had, takes, reply := uint64(0), uint64(0), uint64(0)
-	if held := s.find(r.root, o.Key); held != 0 {
+	if held != 0 {
 		had = blocksOf(s.keyLen(held) + s.valueLen(held))
 	}
 	switch o.Op {

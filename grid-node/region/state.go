@@ -13,7 +13,7 @@ import (
 // Limits of a step: what one entry does beside its own operation.
 const (
 	expireBatch = 64   // expired entries that go with an entry
-	drainBatch  = 1024 // blocks of cleared regions that are freed with an entry: more than it can take
+	drainBatch  = 1024 // blocks of cleared regions that are freed with an entry, and one more for each item: more than it can take
 )
 
 // State is the state of all regions of a partition after an entry.
@@ -30,6 +30,8 @@ type State struct {
 	kept    uint64    // sum of what was taken
 	keyBuf  []byte    // scratch
 	valBuf  []byte
+	items   []byte
+	finger  finger
 	readers []*Reader
 
 	restoring *restoring // nil unless a snapshot is being restored
@@ -142,8 +144,10 @@ func (s *State) Check(e *order.Entry, o *order.RegionOp) error {
 		return nil
 	case int(o.Region) >= len(s.regions):
 		return fail("region", uint64(o.Region), "one that is defined")
-	case o.Op == order.RegionPut || o.Op == order.RegionClear || o.Op == order.RegionKeep:
+	case o.Op == order.RegionPut || o.Op == order.RegionClear || o.Op == order.RegionKeep || o.Op == order.RegionPutAll:
 		return nil
+	case o.Op.Batch():
+		return s.checkBatch(e, o)
 	}
 	n := s.visible(s.regions[o.Region], o.Key, max(s.now, e.TimeNs))
 	if n == 0 {
@@ -162,7 +166,11 @@ func (s *State) patches(n uint32, o *order.RegionOp) bool {
 
 // visible returns the head of a key, 0 for none or one that is expired at this time.
 func (s *State) visible(r *Region, key []byte, now int64) uint32 {
-	n := s.find(r.root, key)
+	return s.unless(s.find(r.root, key), now)
+}
+
+// unless returns head n, 0 if it is expired at this time.
+func (s *State) unless(n uint32, now int64) uint32 {
 	if n != 0 && s.gone(n, now) {
 		return 0
 	}
@@ -177,7 +185,7 @@ func (s *State) gone(n uint32, now int64) bool {
 // Apply applies the next entry of kind region, which must pass Check.
 func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	s.now, s.last = max(s.now, e.TimeNs), e.Seq
-	s.drain(drainBatch)
+	s.drain(drainBatch + int(o.Items))
 	switch o.Op {
 	case order.RegionConfig:
 		s.limit, s.seed, s.config = le.Uint64(o.Value), le.Uint64(o.Value[8:]), e.Seq
@@ -186,12 +194,25 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 		s.define(e, o)
 		return
 	case order.RegionTick:
-		s.expired()
+		s.expired(0)
 		return
 	}
 	s.received(e.Session, o.Received)
 	r := s.regions[o.Region]
-	switch n := s.find(r.root, o.Key); o.Op {
+	if o.Op.Batch() {
+		s.applyBatch(r, e, o)
+	} else {
+		s.change(r, e, o, s.find(r.root, o.Key))
+	}
+	if len(o.Reply) > 0 {
+		s.reply(e, o)
+	}
+	s.expired(int(o.Items))
+}
+
+// change applies what an operation of a client does to a key, whose head is n, or to all.
+func (s *State) change(r *Region, e *order.Entry, o *order.RegionOp, n uint32) {
+	switch o.Op {
 	case order.RegionPut:
 		s.put(r, n, e.Seq, o)
 	case order.RegionPatch:
@@ -205,10 +226,6 @@ func (s *State) Apply(e *order.Entry, o *order.RegionOp) {
 	case order.RegionClear:
 		s.wipe(r)
 	}
-	if len(o.Reply) > 0 {
-		s.reply(e, o)
-	}
-	s.expired()
 }
 
 func (s *State) define(e *order.Entry, o *order.RegionOp) {
@@ -307,9 +324,10 @@ func (s *State) drain(blocks int) {
 	}
 }
 
-// expired removes entries whose time is over, some with each entry. Others are not seen.
-func (s *State) expired() {
-	left := expireBatch
+// expired removes entries whose time is over, some with each entry, and as many more as it has
+// items. Others are not seen.
+func (s *State) expired(items int) {
+	left := expireBatch + items
 	for _, r := range s.regions {
 		for len(r.heap) > 0 && left > 0 && s.expire(r.heap[0]) <= s.now {
 			n := r.heap[0]

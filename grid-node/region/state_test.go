@@ -15,6 +15,8 @@ type model struct {
 	values map[string]modelValue
 	taken  map[uint64][]byte // by clientSeq, of one session
 	now    int64
+
+	skipped map[uint64]uint32 // likewise: what the reply of a batch says
 }
 
 type modelValue struct {
@@ -34,8 +36,22 @@ type run struct {
 	clears int
 }
 
+// receive forgets what the session has the answers of.
+func (m *model) receive(upTo uint64) {
+	for n := range m.taken {
+		if n <= upTo {
+			delete(m.taken, n)
+		}
+	}
+	for n := range m.skipped {
+		if n <= upTo {
+			delete(m.skipped, n)
+		}
+	}
+}
+
 func newRun(t *testing.T, seed uint64) *run {
-	r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 65)), s: New(), m: model{values: map[string]modelValue{}, taken: map[uint64][]byte{}}}
+	r := &run{t: t, rng: rand.New(rand.NewPCG(seed, 65)), s: New(), m: model{values: map[string]modelValue{}, taken: map[uint64][]byte{}, skipped: map[uint64]uint32{}}}
 	r.entry(0, &order.RegionOp{Op: order.RegionConfig, Value: le.AppendUint64(le.AppendUint64(nil, 1<<20), seed)})
 	r.entry(0, &order.RegionOp{Op: order.RegionDefine, Key: []byte("positions"), Value: make([]byte, 16)})
 	return r
@@ -111,14 +127,13 @@ func (r *run) step() {
 		}
 		r.entry(c, &o)
 		delete(r.m.values, key)
-		for n := range r.m.taken {
-			if n <= o.Received {
-				delete(r.m.taken, n)
-			}
-		}
+		r.m.receive(o.Received)
 		if o.Op == order.RegionTake {
 			r.m.taken[c] = old.value
 		}
+	}
+	if r.rng.IntN(20) == 0 {
+		r.batch()
 	}
 	if r.rng.IntN(300) == 0 {
 		r.entry(r.seq+1, &order.RegionOp{Op: order.RegionClear})
@@ -167,6 +182,11 @@ func (r *run) check(s *State) {
 	})
 	if i != len(keys) {
 		r.t.Fatalf("entry %d: %d keys, want %d", r.seq, i, len(keys))
+	}
+	for c, n := range r.m.skipped {
+		if got, _ := s.Taken(nil, 3, c); order.SkippedIn(got) != n {
+			r.t.Fatalf("entry %d: batch %d skipped %d keys, want %d", r.seq, c, order.SkippedIn(got), n)
+		}
 	}
 	for c, value := range r.m.taken {
 		if got, held := s.Taken(nil, 3, c); !held || !bytes.Equal(got, value) {

@@ -20,6 +20,49 @@ func (a *arena) find(root uint32, key []byte) uint32 {
 	return 0
 }
 
+// finger looks up rising keys: each from where the one before was, so that neighbours cost few
+// steps. It is of a tree that does not change meanwhile.
+type finger struct {
+	a    *arena
+	over []uint32 // heads on the way to the last key whose keys are behind it
+	next uint32   // what is left to search between that key and the last of those
+}
+
+// from begins at a root.
+func (f *finger) from(root uint32) { f.over, f.next = f.over[:0], root }
+
+// find returns the head of a key that is behind the one before, 0 for none.
+func (f *finger) find(key []byte) uint32 {
+	n := f.next
+	for len(f.over) > 0 {
+		top := f.over[len(f.over)-1]
+		c := f.a.compare(key, top)
+		if c < 0 {
+			break
+		}
+		f.over = f.over[:len(f.over)-1]
+		if f.next = f.a.right(top); c == 0 {
+			return top
+		}
+		n = f.next
+	}
+	for n != 0 {
+		c := f.a.compare(key, n)
+		if c == 0 {
+			f.next = f.a.right(n)
+			return n
+		}
+		if c > 0 {
+			n = f.a.right(n)
+			continue
+		}
+		f.over = append(f.over, n)
+		n = f.a.left(n)
+	}
+	f.next = 0
+	return 0
+}
+
 // insert adds head n, whose key is not in the tree, and returns the root.
 func (a *arena) insert(root, n uint32, key []byte) uint32 {
 	switch {

@@ -49,7 +49,7 @@ func (r *Replica) advance() {
 			if order.Kind(r.store.Get(seq)[4]).IsOrder() {
 				r.count.Acks++
 			}
-		case pendingRegion, pendingInvoke:
+		case pendingRegion, pendingBatch, pendingInvoke:
 			r.regionCommitted(&p, seq)
 		case pendingKill, pendingRekill:
 			r.killDone(&p, seq)
@@ -112,6 +112,8 @@ func (r *Replica) failPending() {
 			r.notPrimary(p.conn, wire.TypeFixStep, p.requestID, 0)
 		case pendingRegion:
 			r.notPrimary(p.conn, wire.TypeRegionApply, p.requestID, p.slot)
+		case pendingBatch:
+			r.notPrimary(p.conn, wire.TypeRegionBatch, p.requestID, p.slot)
 		case pendingInvoke:
 			r.notPrimary(p.conn, wire.TypeInvoke, p.requestID, p.slot)
 		case pendingKill, pendingRekill:

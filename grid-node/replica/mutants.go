@@ -203,6 +203,8 @@ const (
 	mutBaseRegionless
 	mutRegionsKept
 	mutExpiredByClock
+	mutBatchRetried
+	mutBatchReplyDropped
 	mutInvokeRetried
 	mutMapUnconfirmed
 	mutMapOrdersUnconfirmed

@@ -220,6 +220,8 @@ var mutantList = [mutants]Mutant{
 	mutMapOrdersUnconfirmed:  {"map-orders-unconfirmed", "a Map over orders is answered by a primary that another one has replaced"},
 	mutMapOrdersUncommitted:  {"map-orders-uncommitted", "a Map over orders has entries that are stored and not committed"},
 	mutMapOrdersFreed:        {"map-orders-freed", "a Map over orders passes over entries that were freed while it read"},
+	mutBatchRetried:          {"batch-retried", "a batch of a region that is sent again is applied again"},
+	mutBatchReplyDropped:     {"batch-reply-dropped", "how many keys a batch skipped is forgotten before its session has it"},
 	mutInvokeRetried:         {"invoke-retried", "a call that is sent again is made and applied again"},
 	mutInvokedOnBackup:       {"invoked-on-backup", "a backup calls the function of an entry that its primary has decided"},
 	mutInvokeCommitted:       {"invoke-committed", "a function is called with the committed value, not with that which all stored entries leave"},

@@ -28,6 +28,7 @@ const (
 	pendingFixSources // answered by FixStepped
 
 	pendingRegion // answered by RegionApplied
+	pendingBatch  // answered by RegionBatched
 	pendingInvoke // answered by Invoked
 	pendingKill   // answered by KillDone
 	pendingRekill // the same, and it was so before

@@ -31,7 +31,7 @@ const (
 	readFixSession
 	readFixSources // of a session that gets copies, and has those
 	readRegion     // an answer about a region, or to a call that failed, which is kept at place seq; commit is the type of the request
-	readCondition  // a RegionApply whose condition does not hold; seq is the version of the value
+	readCondition  // a RegionApply or RegionBatch whose condition does not hold; seq is the version of the value, commit the type of the request
 	readDuplicate  // a Submit whose ClOrdID a prepared order has: rejected when that one is committed
 )
 
@@ -45,10 +45,8 @@ func (rd *read) frameType() wire.Type {
 		return wire.TypeFixStep
 	case readDuplicate:
 		return wire.TypeSubmit
-	case readRegion:
+	case readRegion, readCondition:
 		return wire.Type(rd.commit)
-	case readCondition:
-		return wire.TypeRegionApply
 	}
 	return wire.TypeGet
 }
@@ -209,7 +207,7 @@ func (r *Replica) answer(rd *read) {
 		r.sendRegion(rd.conn, r.dropAnswer(uint32(rd.seq)))
 		return
 	case readCondition:
-		r.reject(rd.conn, wire.TypeRegionApply, rd.reqID, rd.slot, wire.CodeConditionFailed, 0, rd.seq, "the value is not the one required, or there is none")
+		r.reject(rd.conn, rd.frameType(), rd.reqID, rd.slot, wire.CodeConditionFailed, 0, rd.seq, "the value is not the one required, or there is none")
 		return
 	case readDuplicate:
 		r.rejectDuplicate(rd.conn, rd.reqID, rd.slot, rd.seq)

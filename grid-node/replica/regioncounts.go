@@ -16,13 +16,17 @@ const (
 	RegionTake
 	RegionClear
 	RegionInvoke
+	RegionPutAll
+	RegionPatchAll
+	RegionRemoveAll
 	RegionGet
 	RegionScan
 	RegionOperations // how many there are
 )
 
 var regionOperations = [RegionOperations]string{RegionPut: "put", RegionPatch: "patch", RegionRemove: "remove", RegionTake: "take",
-	RegionClear: "clear", RegionInvoke: "invoke", RegionGet: "get", RegionScan: "scan"}
+	RegionClear: "clear", RegionInvoke: "invoke",
+	RegionPutAll: "put_all", RegionPatchAll: "patch_all", RegionRemoveAll: "remove_all", RegionGet: "get", RegionScan: "scan"}
 
 // String returns the word of metrics.
 func (o RegionOperation) String() string { return regionOperations[o] }
@@ -64,12 +68,21 @@ func (r *Replica) countRegion(at uint16, o RegionOperation, outcome RegionOutcom
 
 // countRefused counts a change that is not admitted, and keeps what it needs if that is not there.
 func (r *Replica) countRefused(op RegionOperation, o *order.RegionOp, v region.Verdict) {
+	if v == region.Full {
+		r.countVerdict(op, o.Region, v, r.live.Regions.Needs(r.now.Wall, o))
+		return
+	}
+	r.countVerdict(op, o.Region, v, region.Need{})
+}
+
+// countVerdict is countRefused of a change that needs so much.
+func (r *Replica) countVerdict(op RegionOperation, at uint16, v region.Verdict, need region.Need) {
 	if v == region.Admitted {
 		return
 	}
-	r.countRegion(o.Region, op, outcomeOf[v])
+	r.countRegion(at, op, outcomeOf[v])
 	if v == region.Full {
-		r.regions.counts[o.Region].wanted = r.live.Regions.Needs(r.now.Wall, o)
+		r.regions.counts[at].wanted = need
 	}
 }
 

@@ -71,7 +71,7 @@ func (r *Replica) Regions() *region.State { return r.live.Regions }
 
 // regionState is what a replica has of regions beside the log's.
 type regionState struct {
-	asks     wire.Type // of the request at hand: Submit, RegionApply or Invoke
+	asks     wire.Type // of the request at hand: Submit, RegionApply, RegionBatch or Invoke
 	op       []byte    // scratch: a payload
 	value    []byte    // scratch
 	answers  [][]byte  // frames that wait for the round that confirms them
@@ -306,7 +306,7 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 		if mutant(mutRegionConditionEarly) {
 			need = 0
 		}
-		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readCondition, seq: version, need: need})
+		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readCondition, seq: version, need: need, commit: uint64(wire.TypeRegionApply)})
 		return
 	case region.Invalid:
 		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, "the patch begins behind the end of the value, or makes it longer than the limit")
@@ -340,33 +340,38 @@ func (r *Replica) expiryOf(s *region.State, own, asked int64) int64 {
 	return now + life
 }
 
-// regionCommitted answers a RegionApply or an Invoke whose entry is committed.
+// regionCommitted answers a RegionApply, a RegionBatch or an Invoke whose entry is committed.
 func (r *Replica) regionCommitted(p *pending, seq uint64) {
 	r.count.Acks++
-	ack := wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: r.copies()}
-	if p.kind == pendingInvoke {
-		r.invoked(p.conn, &ack)
-		return
-	}
-	r.regionApplied(p.conn, &ack)
+	r.regionAnswer(p, &wire.Ack{ClientSeq: p.requestID, Seq: seq, Epoch: uint64(p.epoch), Slot: p.slot, Copies: r.copies()})
 }
 
-// regionAgain answers the retry of an applied RegionApply or Invoke.
+// regionAnswer answers a request whose entry is committed.
+func (r *Replica) regionAnswer(p *pending, ack *wire.Ack) {
+	switch p.kind {
+	case pendingInvoke:
+		r.invoked(p.conn, ack)
+	case pendingBatch:
+		r.regionBatched(p.conn, ack)
+	default:
+		r.regionApplied(p.conn, ack)
+	}
+}
+
+// regionAgain answers the retry of an applied RegionApply, RegionBatch or Invoke.
 func (r *Replica) regionAgain(conn uint64, m *wire.Submit, seq uint64) {
 	p := pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, epoch: r.epochAt(seq), kind: pendingRegion}
-	if r.regions.asks == wire.TypeInvoke {
+	switch r.regions.asks {
+	case wire.TypeInvoke:
 		p.kind = pendingInvoke
+	case wire.TypeRegionBatch:
+		p.kind = pendingBatch
 	}
 	if seq > r.commit {
 		r.primary.pend.ask(seq, p)
 		return
 	}
-	ack := wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(p.epoch), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup}
-	if p.kind == pendingInvoke {
-		r.invoked(conn, &ack)
-		return
-	}
-	r.regionApplied(conn, &ack)
+	r.regionAnswer(&p, &wire.Ack{ClientSeq: m.ClientSeq, Seq: seq, Epoch: uint64(p.epoch), Slot: m.Slot, Copies: r.copies(), Flags: wire.AckDup})
 }
 
 // regionApplied answers a RegionApply with the entry that it became.

@@ -263,6 +263,8 @@ func (r *Replica) clientFrame(ev *Event) {
 		err = r.readExecutions(ev.Conn, ev.Frame)
 	case wire.TypeRegionApply:
 		err = r.regionApply(ev.Conn, ev.Frame)
+	case wire.TypeRegionBatch:
+		err = r.regionBatch(ev.Conn, ev.Frame)
 	case wire.TypeInvoke:
 		err = r.invoke(ev.Conn, ev.Frame)
 	case wire.TypeMap:

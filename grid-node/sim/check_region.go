@@ -5,6 +5,36 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
+// regionModel is a region as the committed log makes it.
+type regionModel struct {
+	now     int64
+	last    uint64                   // of kind region
+	history map[string][]regionState // by key, as it changed
+	ops     map[uint64]regionEntry   // by entry
+	nows    map[uint64]int64         // the time, by entry
+}
+
+// regionState is what a key has from an entry on.
+type regionState struct {
+	seq    uint64 // the entry
+	gone   bool
+	value  string
+	expire int64
+}
+
+// regionEntry is what an entry did.
+type regionEntry struct {
+	session   uint32
+	clientSeq uint64
+	op        order.RegionKind
+	key       string
+	taken     string
+	invoked   bool
+	reply     string
+	batch     string // its items
+	skipped   uint32 // keys that had no value
+}
+
 // commitRegion applies a committed entry to the model.
 func (w *world) commitRegion(t *timeline, e *order.Entry, payload []byte) {
 	m := &t.region
@@ -14,16 +44,33 @@ func (w *world) commitRegion(t *timeline, e *order.Entry, payload []byte) {
 	o := order.RegionOf(payload)
 	m.now, m.last = max(m.now, e.TimeNs), e.Seq
 	m.nows[e.Seq] = m.now
+	touched := map[string]bool{}
+	if o.Op >= order.RegionPut {
+		o.Each(func(one *order.RegionOp) { touched[string(one.Key)] = true })
+	}
 	for key := range m.history { // the order shows nowhere
-		if s := m.at(key, e.Seq); !s.gone && s.expire != 0 && s.expire <= m.now && string(o.Key) != key {
+		if s := m.at(key, e.Seq); !s.gone && s.expire != 0 && s.expire <= m.now && !touched[key] {
 			m.change(key, regionState{seq: e.Seq, gone: true})
 		}
 	}
 	if o.Op < order.RegionPut {
 		return
 	}
+	did := regionEntry{session: e.Session, clientSeq: e.ClientSeq, op: o.Op, invoked: o.Invoked, reply: string(o.Reply)}
+	if o.Op.Batch() {
+		did.batch, did.skipped, did.key = string(o.Value), o.Skipped(), string(o.Key)
+	}
+	o.Each(func(one *order.RegionOp) { w.commitChange(m, e, one, &did) })
+	m.ops[e.Seq] = did
+}
+
+// commitChange applies the change of a key, or of all.
+func (w *world) commitChange(m *regionModel, e *order.Entry, o *order.RegionOp, did *regionEntry) {
 	key := string(o.Key)
-	before, did := m.at(key, e.Seq), regionEntry{session: e.Session, clientSeq: e.ClientSeq, op: o.Op, key: key, invoked: o.Invoked, reply: string(o.Reply)}
+	before := m.at(key, e.Seq)
+	if !did.op.Batch() {
+		did.key = key
+	}
 	if before.expire != 0 && before.expire <= m.now {
 		before = regionState{gone: true}
 	}
@@ -49,7 +96,6 @@ func (w *world) commitRegion(t *timeline, e *order.Entry, payload []byte) {
 	if before.gone && o.Op != order.RegionPut && o.Op != order.RegionClear && o.Op != order.RegionKeep {
 		w.violation("I41", "entry %d is a %s of %s, which has no value then", e.Seq, o.Op, key)
 	}
-	m.ops[e.Seq] = did
 }
 
 func (m *regionModel) change(key string, s regionState) { m.history[key] = append(m.history[key], s) }
@@ -114,6 +160,10 @@ func (w *world) checkRegionGot(c *regionClient, a *regionAsk, m *wire.RegionGot)
 // checkRegionFailed: a condition is answered to have failed only where it did (I42).
 func (w *world) checkRegionFailed(c *regionClient, r *regionRequest, m *wire.Reject) {
 	t := w.timeline(1)
+	if r.batch != nil {
+		w.checkBatchFailed(c, r)
+		return
+	}
 	if !t.region.ever(string(r.Key), r.from, uint64(len(t.hashes)), func(s regionState) bool {
 		version := s.seq
 		if s.gone {

@@ -49,6 +49,7 @@ type profile struct {
 	copies        *rand.Rand        // of the worlds whose last FIX session gets drop copies, see copies.go; nil: it does not
 	lapses        *rand.Rand        // whose orders are cancelled when they are gone, see lapse.go; nil: they are not
 	regions       *rand.Rand        // clients change a region; nil: there is none
+	batches       *rand.Rand        // clients change several keys at once; nil: they do not
 	regionFile    *rand.Rand        // when the file of regions changes; nil: it does not
 	regionSources *rand.Rand        // what the operator gives; nil: a person keeps the file
 	computes      *rand.Rand        // and call functions with its keys
@@ -235,6 +236,7 @@ func newProfile(seed uint64, rng *rand.Rand) *profile {
 	sourced(p, seed)
 	regions(p, seed)
 	regionFile(p, seed)
+	batches(p, seed)
 	computes(p, seed)
 	maps(p, seed)
 	fix50(p, seed)
@@ -304,8 +306,8 @@ func follows(p *profile, seed uint64) {
 const followsBegin = 0x666f6c6c6f787823
 
 func (p *profile) String() string {
-	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, restored from an archive %t, FIX sessions %t, decided on by a function %t, limits %t, by an operator %t, views %t, functions called %t, regions %t, functions computing %t, maps %t, of orders %t, FIX 5.0 SP2 %t, with an update %t, a fault every %d ms for %d ms",
-		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.restores != nil, p.fixes != nil, p.decides != nil, p.guards != nil, p.sources != nil, p.views != nil, p.calls != nil, p.regions != nil, p.computes != nil, p.maps != nil, p.mapsOrders != nil, p.fix50 != nil, p.updates, p.every/millisecond, p.chaos/millisecond)
+	return fmt.Sprintf("%s: replicas %d, minInSync %d, leased reads %t, frames lost and overtaken %t, clocks within %d ppm, entries downstream freed %t, copies added and given up %t, named %t, rolled with a third copy %t, moved among %d pods %t, by an operator's plan %t, sessions opened without end %t, readers %q, one of them not in the first pod %t, sink writers starved %t, changes refused %t, frames forged %t, states compared %t, at rest without ticks %t, followers %t, a reader outside %q, restored from an archive %t, FIX sessions %t, decided on by a function %t, limits %t, by an operator %t, views %t, functions called %t, regions %t, batches %t, functions computing %t, maps %t, of orders %t, FIX 5.0 SP2 %t, with an update %t, a fault every %d ms for %d ms",
+		p.name, p.replicas, p.minInSync, p.leases, p.hostile, p.maxPPM, p.retention.FreeDownstream, p.resizes != nil, p.placed, p.surges != nil, p.pods, p.moves != nil, p.plans != nil, p.floods != nil, p.readers, p.partial, p.starves != nil, p.forbids != nil, p.forges != nil, p.digests != nil, p.rests, p.follows, p.outside, p.restores != nil, p.fixes != nil, p.decides != nil, p.guards != nil, p.sources != nil, p.views != nil, p.calls != nil, p.regions != nil, p.batches != nil, p.computes != nil, p.maps != nil, p.mapsOrders != nil, p.fix50 != nil, p.updates, p.every/millisecond, p.chaos/millisecond)
 }
 
 // newClock is that of one more machine.

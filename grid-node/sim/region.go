@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -56,6 +55,7 @@ type regionClient struct {
 type regionRequest struct {
 	wire.RegionApply
 	function string // of a call; Value are its arguments
+	batch    *wire.RegionBatch
 	conn     *conn
 	sentAt   int64
 	from     uint64 // entries that were known to be applied when it was first sent
@@ -162,6 +162,10 @@ func (c *regionClient) key() string {
 
 // change sends a new change.
 func (c *regionClient) change() {
+	if rng := c.w.profile.batches; rng != nil && rng.IntN(3) == 0 {
+		c.changeAll(rng)
+		return
+	}
 	r := &regionRequest{from: c.known()}
 	r.Op, r.ClientSeq, r.Region, r.Key = wire.RegionPut, c.next, []byte(regionName), []byte(c.key())
 	r.Value = fmt.Appendf(nil, "%d/%d/%d", c.id, c.session[1]&0xffff, c.next)
@@ -209,6 +213,12 @@ func (c *regionClient) send(r *regionRequest) {
 		c.sendCall(r, c.open[0].ClientSeq-1)
 		return
 	}
+	if r.batch != nil {
+		m := *r.batch
+		m.Slot, m.Generation, m.ClientSeq, m.Received = c.slot, c.gen, r.ClientSeq, c.open[0].ClientSeq-1
+		c.conn.send(wire.AppendRegionBatch(nil, partition, &m))
+		return
+	}
 	m := r.RegionApply
 	m.Slot, m.Generation, m.Received = c.slot, c.gen, c.open[0].ClientSeq-1
 	c.conn.send(wire.AppendRegionApply(nil, partition, &m))
@@ -250,6 +260,14 @@ func (c *regionClient) got(cn *conn, frame []byte, lineage uint64) {
 		if r := c.take(m.ClientSeq); r != nil {
 			c.w.stats.RegionOps++
 			c.w.checkRegionApplied(c, r, &m)
+			c.acked = max(c.acked, m.Seq)
+		}
+	case wire.TypeRegionBatched:
+		var m wire.RegionBatched
+		_ = wire.DecodeRegionBatched(frame, &m)
+		if r := c.take(m.ClientSeq); r != nil {
+			c.w.stats.RegionBatches++
+			c.w.checkRegionBatched(c, r, &m)
 			c.acked = max(c.acked, m.Seq)
 		}
 	case wire.TypeInvoked:
@@ -299,7 +317,7 @@ func (c *regionClient) take(clientSeq uint64) *regionRequest {
 }
 
 func (c *regionClient) rejected(m *wire.Reject) {
-	if m.ForType != wire.TypeRegionApply && m.ForType != wire.TypeInvoke {
+	if m.ForType != wire.TypeRegionApply && m.ForType != wire.TypeRegionBatch && m.ForType != wire.TypeInvoke {
 		return // a read that failed, an empty order, an opening
 	}
 	switch m.Code {
@@ -366,32 +384,4 @@ func (w *world) regionsUnsettled() string {
 		}
 	}
 	return w.regionsAwaited()
-}
-
-// regionModel is a region as the committed log makes it.
-type regionModel struct {
-	now     int64
-	last    uint64                   // of kind region
-	history map[string][]regionState // by key, as it changed
-	ops     map[uint64]regionEntry   // by entry
-	nows    map[uint64]int64         // the time, by entry
-}
-
-// regionState is what a key has from an entry on.
-type regionState struct {
-	seq    uint64 // the entry
-	gone   bool
-	value  string
-	expire int64
-}
-
-// regionEntry is what an entry did.
-type regionEntry struct {
-	session   uint32
-	clientSeq uint64
-	op        order.RegionKind
-	key       string
-	taken     string
-	invoked   bool
-	reply     string
 }

@@ -26,6 +26,26 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// TestBatches runs the first worlds whose clients change several keys at once.
+func TestBatches(t *testing.T) {
+	var sum Stats
+	for seed, worlds := uint64(1), 0; worlds < 4; seed++ {
+		if !strings.Contains(Describe(seed), "batches true") {
+			continue
+		}
+		worlds++
+		res := Run(seed, nil)
+		if res.Violation != nil {
+			t.Fatalf("seed %d: %v", seed, res.Violation)
+		}
+		sum.add(&res.Stats)
+	}
+	t.Logf("%d batches beside %d changes, %d conditions that failed; %d snapshots", sum.RegionBatches, sum.RegionOps, sum.RegionFailed, sum.Snapshots)
+	if sum.RegionBatches < 100 || sum.RegionOps < 100 {
+		t.Errorf("%d batches beside %d changes: too few to mean anything", sum.RegionBatches, sum.RegionOps)
+	}
+}
+
 // TestComputes runs the first worlds whose clients call functions.
 func TestComputes(t *testing.T) {
 	notUnderRace(t)

@@ -50,6 +50,7 @@ type Stats struct {
 	CallsFailed     uint64 // of those without a result
 	CallsAwaited    uint64 // refusals since another copy has the function
 	RegionOps       uint64 // changes of regions that were acknowledged
+	RegionBatches   uint64 // likewise, of several keys
 	RegionReads     uint64 // reads of regions that were answered
 	RegionFailed    uint64 // conditions that did not hold
 	Maps            uint64 // that were answered
@@ -115,6 +116,7 @@ func (s *Stats) add(o *Stats) {
 	s.CallsFailed += o.CallsFailed
 	s.CallsAwaited += o.CallsAwaited
 	s.RegionOps += o.RegionOps
+	s.RegionBatches += o.RegionBatches
 	s.RegionReads += o.RegionReads
 	s.RegionFailed += o.RegionFailed
 	s.Maps += o.Maps

@@ -62,7 +62,7 @@ const (
 	MayLink   uint16 = 32 // LinkOpen, LinkEntries: the log of another site, in the name of all its clients
 	MayQuery  uint16 = 64 // Query: questions about the orders of a partition
 
-	MayWrite uint16 = 512 // RegionApply, Invoke: changes of regions
+	MayWrite uint16 = 512 // RegionApply, RegionBatch, Invoke: changes of regions
 
 	MayGateway uint16 = 128 // FixOpen, FixSubmit, FixStep, FixResend, FixHere: every FIX session
 

@@ -25,11 +25,12 @@ const (
 	FeatureMapOrders FeatureSet = 1 << 11 // the frame MapOrders
 
 	FeatureRegionSource FeatureSet = 1 << 12 // definitions of regions that say which GridRegion they are of
+	FeatureRegionBatch  FeatureSet = 1 << 13 // the frame RegionBatch, and its entries
 )
 
 // Features are all features of this release.
 const Features = FeatureFixBooks | FeatureKillCancels | FeatureSessionOrders | FeatureInvoke | FeatureDropCopy | FeatureLapse | FeatureReadOrders | FeatureMarketBand |
-	FeatureLimitSource | FeatureCalendar | FeatureFix50 | FeatureMapOrders | FeatureRegionSource
+	FeatureLimitSource | FeatureCalendar | FeatureFix50 | FeatureMapOrders | FeatureRegionSource | FeatureRegionBatch
 
 // NeededFeatures are those that a node has to know to be sent a frame of a client.
 func NeededFeatures(frame []byte) FeatureSet {

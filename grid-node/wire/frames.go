@@ -65,7 +65,7 @@ var byType [256]Frame
 
 func init() {
 	Frames = slices.Concat(controlFrames, authFrames, proofFrames, tableFrames, orderFrames, readFrames, peerFrames, heartbeatFrames,
-		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames, recordFrames, regionFrames, invokeFrames, mapFrames, mapOrdersFrames,
+		configFrames, snapshotFrames, sinkFrames, followFrames, linkFrames, queryFrames, fixFrames, fixProbeFrames, execFrames, recordFrames, regionFrames, regionBatchFrames, invokeFrames, mapFrames, mapOrdersFrames,
 		limitFrames, killFrames, marketFrames, orderBookFrames, streamFrames, selectFrames)
 	slices.SortFunc(Frames, func(a, b Frame) int { return int(a.Type) - int(b.Type) })
 	for i := range Frames {

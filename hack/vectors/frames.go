@@ -152,6 +152,13 @@ var edges = map[wire.Type][]edge{
 		{"a remove", &wire.RegionApply{ClientSeq: 9, Received: 3, Op: wire.RegionRemove, Region: []byte("r"), Key: []byte("k")}},
 		{"a clear", &wire.RegionApply{ClientSeq: 1, Op: wire.RegionClear, Region: []byte("r")}},
 	},
+	wire.TypeRegionBatch: {
+		{"two puts that stay for ever", &wire.RegionBatch{Epoch: most, Slot: math.MaxUint32, Generation: math.MaxUint32, ClientSeq: most, Received: most - 1, Op: wire.RegionPut, Count: 2, LifeNs: -1, Region: longest,
+			Items: wire.AppendRegionItem(wire.AppendRegionItem(nil, wire.RegionPut, []byte("a"), long), wire.RegionPut, []byte("b"), nil)}},
+		{"a remove", &wire.RegionBatch{ClientSeq: 1, Op: wire.RegionRemove, Count: 1, Region: []byte("r"), Items: wire.AppendRegionItem(nil, wire.RegionRemove, []byte("k"), nil)}},
+		{"a patch of no bytes", &wire.RegionBatch{ClientSeq: 1, Op: wire.RegionPatch, Count: 1, Offset: math.MaxUint32, Region: []byte("r"), Items: wire.AppendRegionItem(nil, wire.RegionPatch, long, nil)}},
+	},
+	wire.TypeRegionBatched: {{"a retry", &wire.RegionBatched{Ack: wire.Ack{ClientSeq: most, Seq: most, Epoch: most, Slot: math.MaxUint32, Copies: 4, Flags: wire.AckDup, Hash: most, Lineage: math.MaxUint32}, Skipped: 511}}},
 	wire.TypeRegionApplied: {
 		{"no value", &wire.RegionApplied{Ack: wire.Ack{ClientSeq: most, Seq: most, Epoch: most, Slot: math.MaxUint32, Copies: 4, Flags: wire.AckDup, Hash: most, Lineage: math.MaxUint32}}},
 		{"a take of a value without bytes", &wire.RegionApplied{Ack: wire.Ack{ClientSeq: 1, Seq: 2, Epoch: 3, Copies: 2, Flags: wire.RegionHasValue}}},

@@ -22,7 +22,7 @@ NOT_HERE = {"ListSinks", "SinkFiles", "ReadSink", "SinkChunk", "LinkOpen", "Link
     "ReadBook", "BookLevels", "Market", "MarketDone", "ReadOrders", "OrdersShown",
     "Executions", "ReadExecutions", "ExecutionsRead", "PrepareExec", "PrepareExecAck",
     "Kill", "KillDone", "ReadKill", "KillIs", "ReadLimits", "LimitsAre",
-    "Invoke", "Invoked", "Map", "MapPart", "MapOrders", "MapOrdersPart",
+    "Invoke", "Invoked", "Map", "MapPart", "MapOrders", "MapOrdersPart", "RegionBatch", "RegionBatched",
 }  # fmt: skip
 
 LAYOUTS: dict[str, wire.Layout[Any]] = {

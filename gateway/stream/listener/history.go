@@ -151,7 +151,7 @@ func (p *partition) feed(ctx context.Context, x *history, want *interest, r fano
 		return errSilent
 	}
 	after := client.Position{Seq: r.After.Seq, Lineage: p.end.Lineage}
-	if p.g.matches() && after.Seq > 0 {
+	if p.g.several() && after.Seq > 0 {
 		after.Seq-- // of the entry there it may lack some
 	}
 	for {
@@ -167,7 +167,7 @@ func (p *partition) feed(ctx context.Context, x *history, want *interest, r fano
 		}
 		after = freed.After
 		lost := fanout.Position{Seq: min(freed.After.Seq, r.Through.Seq)}
-		if p.g.matches() {
+		if p.g.several() {
 			lost.Index = math.MaxUint32 // what it lacks of that entry is not known
 		}
 		if err := p.g.give(ctx, x.h, turnEnd, func(s *fanout.Sub) bool { return s.Lost(int(p.id), lost) }); err != nil {

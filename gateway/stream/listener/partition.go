@@ -206,7 +206,7 @@ func (g *generation) examined(seq uint64) fanout.Position {
 
 // end is the position of a partition up to which an entry is published, with all that it did.
 func (g *generation) end(seq uint64) fanout.Position {
-	if g.matches() {
+	if g.several() {
 		return fanout.Position{Seq: seq, Index: math.MaxUint32}
 	}
 	return fanout.Position{Seq: seq}

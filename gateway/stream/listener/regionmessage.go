@@ -51,8 +51,8 @@ func appendRegionTopic(dst []byte, name string, key []byte) []byte {
 // frames take a sixteenth of it at most, and text is twice as long as the key at most.
 func mostOfPair(ring int) int { return max(0, ring/96-600) }
 
-// region makes a message of a change of a region. Nothing is published of what changes none, and of regions that are not
-// streamed.
+// region makes messages of the changes of an entry of a region, one of each key. Nothing is published of what changes none,
+// and of regions that are not streamed.
 func (b *batch) region(e *client.LogEntry, partition int) {
 	o := order.RegionOf(order.Payload(e.Bytes))
 	if o.Op < order.RegionPut || o.Op == order.RegionKeep {
@@ -62,6 +62,15 @@ func (b *batch) region(e *client.LogEntry, partition int) {
 	if !b.streams(name) {
 		return
 	}
+	at := fanout.Position{Seq: e.Seq}
+	o.Each(func(one *order.RegionOp) {
+		b.regionChange(e, one, name, partition, at)
+		at.Index++
+	})
+}
+
+// regionChange makes the message of a change.
+func (b *batch) regionChange(e *client.LogEntry, o *order.RegionOp, name string, partition int, place fanout.Position) {
 	at := len(b.arena)
 	b.arena = appendRegionTopic(b.arena, name, o.Key)
 	topic := b.arena[at:len(b.arena):len(b.arena)]
@@ -71,7 +80,7 @@ func (b *batch) region(e *client.LogEntry, partition int) {
 	b.arena = time.Unix(0, e.TimeNs).UTC().AppendFormat(b.arena, time.RFC3339Nano)
 	b.arena = append(append(b.arena, `","kind":"`...), o.Op.String()...)
 	b.arena = append(append(append(b.arena, `","region":"`...), name...), '"')
-	b.pair(&o)
+	b.pair(o)
 	if o.ExpireNs != 0 {
 		b.arena = append(b.arena, `,"expires":"`...)
 		b.arena = append(time.Unix(0, o.ExpireNs).UTC().AppendFormat(b.arena, time.RFC3339Nano), '"')
@@ -81,7 +90,7 @@ func (b *batch) region(e *client.LogEntry, partition int) {
 
 	first := len(b.fields)
 	b.fields = append(b.fields, b.text([]byte(name)), b.text(o.Key[:min(len(o.Key), fieldKey)]), b.text([]byte(o.Op.String())), topics.IntValue(e.TimeNs))
-	b.messages = append(b.messages, fanout.Message{Partition: partition, At: fanout.Position{Seq: e.Seq}, Topic: topic,
+	b.messages = append(b.messages, fanout.Message{Partition: partition, At: place, Topic: topic,
 		Fields: b.fields[first:len(b.fields):len(b.fields)], Payload: payload, Partial: o.Op == order.RegionPatch || o.Op == order.RegionClear})
 	b.received = append(b.received, e.TimeNs)
 }

@@ -105,6 +105,46 @@ func TestRegionMessages(t *testing.T) {
 	}
 }
 
+// A batch has a message for each of its changes, at places of their own.
+func TestRegionBatchMessages(t *testing.T) {
+	b := ofRegions(fanout.DefaultRingBytes)
+	var puts, keys []byte
+	for _, k := range []string{"a", "b", "c"} {
+		puts = order.AppendItem(puts, order.RegionPutAll, []byte(k), []byte("1"))
+		keys = order.AppendItem(keys, order.RegionRemoveAll, []byte(k), nil)
+	}
+	for _, c := range []struct {
+		op      order.RegionOp
+		want    string
+		partial bool
+	}{
+		{order.RegionOp{Op: order.RegionPutAll, Items: 3, Value: puts}, `"kind":"put","region":"positions","key":"b","value":1`, false},
+		{order.RegionOp{Op: order.RegionPatchAll, Items: 3, Key: []byte("12"), Offset: 7, Value: keys, Reply: []byte{1, 0, 0, 0}}, `"kind":"patch","region":"positions","key":"b","offset":7,"base64":"MTI="`, true},
+		{order.RegionOp{Op: order.RegionRemoveAll, Items: 3, Value: keys}, `"kind":"remove","region":"positions","key":"b"`, false},
+		{order.RegionOp{Op: order.RegionRemoveAll, Region: 1, Items: 3, Value: keys}, "", false},
+	} {
+		e := change(t, 9, c.op)
+		b.fill(&client.FollowBatch{Entries: []client.LogEntry{e}, Through: client.Position{Seq: 9}}, 2)
+		if c.want == "" {
+			if len(b.messages) > 0 {
+				t.Errorf("%s of a region that is not streamed: %d messages", c.op.Op, len(b.messages))
+			}
+			continue
+		}
+		if len(b.messages) != 3 || len(b.received) != 3 {
+			t.Fatalf("%s: %d messages, want 3", c.op.Op, len(b.messages))
+		}
+		for i, m := range b.messages {
+			if m.At != (fanout.Position{Seq: 9, Index: uint32(i)}) || string(m.Topic) != "region.positions."+string(rune('a'+i)) || m.Partial != c.partial {
+				t.Errorf("%s: message %d is %s at %s, partial %v", c.op.Op, i, m.Topic, m.At, m.Partial)
+			}
+		}
+		if got := string(b.messages[1].Payload); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.op.Op, got, c.want)
+		}
+	}
+}
+
 // Keys of any length and bytes have topics of their own, and messages that fit their ring, with key and value or without.
 func TestRegionKeysOfAnyLength(t *testing.T) {
 	seen := map[string]string{}

@@ -189,3 +189,6 @@ func (g *generation) everything() client.Kinds {
 }
 
 func (g *generation) matches() bool { return g.l.cfg.Client.BySymbol() }
+
+// several reports whether an entry may have several messages: executions, or changes of a batch.
+func (g *generation) several() bool { return g.matches() || g.streamsRegions() }

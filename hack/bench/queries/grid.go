@@ -268,7 +268,7 @@ func (g *Grid) Notes() []string {
 	return []string{
 		fmt.Sprintf("grid: two nodes with views of the orders, each order acknowledged by both; loaded by a session for each partition, which has %d orders under way (Enqueue); its client gets the message by ClOrdID, and nine columns of orders otherwise", together),
 		"grid-sql: the same grid, by prepared statements of PostgreSQL's protocol through order-gateway",
-		fmt.Sprintf("grid, patch and drop: a second grid whose region has the messages under their ClOrdIDs; each key is patched by itself (PatchAsync), %d of a partition under way; drop is Clear", together),
+		fmt.Sprintf("grid, patch and drop: a second grid whose region has the messages under their ClOrdIDs; put one by one, %d of a partition under way; the keys are patched by batches (PatchAll); drop is Clear", together),
 	}
 }
 

@@ -44,13 +44,18 @@ func (g *Grid) Patch(ctx context.Context) (time.Duration, string, error) {
 	}
 	n := g.orders.sells()
 	begun := time.Now()
-	key := func(i int) []byte { return fmt.Appendf(nil, "Q%09d", i/2*5+i%2) }
-	if err := g.change(n, key, func(_ int, key []byte, done func(client.Receipt, error)) error {
-		return g.region.PatchAsync(key, g.orders.tif, []byte(patchedTIF), done)
-	}); err != nil {
+	keys := make([][]byte, n)
+	for i := range keys {
+		keys[i] = fmt.Appendf(nil, "Q%09d", i/2*5+i%2)
+	}
+	done, err := g.region.PatchAll(ctx, keys, g.orders.tif, []byte(patchedTIF))
+	if err != nil {
 		return 0, "", err
 	}
 	took := time.Since(begun)
+	if done.Changed != n {
+		return took, fmt.Sprintf("%d keys were patched, must be %d", done.Changed, n), nil
+	}
 	var want Answer
 	for i := range g.orders.N {
 		fix := g.orders.Of(i).FIX
