@@ -82,6 +82,7 @@ func (r *Replica) beginExecution() {
 		r.live.Match()
 		r.base.Match()
 		r.execs, r.reports = &execLog{}, &fixReports{}
+		r.execs.lent(r.store.Lend)
 		r.execs.begin(0, match.Position{})
 	}
 }

@@ -53,7 +53,7 @@ func newPairOf(tb testing.TB, payload []byte, change func(*replica.Options)) *pa
 	}
 	cfg := &replica.Config{Epoch: 1, Lineage: 1, ChangeID: "x", Primary: members[0], InSync: members}
 	for i, r := range []**replica.Replica{&p.a, &p.b} {
-		st, err := store.New(store.Options{})
+		st, err := store.New(store.Options{Lends: 1 << 30})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -78,6 +78,15 @@ func newPairOf(tb testing.TB, payload []byte, change func(*replica.Options)) *pa
 	p.off, p.n = wire.SubmitFixed+off, length
 	p.frame = wire.AppendSubmit(nil, partition, &wire.Submit{Generation: 1, ClientSeq: 1, Payload: payload})
 	return p
+}
+
+// prefault provides the memory of that many orders ahead, as nodes do.
+func (p *pair) prefault(orders int) {
+	for _, st := range p.stores {
+		for ahead := 8 << 20; ahead < orders*512+8<<20; ahead += 8 << 20 {
+			st.Prefault(ahead)
+		}
+	}
 }
 
 // submit gives the primary one order with a new ClOrdID and a new clientSeq.
@@ -274,6 +283,7 @@ func reportCPU(b *testing.B, user, system time.Duration) {
 // BenchmarkMatchToAck is BenchmarkSubmitToAck of orders that rest and trade, in wake-ups of 64.
 func BenchmarkMatchToAck(b *testing.B) {
 	p, submit := newMatchingPair(b)
+	p.prefault(b.N)
 	b.ReportAllocs()
 	b.ResetTimer()
 	user, system := cpuTime()
@@ -295,6 +305,7 @@ func BenchmarkSubmitToAck(b *testing.B) {
 	for _, batch := range []int{1, 64} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			p := newPair(b, seedOrder(b))
+			p.prefault(b.N)
 			b.ReportAllocs()
 			b.ResetTimer()
 			user, system := cpuTime()
