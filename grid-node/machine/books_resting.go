@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"math/bits"
-
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
@@ -50,10 +48,7 @@ type places struct {
 	mask  uint32
 }
 
-func (p *places) init(n int) {
-	p.table = make([]uint64, 1<<bits.Len32(uint32(2*n-1)))
-	p.mask = uint32(len(p.table) - 1)
-}
+func (p *places) init(table []uint64) { p.table, p.mask = table, uint32(len(table)-1) }
 
 func (p *places) put(h, at uint32) {
 	i := h & p.mask
@@ -81,11 +76,12 @@ func (p *places) drop(h, at uint32) {
 	p.table[i] = 0
 }
 
-func (t *resting) init(n int, seed uint64) {
+// init makes room for n orders. Its tables are of the engine's memory, which lasts as long.
+func (t *resting) init(n int, seed uint64, e *match.Engine) {
 	t.rows, t.free = make([]row, 1, n+1), make([]uint32, 0, n)
 	t.seed = seed
-	t.byID.init(n)
-	t.byName.init(n)
+	t.byID.init(e.Table(0))
+	t.byName.init(e.Table(1))
 }
 
 func (t *resting) hashID(id uint64) uint32 { return uint32(mix(id, t.seed, 7)) }

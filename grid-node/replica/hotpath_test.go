@@ -215,7 +215,7 @@ func newMatchingPair(tb testing.TB) (p *pair, submit func()) {
 	symbol, n, _ := order.Find(payload, 55)
 	in := machine.Instrument{Instrument: match.Instrument{Tick: 1, Lot: 1, High: 1 << 21}, PriceDigits: 4, Symbol: string(payload[symbol:][:n]), State: match.Open}
 	p = newPairOf(tb, payload, func(o *replica.Options) {
-		o.Execution = &replica.Execution{Orders: 1 << 12, Instruments: []machine.Instrument{in}}
+		o.Execution = &replica.Execution{Orders: 1 << 16, Instruments: []machine.Instrument{in}}
 	})
 	for range 10 { // the instrument is defined
 		p.now.Mono += 20e6
