@@ -87,7 +87,7 @@ func (b *Books) execute(e *order.Entry, payload []byte) {
 	case order.InstructEnter:
 		op.Kind = match.Enter
 		b.do(&op, clOrdID)
-		if _, rests := b.engine.Find(e.Seq); rests {
+		if b.engine.Entered() {
 			b.resting.add(e.Seq, e.Seq, clOrdID, i.Owner, b.value)
 		}
 	case order.InstructCancel:

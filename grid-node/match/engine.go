@@ -94,7 +94,8 @@ type Engine struct {
 	top     uint32 // slots ever used
 	freePg  uint32
 	topPg   uint32
-	dirty   int // book whose best may have changed, -1 for none
+	entered uint32 // slot of the order that the operation entered, 0 if it does not rest
+	dirty   int    // book whose best may have changed, -1 for none
 	tap     *Tap
 }
 
@@ -167,7 +168,7 @@ func (e *Engine) Pending() bool { return e.nBusy > 0 || len(e.sweeps) > 0 }
 // It allocates nothing if out has room for them.
 func (e *Engine) Apply(op *Op, out []Record) []Record {
 	start := len(out)
-	e.out, e.work = out, 0
+	e.out, e.work, e.entered = out, 0, 0
 	e.now = clock(max(e.now, op.Time))
 	switch op.Kind {
 	case Enter:
@@ -205,6 +206,10 @@ func (e *Engine) record(k Kind, book uint16) *Record {
 	r.Kind, r.Book = k, book
 	return r
 }
+
+// Entered reports whether the order that the last operation entered is in a book. One that was
+// replaced is not meant.
+func (e *Engine) Entered() bool { return e.entered != 0 }
 
 // Order is what a book holds of an order.
 type Order struct {
