@@ -8,8 +8,8 @@ package store
 // LendBytes is the size of a block.
 const LendBytes = 64 << 10
 
-// lendStep is how much is mapped at once: a multiple of a huge page.
-const lendStep = hugeFrom
+// lendStep is how much is mapped at once: enough for huge pages to be requested.
+const lendStep = 4 << 20
 
 // lender has the blocks that are present and not lent.
 type lender struct {
