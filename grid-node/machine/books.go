@@ -244,13 +244,14 @@ func (b *Books) checkInstrument(seq uint64, m *order.Market) error {
 
 // configure makes the engine.
 func (b *Books) configure(c match.Config) error {
+	c.Tables = 2 // of resting
 	e, err := match.New(c)
 	if err != nil {
 		return err
 	}
 	runtime.SetFinalizer(e, (*match.Engine).Close) // its slabs are outside the Go heap
 	b.engine, b.config = e, c
-	b.resting.init(c.Orders, c.Seed)
+	b.resting.init(c.Orders, c.Seed, e)
 	b.out = make([]match.Record, 0, e.MaxRecords())
 	return nil
 }

@@ -77,17 +77,19 @@ func (b *Books) Hint(clOrdID []byte) {
 }
 
 func (b *Books) execute(e *order.Entry, payload []byte) {
-	i := order.Instructed(payload)
 	clOrdID := payload[e.Fields.ClOrdIDOff:][:e.Fields.ClOrdIDLen]
-	op := match.Op{
-		Time: e.TimeNs, ID: e.Seq, Orig: i.Orig, Owner: i.Owner, Party: b.party, Group: i.Group, Book: i.Book, Price: i.Price, Stop: i.Stop, Qty: i.Qty, Display: i.Display,
-		Side: match.Side(i.Side), Type: match.Type(i.Type), TIF: match.TIF(i.TIF), SMP: match.SMP(i.SMP), Post: i.Flags&order.InstructPost != 0,
-	}
+	var i order.Instruction
+	i.Read(payload)
+	var op match.Op // field by field: as a whole it would be copied before what was just written is there
+	op.Time, op.ID, op.Orig, op.Owner, op.Party, op.Group = e.TimeNs, e.Seq, i.Orig, i.Owner, b.party, i.Group
+	op.Book, op.Price, op.Stop, op.Qty, op.Display = i.Book, i.Price, i.Stop, i.Qty, i.Display
+	op.Side, op.Type, op.TIF, op.SMP = match.Side(i.Side), match.Type(i.Type), match.TIF(i.TIF), match.SMP(i.SMP)
+	op.Post = i.Flags&order.InstructPost != 0
 	switch i.Op {
 	case order.InstructEnter:
 		op.Kind = match.Enter
 		b.do(&op, clOrdID)
-		if _, rests := b.engine.Find(e.Seq); rests {
+		if b.engine.Entered() {
 			b.resting.add(e.Seq, e.Seq, clOrdID, i.Owner, b.value)
 		}
 	case order.InstructCancel:

@@ -10,12 +10,19 @@ import (
 // Resolve makes the instruction of a message that was parsed as o, with terms t, from the session that
 // owns its orders. It reads the state and changes nothing: a primary calls it before the entry. What
 // no book can be asked for is an error, and gets no entry.
-func (b *Books) Resolve(msg []byte, o *order.Order, t *order.Terms, owner uint32) (order.Instruction, *order.Error) {
-	i := order.Instruction{Owner: owner}
+func (b *Books) Resolve(msg []byte, o *order.Order, t *order.Terms, owner uint32) (i order.Instruction, err *order.Error) {
+	err = b.ResolveTo(&i, msg, o, t, owner)
+	return i, err
+}
+
+// ResolveTo is Resolve into an instruction of the caller's, for the hot path.
+func (b *Books) ResolveTo(i *order.Instruction, msg []byte, o *order.Order, t *order.Terms, owner uint32) *order.Error {
+	*i = order.Instruction{}
+	i.Owner = owner
 	symbol := msg[o.SymbolOff:][:o.SymbolLen]
 	n, known := b.symbols[string(symbol)]
 	if o.SymbolLen == 0 || !known {
-		return i, &order.Error{Tag: 55, Reason: order.ReasonEnum, Value: string(symbol), Allowed: "a symbol that this partition trades"}
+		return &order.Error{Tag: 55, Reason: order.ReasonEnum, Value: string(symbol), Allowed: "a symbol that this partition trades"}
 	}
 	i.Book = n
 	if o.MsgType != 'D' {
@@ -23,17 +30,17 @@ func (b *Books) Resolve(msg []byte, o *order.Order, t *order.Terms, owner uint32
 	}
 	if o.MsgType == 'F' {
 		i.Op = order.InstructCancel
-		return i, nil
+		return nil
 	}
 	i.Op = order.InstructEnter
 	if o.MsgType == 'G' {
 		i.Op = order.InstructReplace
 	}
 	in := &b.instruments[n]
-	if err := kinds(&i, o, t); err != nil {
-		return i, err
+	if err := kinds(i, o, t); err != nil {
+		return err
 	}
-	return i, numbers(&i, msg, o, t, in)
+	return numbers(i, msg, o, t, in)
 }
 
 // meant returns the order that a cancel or replace of an owner means: the one that rests

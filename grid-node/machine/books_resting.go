@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"math/bits"
-
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/ordergrid/ordergrid/grid-node/match"
@@ -25,19 +23,19 @@ type resting struct {
 
 // row is an order that rests.
 type row struct {
-	id, first    uint64 // the entry that it has its id of, and its first one
-	hashID, hash uint32
-	size         uint8
-	name         [order.MaxClOrdID]byte
-	_            [3]byte
-	owner        uint32
+	id, first uint64 // the entry that it has its id of, and its first one
+	hash      uint64 // of the ClOrdID alone
+	size      uint8
+	name      [order.MaxClOrdID]byte
+	_         [3]byte
+	owner     uint32
 }
 
 func (r *row) clOrdID() []byte { return r.name[:r.size] }
 
 func (t *resting) digest(at uint32) uint64 {
 	r := &t.rows[at]
-	d := mix(r.id, r.first, xxhash.Sum64(r.clOrdID()))
+	d := mix(r.id, r.first, r.hash)
 	if r.owner >= fixOwner {
 		d += mix(t.values[at][0], t.values[at][1], uint64(r.owner))
 	}
@@ -50,10 +48,7 @@ type places struct {
 	mask  uint32
 }
 
-func (p *places) init(n int) {
-	p.table = make([]uint64, 1<<bits.Len32(uint32(2*n-1)))
-	p.mask = uint32(len(p.table) - 1)
-}
+func (p *places) init(table []uint64) { p.table, p.mask = table, uint32(len(table)-1) }
 
 func (p *places) put(h, at uint32) {
 	i := h & p.mask
@@ -81,18 +76,24 @@ func (p *places) drop(h, at uint32) {
 	p.table[i] = 0
 }
 
-func (t *resting) init(n int, seed uint64) {
+// init makes room for n orders. Its tables are of the engine's memory, which lasts as long.
+func (t *resting) init(n int, seed uint64, e *match.Engine) {
 	t.rows, t.free = make([]row, 1, n+1), make([]uint32, 0, n)
 	t.seed = seed
-	t.byID.init(n)
-	t.byName.init(n)
+	t.byID.init(e.Table(0))
+	t.byName.init(e.Table(1))
 }
 
 func (t *resting) hashID(id uint64) uint32 { return uint32(mix(id, t.seed, 7)) }
 
 // hashName hashes a ClOrdID: those of a FIX session are its own, all others share one space.
 func (t *resting) hashName(name []byte, owner uint32) uint32 {
-	return uint32(mix(xxhash.Sum64(name), t.seed, 8+uint64(spaceOf(owner))))
+	return t.hashed(xxhash.Sum64(name), owner)
+}
+
+// hashed is hashName of a ClOrdID with this hash.
+func (t *resting) hashed(name uint64, owner uint32) uint32 {
+	return uint32(mix(name, t.seed, 8+uint64(spaceOf(owner))))
 }
 
 func (t *resting) hintID(id uint64) { match.HintPlace(t.byID.table, t.hashID(id)&t.byID.mask) }
@@ -159,9 +160,9 @@ func (t *resting) add(id, first uint64, name []byte, owner uint32, value [2]uint
 	r := &t.rows[at]
 	r.id, r.first, r.size, r.owner = id, first, uint8(len(name)), owner
 	copy(r.name[:], name)
-	r.hashID, r.hash = t.hashID(id), t.hashName(name, owner)
-	t.byID.put(r.hashID, at)
-	t.byName.put(r.hash, at)
+	r.hash = xxhash.Sum64(name)
+	t.byID.put(t.hashID(id), at)
+	t.byName.put(t.hashed(r.hash, owner), at)
 	t.n++
 	if owner >= fixOwner {
 		t.countFix(owner, 1)
@@ -177,8 +178,8 @@ func (t *resting) drop(id uint64) {
 		return
 	}
 	r := &t.rows[at]
-	t.byID.drop(r.hashID, at)
-	t.byName.drop(r.hash, at)
+	t.byID.drop(t.hashID(id), at)
+	t.byName.drop(t.hashed(r.hash, r.owner), at)
 	t.sum -= t.digest(at)
 	if r.owner >= fixOwner {
 		t.countFix(r.owner, ^uint32(0))

@@ -37,6 +37,7 @@ type Guard struct {
 	bySlot   map[uint32]uint32
 	parties  []guardParty // by number, from 1
 	table    []uint32     // places of parties
+	recent   recentSenders
 	sum      uint64
 
 	slots     []limits.Cursor // where parts of a snapshot begin

@@ -14,7 +14,7 @@ type floor struct {
 	table  []uint64 // slot<<32 | low half of the id
 	books  []floorBook
 	fills  []floorFill
-	memory [][]byte
+	memory []byte
 }
 
 type floorOrder struct {
@@ -42,8 +42,8 @@ func newFloor(books, prices, orders int, huge bool) *floor {
 	f := &floor{books: make([]floorBook, books)}
 	places := 1 << bits.Len(uint(2*orders-1))
 	if huge {
-		f.memory, _ = allocate(int64(orders+1)*32, int64(places)*8)
-		f.orders, f.table = slab[floorOrder](f.memory[0]), slab[uint64](f.memory[1])
+		parts, memory, _ := allocate(int64(orders+1)*32, int64(places)*8)
+		f.memory, f.orders, f.table = memory, slab[floorOrder](parts[0]), slab[uint64](parts[1])
 	} else {
 		f.orders, f.table = make([]floorOrder, orders+1), make([]uint64, places)
 		for i := range f.orders {

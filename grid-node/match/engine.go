@@ -12,6 +12,7 @@ type Config struct {
 	Books  int    // instruments
 	Work   int    // counterparties that one order may visit, orders that one Continue may visit
 	Data   Data   // market data to write
+	Tables int    // that the caller has in the engine's memory, each of the size of that of ids, see Table
 	Seed   uint64 // of the hash of order ids, which clients should not be able to predict
 }
 
@@ -77,7 +78,8 @@ type Engine struct {
 	busy    []uint64 // books with pending work
 	sweeps  []sweep
 	out     []Record
-	memory  [][]byte
+	memory  []byte
+	tables  [][]byte // of the caller
 	cfg     Config
 	pos     Position
 	now     int64
@@ -92,7 +94,8 @@ type Engine struct {
 	top     uint32 // slots ever used
 	freePg  uint32
 	topPg   uint32
-	dirty   int // book whose best may have changed, -1 for none
+	entered uint32 // slot of the order that the operation entered, 0 if it does not rest
+	dirty   int    // book whose best may have changed, -1 for none
 	tap     *Tap
 }
 
@@ -111,16 +114,25 @@ func New(c Config) (*Engine, error) {
 		dirty:  -1,
 	}
 	mask := idPlaces(c.Orders) - 1
-	memory, err := allocate(int64(c.Orders+1)*int64(unsafe.Sizeof(order{})), int64(mask+1)*8, int64(c.Pages+1)*int64(unsafe.Sizeof(page{})))
+	sizes := []int64{int64(mask+1) * 8, int64(c.Orders+1) * int64(unsafe.Sizeof(order{})), int64(c.Pages+1) * int64(unsafe.Sizeof(page{}))}
+	for range c.Tables {
+		sizes = append([]int64{sizes[0]}, sizes...)
+	}
+	parts, memory, err := allocate(sizes...)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %d orders, %d pages: %w", c.Orders, c.Pages, err)
 	}
-	e.memory = memory
-	e.orders = slab[order](memory[0])
-	e.ids = ids{slab[uint64](memory[1]), mask, c.Seed}
-	e.pages = slab[page](memory[2])
+	e.memory, e.tables = memory, parts[:c.Tables]
+	parts = parts[c.Tables:]
+	e.ids = ids{slab[uint64](parts[0]), mask, c.Seed}
+	e.orders = slab[order](parts[1])
+	e.pages = slab[page](parts[2])
 	return e, nil
 }
+
+// Table returns table i of the caller, with twice as many places as there are orders, at least,
+// and a power of two. It is gone with the engine.
+func (e *Engine) Table(i int) []uint64 { return slab[uint64](e.tables[i]) }
 
 // Close returns the memory. The engine must not be used after it.
 func (e *Engine) Close() {
@@ -130,7 +142,7 @@ func (e *Engine) Close() {
 
 // Bytes returns what New allocates. Beside it a book takes BookBytes.
 func (c Config) Bytes() int64 {
-	return int64(c.Orders+1)*int64(unsafe.Sizeof(order{})) + int64(idPlaces(c.Orders))*8 +
+	return int64(c.Orders+1)*int64(unsafe.Sizeof(order{})) + int64(1+c.Tables)*int64(idPlaces(c.Orders))*8 +
 		int64(c.Pages+1)*int64(unsafe.Sizeof(page{})) + int64(c.Books)*int64(unsafe.Sizeof(book{}))
 }
 
@@ -156,7 +168,7 @@ func (e *Engine) Pending() bool { return e.nBusy > 0 || len(e.sweeps) > 0 }
 // It allocates nothing if out has room for them.
 func (e *Engine) Apply(op *Op, out []Record) []Record {
 	start := len(out)
-	e.out, e.work = out, 0
+	e.out, e.work, e.entered = out, 0, 0
 	e.now = clock(max(e.now, op.Time))
 	switch op.Kind {
 	case Enter:
@@ -194,6 +206,10 @@ func (e *Engine) record(k Kind, book uint16) *Record {
 	r.Kind, r.Book = k, book
 	return r
 }
+
+// Entered reports whether the order that the last operation entered is in a book. One that was
+// replaced is not meant.
+func (e *Engine) Entered() bool { return e.entered != 0 }
 
 // Order is what a book holds of an order.
 type Order struct {

@@ -101,6 +101,7 @@ func (e *Engine) trade(b *book, o *order, tif TIF, slot uint32) {
 func (e *Engine) adopt(o *order) uint32 {
 	slot := e.alloc()
 	e.ids.put(o.id, slot)
+	e.entered = slot
 	return slot
 }
 

@@ -6,18 +6,33 @@ import "unsafe"
 // What is smaller belongs to small engines.
 const hugeFrom = 4 << 20
 
-// allocate returns zeroed memory of these sizes.
-func allocate(sizes ...int64) (memory [][]byte, err error) {
+// hugePage is what the kernel aligns memory to whose size is a multiple of it.
+const hugePage = 2 << 20
+
+// allocate returns zeroed memory in parts of these sizes, one behind the other: tables that are
+// smaller than a huge page are in one with what is beside them. A place of a table is waited for
+// several times as long where its small page is not among those that the core has looked up.
+func allocate(sizes ...int64) (parts [][]byte, memory []byte, err error) {
+	total := int64(0)
 	for _, n := range sizes {
-		b, err := mapped(n)
-		if err != nil {
-			unmap(memory)
-			return nil, err
-		}
-		memory = append(memory, b)
+		total += lines(n)
 	}
-	return memory, nil
+	if total >= hugeFrom {
+		total = (total + hugePage - 1) &^ (hugePage - 1)
+	}
+	if memory, err = mapped(total); err != nil {
+		return nil, nil, err
+	}
+	at := int64(0)
+	for _, n := range sizes {
+		parts = append(parts, memory[at:][:n:n])
+		at += lines(n)
+	}
+	return parts, memory, nil
 }
+
+// lines rounds up to cache lines.
+func lines(n int64) int64 { return (n + 63) &^ 63 }
 
 // slab returns memory as elements, which must have no pointers.
 func slab[T any](b []byte) []T {

@@ -22,10 +22,8 @@ func mapped(n int64) ([]byte, error) {
 	return b, nil
 }
 
-func unmap(memory [][]byte) {
-	for _, b := range memory {
-		if len(b) >= hugeFrom {
-			_ = unix.Munmap(b)
-		}
+func unmap(b []byte) {
+	if len(b) >= hugeFrom {
+		_ = unix.Munmap(b)
 	}
 }

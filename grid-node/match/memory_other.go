@@ -4,4 +4,4 @@ package match
 
 func mapped(n int64) ([]byte, error) { return onHeap(n), nil }
 
-func unmap([][]byte) {}
+func unmap([]byte) {}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -95,6 +96,8 @@ func compare(f *match.Flow, n int, saw map[string]int) error {
 			return fmt.Errorf("operation %d: pending is %v, want %v", i, e.Pending(), x.Pending())
 		case e.Resting() != len(x.Resting()):
 			return fmt.Errorf("operation %d: %d orders, want %d", i, e.Resting(), len(x.Resting()))
+		case e.Entered() != entered(e, &op, want):
+			return fmt.Errorf("operation %d %+v: that its order rests is %v, want %v", i, op, e.Entered(), !e.Entered())
 		}
 		if i%16 == 0 {
 			if err := e.Check(); err != nil {
@@ -103,6 +106,12 @@ func compare(f *match.Flow, n int, saw map[string]int) error {
 		}
 	}
 	return nil
+}
+
+// entered finds out whether the order of an operation is in a book.
+func entered(e *match.Engine, op *match.Op, records []match.Record) bool {
+	_, rests := e.Find(op.ID)
+	return rests && op.Kind == match.Enter && slices.ContainsFunc(records, func(r match.Record) bool { return r.Kind == match.Accepted && r.Order == op.ID })
 }
 
 // FuzzApply: whatever the operations are, engine and naive matcher agree.

@@ -42,7 +42,9 @@ func (e *Engine) alloc() uint32 {
 func (e *Engine) release(slot uint32) {
 	o := &e.orders[slot]
 	e.ids.drop(o.id, slot)
-	o.next, e.free = e.free, slot
+	if o.next, e.free = e.free, slot; slot == e.entered {
+		e.entered = 0
+	}
 	e.resting--
 }
 

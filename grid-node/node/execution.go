@@ -10,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/nodestatus"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/replica"
+	"github.com/ordergrid/ordergrid/grid-node/store"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 )
 
@@ -58,8 +59,14 @@ func (c *Config) executionMemory() int64 {
 
 func (c *Config) executionShare() int64 { return c.executionMemory() / int64(max(c.Partitions, 1)) }
 
-// HeapLimit returns the limit of the Go runtime of this node, in bytes.
-func (c *Config) HeapLimit() int64 { return HeapLimit(c.MemoryLimit) + c.executionMemory() }
+// executionLog bounds the executions that a partition holds, in bytes.
+func (c *Config) executionLog() int64 { return c.executionShare() / 2 }
+
+// HeapLimit returns the limit of the Go runtime of this node, in bytes. Most executions are in blocks
+// of the stores, outside its heap.
+func (c *Config) HeapLimit() int64 {
+	return HeapLimit(c.MemoryLimit) + c.executionMemory() - int64(c.Partitions)*store.Lendable(c.executionLog())
+}
 
 // checkExecution rejects what does not go together with matching yet.
 func (c *Config) checkExecution() error {
@@ -96,9 +103,8 @@ func (c *Config) execution(p wire.PartitionID) *replica.Execution {
 	if c.Execution == nil {
 		return nil
 	}
-	share := c.executionShare()
-	orders := int(min(share/2/bytesPerResting, mostResting))
-	return &replica.Execution{Orders: orders, Pages: orders/8 + 64, LogBytes: share / 2, Books: machine.MaxBooks,
+	orders := int(min((c.executionShare()-c.executionLog())/bytesPerResting, mostResting))
+	return &replica.Execution{Orders: orders, Pages: orders/8 + 64, LogBytes: c.executionLog(), Books: machine.MaxBooks,
 		Instruments: c.instrumentsOf(p), ApartBySession: c.Execution.ApartBySession}
 }
 

@@ -106,7 +106,7 @@ func newBootID() (id uint64) {
 // incarnate makes an empty store and an empty replica.
 func (p *partition) incarnate(boot uint64) error {
 	cfg := &p.cfg
-	st, err := store.New(store.Options{Budget: p.all.budget, SessionBytes: replica.SessionBytes(sessionWindow), FixBytes: replica.FixBytes()})
+	st, err := store.New(store.Options{Budget: p.all.budget, SessionBytes: replica.SessionBytes(sessionWindow), FixBytes: replica.FixBytes(), Lends: cfg.executionLog()})
 	if err != nil {
 		return fmt.Errorf("partition %s: %w", p.id, err)
 	}

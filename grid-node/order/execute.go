@@ -63,13 +63,19 @@ func (i *Instruction) Append(dst []byte) []byte {
 // Instructed reads the instruction of the payload of an entry of kind execute that
 // DecodeEntry accepted.
 func Instructed(payload []byte) (i Instruction) {
+	i.Read(payload)
+	return i
+}
+
+// Read is Instructed for the hot path: a copy of what was just written would be read in other widths
+// than it was written in, and wait for it.
+func (i *Instruction) Read(payload []byte) {
 	_ = payload[InstructionSize-1]
-	return Instruction{
-		Op: InstructionOp(payload[0]), Side: payload[1], Type: payload[2], TIF: payload[3], SMP: payload[4], Flags: payload[5],
-		Book: le.Uint16(payload[6:]), Owner: le.Uint32(payload[8:]), Group: le.Uint32(payload[12:]),
-		Price: int64(le.Uint64(payload[16:])), Stop: int64(le.Uint64(payload[24:])), Qty: int64(le.Uint64(payload[32:])),
-		Display: int64(le.Uint64(payload[40:])), Orig: le.Uint64(payload[48:]),
-	}
+	i.Op, i.Side, i.Type, i.TIF, i.SMP, i.Flags = InstructionOp(payload[0]), payload[1], payload[2], payload[3], payload[4], payload[5]
+	i.Book, i.Owner, i.Group = le.Uint16(payload[6:]), le.Uint32(payload[8:]), le.Uint32(payload[12:])
+	i.Price, i.Stop = int64(le.Uint64(payload[16:])), int64(le.Uint64(payload[24:]))
+	i.Qty, i.Display = int64(le.Uint64(payload[32:])), int64(le.Uint64(payload[40:]))
+	i.Orig = le.Uint64(payload[48:])
 }
 
 // InstructedOp returns the operation alone.
@@ -113,6 +119,14 @@ func moved(off, n uint16) uint16 {
 
 // Instructed returns the fields of a message behind an instruction.
 func (f Fields) Instructed() Fields { return f.moved(InstructionSize) }
+
+// Instruct sets f to the fields of a message behind an instruction, each as it is read later.
+func (f *Fields) Instruct(m *Fields) {
+	f.ClOrdIDOff = moved(m.ClOrdIDOff, InstructionSize)
+	f.SymbolOff, f.AccountOff = moved(m.SymbolOff, InstructionSize), moved(m.AccountOff, InstructionSize)
+	f.QtyOff, f.PriceOff = moved(m.QtyOff, InstructionSize), moved(m.PriceOff, InstructionSize)
+	f.ClOrdIDLen, f.SymbolLen, f.AccountLen, f.Side = m.ClOrdIDLen, m.SymbolLen, m.AccountLen, m.Side
+}
 
 // MarketOp is what an entry of kind market does.
 type MarketOp uint8

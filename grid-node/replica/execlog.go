@@ -36,6 +36,9 @@ func (x *execLog) trade(list []machine.Instrument) {
 // share lets other goroutines see the chunks that there are.
 func (x *execLog) share() { x.shared.Store(&execView{x.entries.view(), x.records.view()}) }
 
+// lent takes the memory of both from a store, see store.Store.Lend.
+func (x *execLog) lent(lend func() []byte) { x.entries.lend, x.records.lend = lend, lend }
+
 // begin forgets everything: the next entry is the one behind base.
 func (x *execLog) begin(base uint64, at match.Position) {
 	x.entries.begin(base + 1)
@@ -80,60 +83,4 @@ func (x *execLog) free() {
 // bytes returns the memory of what is held.
 func (x *execLog) bytes() int64 {
 	return int64(len(x.records.chunks))*dequeChunk*match.RecordBytes + int64(len(x.entries.chunks))*dequeChunk*16
-}
-
-// deque is a queue of numbered elements, in chunks.
-type deque[T any] struct {
-	chunks [][]T
-	first  uint64 // the first element held
-	next   uint64 // the number of the next one
-	origin uint64 // the number of the first place of the first chunk
-	spare  []T    // a chunk that is free
-}
-
-const dequeChunk = 1024
-
-func (d *deque[T]) begin(at uint64) { *d = deque[T]{first: at, next: at, origin: at} }
-
-func (d *deque[T]) at(i uint64) *T {
-	return &d.chunks[(i-d.origin)/dequeChunk][(i-d.origin)%dequeChunk]
-}
-
-// push adds an element, and reports whether that took another chunk.
-func (d *deque[T]) push(v *T) (grew bool) {
-	if int((d.next-d.origin)/dequeChunk) == len(d.chunks) {
-		c := d.spare
-		if d.spare = nil; c == nil {
-			c = make([]T, dequeChunk)
-		}
-		d.chunks = append(d.chunks, c)
-		grew = true
-	}
-	*d.at(d.next) = *v
-	d.next++
-	return grew
-}
-
-// freeTo frees the elements before i, and reports whether a chunk went with them. A view of
-// before has the other chunks at their places still.
-func (d *deque[T]) freeTo(i uint64) (shrank bool) {
-	for d.first = i; d.first-d.origin >= dequeChunk; d.origin += dequeChunk {
-		d.spare, d.chunks[0] = d.chunks[0], nil
-		d.chunks = d.chunks[1:]
-		shrank = true
-	}
-	return shrank
-}
-
-// view is a deque as another goroutine may read it: elements that were pushed before
-// something it has seen, and that are not freed while it reads.
-type view[T any] struct {
-	chunks [][]T
-	origin uint64
-}
-
-func (d *deque[T]) view() view[T] { return view[T]{d.chunks, d.origin} }
-
-func (v *view[T]) at(i uint64) *T {
-	return &v.chunks[(i-v.origin)/dequeChunk][(i-v.origin)%dequeChunk]
 }

@@ -66,14 +66,15 @@ func (x *Execution) fill() error {
 type execution struct {
 	defined        int // instruments of the options that were found in the log
 	reports        *fixReports
-	reported       []uint64   // scratch
-	resent         []byte     // scratch
-	pushes         []execOf   // scratch
-	views          []bookView // answers that wait until their entry is committed
-	tapes          []bookTape // of books that are read order by order
-	wants          bool       // the OpenSession at hand asks for executions
-	execDifferedAt int64      // when a difference was last reported, 0 for never
-	execDiffers    uint64     // the last entry that a difference was seen after, 0 for none
+	reported       []uint64          // scratch
+	resent         []byte            // scratch
+	pushes         []execOf          // scratch
+	views          []bookView        // answers that wait until their entry is committed
+	tapes          []bookTape        // of books that are read order by order
+	instruction    order.Instruction // of the message at hand
+	wants          bool              // the OpenSession at hand asks for executions
+	execDifferedAt int64             // when a difference was last reported, 0 for never
+	execDiffers    uint64            // the last entry that a difference was seen after, 0 for none
 }
 
 // beginExecution makes both states those of a partition that matches, if it does.
@@ -82,6 +83,7 @@ func (r *Replica) beginExecution() {
 		r.live.Match()
 		r.base.Match()
 		r.execs, r.reports = &execLog{}, &fixReports{}
+		r.execs.lent(r.store.Lend)
 		r.execs.begin(0, match.Position{})
 	}
 }
@@ -158,13 +160,13 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 		}
 	}
 	terms := r.layouts.Terms(msg, &r.order)
-	i, err := b.Resolve(msg, &r.order, &terms, b.OwnerOf(m.Slot))
-	if err != nil {
+	i := &r.instruction
+	if err := b.ResolveTo(i, msg, &r.order, &terms, b.OwnerOf(m.Slot)); err != nil {
 		bad(err)
 		return
 	}
 	if r.opt.Execution.ApartBySession {
-		if err := apart(&i); err != nil {
+		if err := apart(i); err != nil {
 			bad(err)
 			return
 		}
@@ -177,7 +179,9 @@ func (r *Replica) acceptExecute(conn uint64, m *wire.Submit, hint *Hint) {
 		}
 	}
 	r.text = append(i.Append(r.text[:0]), msg...)
-	e := order.Entry{Kind: order.KindExecute, Session: m.Slot, ClientSeq: m.ClientSeq, Fields: f.Instructed()}
+	var e order.Entry
+	e.Kind, e.Session, e.ClientSeq = order.KindExecute, m.Slot, m.ClientSeq
+	e.Fields.Instruct(f)
 	if err := r.append(&e, r.text, hash, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingSubmit}); err != nil {
 		r.rejectAppend(conn, wire.TypeSubmit, m.ClientSeq, m.Slot, err)
 	}

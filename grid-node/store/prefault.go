@@ -13,9 +13,12 @@ type prefault struct {
 // that the appending thread does not take page faults. Where the machine's memory is
 // itself lazily provided (a virtual machine whose host allocates pages at their first
 // use), faults cost more than all other work on an order. It is called by one goroutine
-// other than the writer's; calling it changes nothing else.
+// other than the writer's; calling it changes nothing else. Blocks to lend are provided beside it,
+// a quarter of that: an order of 305 bytes takes 440 bytes of the log, and of executions 144 when
+// half of the orders trade.
 func (s *Store) Prefault(ahead int) {
 	s.prefaultKeys()
+	s.lends.prefault(ahead / 4)
 	f, tail := &s.ahead, s.tailMark.Load()
 	end := tail + uint64(ahead)
 	if f.to > end+maxBytes/2 { // positions have wrapped

@@ -23,6 +23,8 @@ type Options struct {
 	// Block is the unit in which the memory of freed entries is released, in bytes: a
 	// multiple of the page size; 2 MiB when 0.
 	Block int
+	// Lends bounds what Lend returns, in bytes; 0 for nothing. It is not of the limit.
+	Lends int64
 	// Repeatable gives the index of ClOrdIDs the same memory in every process, for
 	// simulations: its hash has no seed, so clients could choose keys that collide.
 	Repeatable bool
@@ -54,6 +56,7 @@ type Store struct {
 	tailMark  atomic.Uint64 // tail as of the last SetCommitted, for Prefault
 	pagesMark atomic.Uint32 // pages of the ClOrdID index, likewise
 	ahead     prefault
+	lends     lender
 }
 
 // New makes an empty store.
@@ -70,6 +73,7 @@ func New(o Options) (*Store, error) {
 		return nil, err
 	}
 	s.used = s.keys.bytes()
+	s.lends.open(o.Lends)
 	return s, nil
 }
 
@@ -310,6 +314,7 @@ func (s *Store) Close() {
 	s.seg.close()
 	s.seqs.close()
 	s.keys.close()
+	s.lends.close()
 	s.budget.give(s.granted)
 	s.granted, s.used, s.last, s.lastHash, s.orders, s.sessions, s.fixes = 0, 0, 0, 0, 0, 0, 0
 	s.committed.Store(0)

@@ -77,7 +77,7 @@ func compareCommand(_ context.Context, args []string, out io.Writer) error {
 
 const profileHelp = `usage: go run ./hack/bench profile --cases REGEXP [flags]
 
-Runs one case once against the grid and takes CPU, allocation and block profiles of
+Runs one case once against the grid, or the system that --systems names, and takes CPU, allocation and block profiles of
 primary, backup and client while it is loaded. The files stay in --out (default
 out/profile), with a flame graph (SVG) of each CPU profile; the top entries are printed.
 To look around in one: go tool pprof -http :8080 out/profile/primary.cpu.pprof
@@ -133,7 +133,9 @@ func (b *bench) oneCase() (*cases.Case, error) {
 
 // onGrid prepares a run of one case against the grid alone; close ends it.
 func (b *bench) onGrid(ctx context.Context, c *cases.Case) (system.Place, error) {
-	b.systems = "^" + cases.Grid + "$"
+	if b.systems == "." {
+		b.systems = "^" + cases.Grid + "$"
+	}
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
