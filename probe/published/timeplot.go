@@ -25,8 +25,8 @@ func (s Scenario) Timeplot() (exact, scaled Timeplot, err error) {
 	if s.Name != TimeplotScenario {
 		return exact, scaled, fmt.Errorf("scenario %q has no time plots", s.Name)
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &exact), decodeStrict(s.Scaled, &scaled)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(&exact, &scaled); err != nil {
+		return exact, scaled, err
 	}
 	for _, t := range []Timeplot{exact, scaled} {
 		if t.WindowS < 1 || len(t.Rates) == 0 {

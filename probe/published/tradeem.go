@@ -34,8 +34,8 @@ func (d *Data) Exchange(s Scenario) (exact, scaled []Exchange, err error) {
 		Batch         []string `json:"batch"`
 		Note          string   `json:"fd_note"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return nil, nil, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(&a, &b); err != nil {
+		return nil, nil, err
 	}
 	t, _ := d.Table("jade", "TradeEm-TCP")
 	for _, r := range t.Rows {

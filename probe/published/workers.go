@@ -1,7 +1,6 @@
 package published
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -31,8 +30,8 @@ func (s Scenario) Workers() (exact, scaled Workers, err error) {
 		Workers    []int  `json:"workers"`
 		Calibrate  string `json:"calibrate"` // in words
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(&a, &b); err != nil {
+		return exact, scaled, err
 	}
 	exact, scaled = Workers{a.Task, a.Executions, a.Workers}, Workers{a.Task, b.Executions, b.Workers}
 	for _, w := range []Workers{exact, scaled} {

@@ -22,14 +22,7 @@ import (
 
 // durabilityOf returns the parameters of a mode.
 func durabilityOf(s published.Scenario, mode scenario.Mode) (published.Durability, error) {
-	exact, scaled, err := s.Durability()
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		return published.Durability{Rate: 200, AtS: 2, TotalS: 6, Repeats: 1}, err
-	}
-	return scaled, err
+	return ofMode(mode, s.Durability, func(p *published.Durability) { *p = published.Durability{Rate: 200, AtS: 2, TotalS: 6, Repeats: 1} })
 }
 
 // durability kills the primary of a grid under load, and asks an independent ledger where every order is: in the copy that
@@ -95,16 +88,12 @@ func judgeDurability(r *Report, run int, c *certificate.Certificate) {
 
 // killed runs a grid of so many copies, kills the primary of p0 in the middle, and returns the certificate.
 func (o *Options) killed(ctx context.Context, name string, p published.Durability, replicas int) (*certificate.Certificate, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	dir := filepath.Join(o.Dir, name)
 	var args []string
 	if replicas > 1 {
 		args = []string{"--sink", "file", "--dir", filepath.Join(dir, "sink")}
 	}
-	g, err := devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: replicas, MemoryMiB: 512, Args: args})
+	g, err := devgrid.Start(ctx, devgrid.Options{Program: o.GridNode, Shards: 1, Replicas: replicas, MemoryMiB: 512, Args: args})
 	if err != nil {
 		return nil, err
 	}

@@ -40,14 +40,9 @@ var failures = []failure{
 
 // failoverOf returns the parameters of a mode.
 func failoverOf(d *published.Data, s published.Scenario, mode scenario.Mode) (published.Failover, error) {
-	exact, scaled, err := d.Failover(s)
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		scaled.Rows, scaled.AtS, scaled.ServerS, scaled.TotalS = scaled.Rows/5, 2, 2, 6
-	}
-	return scaled, err
+	return ofMode(mode, of(d.Failover, s), func(p *published.Failover) {
+		p.Rows, p.AtS, p.ServerS, p.TotalS = p.Rows/5, 2, 2, 6
+	})
 }
 
 // failovers repeats a question while a node, and then a server, is killed, without and beside other clients. The control is

@@ -68,10 +68,6 @@ func instrumentText(symbol string, reference int, state string) []byte {
 
 // exchange starts a grid of two nodes that matches, with so many partitions and nodes of so many MiB.
 func (o *Options) exchange(ctx context.Context, name string, instruments []byte, partitions int, nodeMiB int64) (*devgrid.Grid, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	file, err := filepath.Abs(filepath.Join(o.Dir, name+".yaml"))
 	if err != nil {
 		return nil, err
@@ -79,7 +75,7 @@ func (o *Options) exchange(ctx context.Context, name string, instruments []byte,
 	if err := os.WriteFile(file, instruments, 0o600); err != nil {
 		return nil, err
 	}
-	return pair(ctx, program, nodeMiB, "--partitions", strconv.Itoa(partitions), "--", "--execution", "match", "--instruments", file)
+	return o.pair(ctx, nodeMiB, "--partitions", strconv.Itoa(partitions), "--", "--execution", "match", "--instruments", file)
 }
 
 // sold is an order of a step, with its times in nanoseconds since the step began.
