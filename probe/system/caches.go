@@ -12,6 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -245,7 +246,7 @@ func (k *caches) beside(ctx context.Context) (stop func() error) {
 					failed.Store(&err)
 					return
 				}
-				_ = wait(ctx, time.Duration(k.p.SleepMs)*time.Millisecond)
+				_ = clock.Wait(ctx, time.Duration(k.p.SleepMs)*time.Millisecond)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
@@ -135,7 +136,7 @@ func (o *Options) killed(ctx context.Context, name string, p published.Durabilit
 // inTheMiddle kills the primary of p0 after AtS seconds of traffic, and ends the recording after TotalS.
 func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *devgrid.Grid, p published.Durability, replicas int) error {
 	for rec.State().Phase != api.Running {
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := clock.Wait(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 		if s := rec.State(); s.Phase == api.Failed {
@@ -143,7 +144,7 @@ func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *de
 		}
 	}
 	began := time.Now()
-	if err := wait(ctx, time.Duration(p.AtS)*time.Second); err != nil {
+	if err := clock.Wait(ctx, time.Duration(p.AtS)*time.Second); err != nil {
 		return err
 	}
 	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints})
@@ -174,7 +175,7 @@ func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *de
 		if time.Since(end) > time.Minute {
 			break // the certificate says what is missing
 		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
+		if err := clock.Wait(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -184,13 +185,4 @@ func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *de
 func over(rec *recorder.Recorder) bool {
 	s, err := rec.Step(0)
 	return err == nil && s.Over
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -84,7 +85,7 @@ func (o *Options) failover(ctx context.Context, d *published.Data, r *Report, p 
 	begun := time.Now()
 	killed := make(chan error, 1)
 	go func() {
-		if err := wait(ctx, time.Duration(at)*time.Second); err != nil {
+		if err := clock.Wait(ctx, time.Duration(at)*time.Second); err != nil {
 			killed <- err
 			return
 		}

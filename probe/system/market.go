@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -200,7 +201,7 @@ func (f *feeder) send(ctx context.Context, d demand, step int, begun time.Time, 
 			if early := due - time.Since(begun); early > 0 {
 				f.session.Push()
 				together = 0
-				if err := wait(ctx, early); err != nil {
+				if err := clock.Wait(ctx, early); err != nil {
 					return err
 				}
 			}
@@ -352,7 +353,7 @@ func (m *market) pushed(ctx context.Context, x *traded, feeders []*feeder, want 
 	for by, f := range feeders {
 		count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.fills) }
 		for until := time.Now().Add(toldWithin); count() < want[by] && time.Now().Before(until); {
-			if err := wait(ctx, time.Millisecond); err != nil {
+			if err := clock.Wait(ctx, time.Millisecond); err != nil {
 				return err
 			}
 		}

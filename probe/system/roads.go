@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -244,7 +245,7 @@ func (o *Options) roadControl(ctx context.Context, r *Report, source *devgrid.Gr
 	if err := s.link.Process.Kill(); err != nil {
 		return err
 	}
-	if err := wait(ctx, 300*time.Millisecond); err != nil { // what was under way is stored
+	if err := clock.Wait(ctx, 300*time.Millisecond); err != nil { // what was under way is stored
 		return err
 	}
 	sent, received, lost, err := missing(ctx, source, s, 0)

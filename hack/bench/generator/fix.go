@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -82,14 +83,7 @@ func (c *fixConn) session(dst []byte, kind, fields string) []byte {
 	body := fmt.Sprintf("35=%s\x0149=%s\x0156=%s\x0134=%d\x0152=%s\x01%s", kind, c.sender, c.target, c.seq, time.Now().UTC().Format("20060102-15:04:05.000"), fields)
 	c.seq++
 	m := fmt.Appendf(nil, "8=FIX.4.2\x019=%d\x01%s", len(body), body)
-	return append(dst, fmt.Appendf(m, "10=%03d\x01", checkSum(m))...)
-}
-
-func checkSum(m []byte) (n byte) {
-	for _, c := range m {
-		n += c
-	}
-	return n
+	return append(dst, fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))...)
 }
 
 func (c *fixConn) logon(l *FIXLogin) error {
@@ -122,22 +116,22 @@ func (c *fixConn) logon(l *FIXLogin) error {
 
 // form makes an order of the generator the next one of the session: of the form of all of them the digits of ClOrdID,
 // MsgSeqNum and CheckSum change.
-func (c *fixConn) form(order []byte) error {
+func (c *fixConn) form(message []byte) error {
 	if c.order == nil {
 		var err error
-		if c.order, err = fixorder.Readdress(nil, order, &fixorder.Address{Sender: c.sender, Target: c.target, Seq: c.seq}); err != nil {
+		if c.order, err = fixorder.Readdress(nil, message, &fixorder.Address{Sender: c.sender, Target: c.target, Seq: c.seq}); err != nil {
 			return err
 		}
-		c.id, c.key = keyOffset(c.order), keyOffset(order)
+		c.id, c.key = keyOffset(c.order), keyOffset(message)
 		c.number = bytes.Index(c.order, []byte("\x0134=")) + len("\x0134=")
 	}
-	copy(c.order[c.id:c.id+fixorder.IDSize], order[c.key:])
+	copy(c.order[c.id:c.id+fixorder.IDSize], message[c.key:])
 	end := c.number + bytes.IndexByte(c.order[c.number:], 1)
 	for at, n := end-1, c.seq; at >= c.number; at, n = at-1, n/10 {
 		c.order[at] = byte('0' + n%10)
 	}
 	c.seq++
-	s, at := checkSum(c.order[:len(c.order)-7]), len(c.order)-4
+	s, at := order.CheckSum(c.order[:len(c.order)-7]), len(c.order)-4
 	c.order[at], c.order[at+1], c.order[at+2] = '0'+s/100, '0'+s/10%10, '0'+s%10
 	c.out = append(c.out, c.order...)
 	return nil

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -22,8 +23,8 @@ func (c *Certificate) WriteText(w io.Writer) error {
 	}
 	t := report.NewList("", "")
 	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
-	row("drill", "%s  suite %s  seed %d", dash(c.Drill), dash(c.Suite), c.Seed)
-	row("grid", "%s  %d copies of every order", dash(c.Grid), c.Replicas)
+	row("drill", "%s  suite %s  seed %d", cmp.Or(c.Drill, "-"), cmp.Or(c.Suite, "-"), c.Seed)
+	row("grid", "%s  %d copies of every order", cmp.Or(c.Grid, "-"), c.Replicas)
 	row("time", "%s, %s, %d orders/s", c.Started.Format("2006-01-02 15:04:05 MST"), c.Took.Round(time.Second), c.Rate)
 	o, l := c.Orders, c.Ledger
 	row("orders", "created %d, acknowledged %d, rejected %d, unknown %d, never sent %d; %d more to single nodes", o.Created, o.Acknowledged, o.Rejected, o.Unknown, o.Unsent, o.Direct)
@@ -84,13 +85,6 @@ func (c *Certificate) warnedText() string {
 	return fmt.Sprintf(", of %d the grid had warned: one copy by their receipts, and reported as not redundant", c.Ledger.LostWarned)
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 func ms(d time.Duration) string { return validate.Millis(d) }
 
 func (c *Certificate) stepTable() *report.Table {
@@ -101,7 +95,7 @@ func (c *Certificate) stepTable() *report.Table {
 		if s.Disturbed {
 			mark = " !"
 		}
-		t.Add(s.Index, s.Type, dash(s.Provider), s.Witness.State, s.Outcome, ms(s.Outage)+mark, ms(s.FirstServed),
+		t.Add(s.Index, s.Type, cmp.Or(s.Provider, "-"), s.Witness.State, s.Outcome, ms(s.Outage)+mark, ms(s.FirstServed),
 			ms(s.Lasted), ms(s.RedundantAfter), ms(s.Before.P99), ms(s.During.P99), ms(s.After.P99), s.FailedOrders, s.What)
 	}
 	return t
