@@ -41,7 +41,7 @@ func (d *Data) Caches(s Scenario) (exact, scaled Caches, err error) {
 		Share        float64  `json:"share"`
 		Clients      []string `json:"clients"`
 	}
-	if err := s.decodeSets(&a, &b); err != nil {
+	if err := s.decodeSets("", &a, &b); err != nil {
 		return exact, scaled, err
 	}
 	exact = Caches{max(a.RowsPerCache, exactRows), max(a.Caches, 1), max(a.Users, b.Users), b.SleepMs, max(a.Loops, b.Loops, 1), a.Share}

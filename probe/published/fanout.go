@@ -103,7 +103,7 @@ func (s Scenario) fanout() (exact, scaled Fanout, err error) {
 		MeasureS int    `json:"measure_s"`
 		Note     string `json:"note"`
 	}
-	if err := s.decodeSets(&a, &b); err != nil {
+	if err := s.decodeSets("", &a, &b); err != nil {
 		return exact, scaled, err
 	}
 	exact = Fanout{High: a.High, VeryHigh: a.VeryHigh, Clients: a.Clients, Measured: b.Measured, MeasureS: exactMeasureS, FlushMs: exactFlushMs}

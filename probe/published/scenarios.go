@@ -103,8 +103,12 @@ func (s Scenario) IsOrderScenario() bool {
 	return false
 }
 
-// decodeSets reads the parameter sets of a scenario; the two need not have the same fields.
-func (s Scenario) decodeSets(exact, scaled any) error {
+// decodeSets reads the parameter sets of a scenario, which has to be that of a name, "" for any; the two need not have the
+// same fields.
+func (s Scenario) decodeSets(name string, exact, scaled any) error {
+	if name != "" && s.Name != name {
+		return fmt.Errorf("scenario %q: its parameters are others than those of %s", s.Name, name)
+	}
 	if err := errors.Join(decodeStrict(s.Exact, exact), decodeStrict(s.Scaled, scaled)); err != nil {
 		return fmt.Errorf("scenario %q: %w", s.Name, err)
 	}

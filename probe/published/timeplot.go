@@ -22,10 +22,7 @@ type ServersRate struct {
 
 // Timeplot reads both parameter sets.
 func (s Scenario) Timeplot() (exact, scaled Timeplot, err error) {
-	if s.Name != TimeplotScenario {
-		return exact, scaled, fmt.Errorf("scenario %q has no time plots", s.Name)
-	}
-	if err := s.decodeSets(&exact, &scaled); err != nil {
+	if err := s.decodeSets(TimeplotScenario, &exact, &scaled); err != nil {
 		return exact, scaled, err
 	}
 	for _, t := range []Timeplot{exact, scaled} {

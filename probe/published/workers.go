@@ -14,9 +14,6 @@ type Workers struct {
 
 // Workers reads both parameter sets.
 func (s Scenario) Workers() (exact, scaled Workers, err error) {
-	if s.Name != AsyncScenario {
-		return exact, scaled, fmt.Errorf("scenario %q is not about workers", s.Name)
-	}
 	var a struct {
 		Calls      int   `json:"calls"`
 		Task       int   `json:"parallel_task"`
@@ -30,7 +27,7 @@ func (s Scenario) Workers() (exact, scaled Workers, err error) {
 		Workers    []int  `json:"workers"`
 		Calibrate  string `json:"calibrate"` // in words
 	}
-	if err := s.decodeSets(&a, &b); err != nil {
+	if err := s.decodeSets(AsyncScenario, &a, &b); err != nil {
 		return exact, scaled, err
 	}
 	exact, scaled = Workers{a.Task, a.Executions, a.Workers}, Workers{a.Task, b.Executions, b.Workers}

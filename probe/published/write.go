@@ -44,10 +44,7 @@ func (s Scenario) Write() (Write, error) {
 		WarmupS  int   `json:"warmup_s"`
 		MeasureS int   `json:"measure_s"`
 	}
-	if s.Name != WriteScenario {
-		return Write{}, fmt.Errorf("scenario %q is not about single writes", s.Name)
-	}
-	if err := s.decodeSets(&exact, &scaled); err != nil {
+	if err := s.decodeSets(WriteScenario, &exact, &scaled); err != nil {
 		return Write{}, err
 	}
 	rising := len(scaled.Rates) > 0 && scaled.Rates[0] > 0 && slices.IsSorted(scaled.Rates)

@@ -158,8 +158,4 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 // WriteJSON prints it as an object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
-}
+func (r *Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }

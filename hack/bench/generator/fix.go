@@ -57,7 +57,6 @@ type fixConn struct {
 	seq            uint64 // of the next message
 	in             []byte
 	have           int    // bytes of in that are not a whole message yet
-	out            []byte // what is written next
 	order          []byte // the last order, as a form for the next one
 	id, number     int    // where in it ClOrdID and MsgSeqNum are
 	key            int    // where in an order of the generator ClOrdID is
@@ -65,8 +64,7 @@ type fixConn struct {
 
 // Close logs out, and waits a moment for the other side to do so.
 func (c *fixConn) Close() {
-	c.out = c.session(c.out[:0], "5", "")
-	if c.write(c.out) == nil {
+	if c.write(c.session(nil, "5", "")) == nil {
 		for until := time.Now().Add(time.Second); time.Now().Before(until); {
 			n, errno := c.receive(c.in)
 			waits := errno == syscall.EAGAIN || errno == syscall.EINTR
@@ -190,11 +188,10 @@ func (c *fixConn) reports() (orders int, err error) {
 }
 
 func (c *fixConn) Submit(order []byte) error {
-	c.out = c.out[:0]
 	if err := c.form(order); err != nil {
 		return err
 	}
-	if err := c.write(c.out); err != nil {
+	if err := c.flush(); err != nil {
 		return err
 	}
 	for {
@@ -212,33 +209,5 @@ func (c *fixConn) Pipe(op Op, depth int, s *Stream) error {
 	if op != Submit {
 		return c.Get(nil)
 	}
-	unanswered := 0
-	for more := true; ; {
-		c.out = c.out[:0]
-		for more && unanswered < depth {
-			m, ok := s.Next()
-			if more = ok; !ok {
-				break
-			}
-			if err := c.form(m); err != nil {
-				return err
-			}
-			unanswered++
-		}
-		if unanswered == 0 {
-			return nil
-		}
-		if err := c.write(c.out); err != nil {
-			return err
-		}
-		n, err := c.reports()
-		if err != nil {
-			return err
-		}
-		if n > unanswered {
-			return fmt.Errorf("%d reports of %d orders", n, unanswered)
-		}
-		s.Answered(n)
-		unanswered -= n
-	}
+	return s.pipe(depth, c.form, c.flush, func(int) (int, error) { return c.reports() })
 }
