@@ -3,13 +3,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,14 +18,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "chaosmesh:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main(newRoot()) }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
