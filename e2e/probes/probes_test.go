@@ -81,7 +81,7 @@ func (s suite) record(ctx context.Context) {
 // play runs one OrderProbe to its end.
 func (s suite) play(ctx context.Context, scenario api.Scenario, grid, more string) {
 	name := string(scenario) + "-" + grid
-	p := s.Probe(ctx, name, fmt.Sprintf(`"gridRef":{"name":%q},"scenario":%q,"parameters":"Quick",%s`, grid, scenario, more), fixture.Patience)
+	p := Play(ctx, s.Fixture, name, fmt.Sprintf(`"gridRef":{"name":%q},"scenario":%q,"parameters":"Quick",%s`, grid, scenario, more), fixture.Patience)
 	s.Log("\n" + s.Must(s.Kube.Run(ctx, "get", "configmap", name+"-report", "-n", namespace, "-o", `jsonpath={.data.table\.txt}`)))
 	if len(p.Status.Rows) == 0 {
 		s.Error("the report has no row")

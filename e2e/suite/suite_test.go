@@ -17,6 +17,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/fixture"
+	"github.com/ordergrid/ordergrid/e2e/probes"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -50,7 +51,7 @@ type suite struct{ *fixture.Fixture }
 // play runs an OrderProbe to its end and prints its table. That the machine disturbed it is no failure.
 func (s suite) play(ctx context.Context, scenario, more string, limit time.Duration) *api.OrderProbe {
 	s.Helper()
-	p := s.Probe(ctx, scenario, fmt.Sprintf(`"scenario":%q,"parameters":"Quick"%s`, scenario, more), limit)
+	p := probes.Play(ctx, s.Fixture, scenario, fmt.Sprintf(`"scenario":%q,"parameters":"Quick"%s`, scenario, more), limit)
 	s.Log("\n" + s.file(ctx, p, report.FileTable))
 	if page := s.file(ctx, p, report.FilePage); !strings.Contains(page, "<html") {
 		s.Errorf("the page is %.200q", page)
