@@ -123,7 +123,7 @@ func TestGridBooks(t *testing.T) {
 			t.Errorf("a book says who is in it: %s", text)
 		}
 	}
-	readBookEvents(t, ctx, at)
+	readEvents(t, ctx, at, "topics=book.IBM.L1", `"topic":"book.IBM.L1","data":{"symbol":"IBM","state":"open","last":"125.00","bid":["125.00","3",1],"ask":["125.10","7",1]}`)
 	write(testgrid.Instruments + `- {symbol: NONE, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
 	k.says("", `"id":3`, `"data":{"symbol":"NONE","state":"open"}`)
 	for _, want := range []string{fmt.Sprintf(`ordergrid_stream_books{partition="%s"} 1`, c.RouteSymbol("IBM")), "ordergrid_stream_book_failures_total 0"} {
@@ -136,10 +136,10 @@ func TestGridBooks(t *testing.T) {
 	}
 }
 
-// readBookEvents reads a book as Server-Sent Events.
-func readBookEvents(t *testing.T, ctx context.Context, at *process) {
+// readEvents reads topics as Server-Sent Events, until a line has what is wanted.
+func readEvents(t *testing.T, ctx context.Context, at *process, query, want string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.addr+"/events?topics=book.IBM.L1", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.addr+"/events?"+query, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +150,11 @@ func readBookEvents(t *testing.T, ctx context.Context, at *process) {
 	}
 	defer answer.Body.Close() //nolint:errcheck // it is read
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		if strings.Contains(lines.Text(), `"topic":"book.IBM.L1","data":{"symbol":"IBM","state":"open","last":"125.00","bid":["125.00","3",1],"ask":["125.10","7",1]}`) {
+		if strings.Contains(lines.Text(), want) {
 			return
 		}
 	}
-	t.Error("the events have no book")
+	t.Errorf("the events of %s have no %s", query, want)
 }
 
 // TestGridWithoutBooks: a grid that stores orders has none, and says so.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -63,32 +61,11 @@ func TestGridOrders(t *testing.T) {
 	k.says(`{"op":"unsubscribe","id":10}`, `"op":"unsubscribed"`)
 	k.says(`{"op":"subscribe","id":24,"topics":"book.IBM.L3"}`, `"op":"subscribed"`)
 	k.says("", `"first":true`)
-	readOrderEvents(t, ctx, at)
+	readEvents(t, ctx, at, "topics=book.IBM.L3", `"topic":"book.IBM.L3","data":{"symbol":"IBM","first":true,`)
 	if text := metricsOf(t, at); !strings.Contains(text, fmt.Sprintf(`ordergrid_stream_books{partition="%s"} `, c.RouteSymbol("IBM"))) || !strings.Contains(text, "ordergrid_stream_book_failures_total 0") {
 		t.Error("the metrics have no books, or failures")
 	}
 	write(testgrid.Instruments + `- {symbol: NONE, tick: "1", lot: "1", low: "0", high: "9"}` + "\n")
 	k.says("", `"op":"gap"`, `"id":3`)
 	k.says("", `"id":3`, `"data":{"symbol":"NONE","first":true,"bids":[],"asks":[],"last":true}`)
-}
-
-// readOrderEvents reads a book order by order as Server-Sent Events.
-func readOrderEvents(t *testing.T, ctx context.Context, at *process) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.addr+"/events?topics=book.IBM.L3", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+testToken)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close() //nolint:errcheck // it is read
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		if strings.Contains(lines.Text(), `"topic":"book.IBM.L3","data":{"symbol":"IBM","first":true,`) {
-			return
-		}
-	}
-	t.Error("the events have no book")
 }

@@ -73,33 +73,12 @@ func TestGridRegionTopics(t *testing.T) {
 		}
 	}
 	k.says("", `"id":5,`, `"key":"B-1","base64":""`)
-	readRegionEvents(t, ctx, at)
+	readEvents(t, ctx, at, "topics=region.positions.%3E&last=10", `"topic":"region.positions.B-1"`)
 
 	k = talkTo(t, ctx, startGateway(t, g, "127.0.0.1:0", "--websocket-clients", regionReader(t, "region.positions.>", "orders.>", ">")))
 	k.says(`{"op":"subscribe","id":1,"topics":"region.positions.>"}`, `"code":"invalid"`, "--websocket-regions")
 	k.says(`{"op":"subscribe","id":2,"topics":">","last":10}`, `"op":"subscribed"`)
 	k.says("", `"op":"live"`) // nothing of regions
-}
-
-// readRegionEvents reads a region as Server-Sent Events.
-func readRegionEvents(t *testing.T, ctx context.Context, at *process) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.addr+"/events?topics=region.positions.%3E&last=10", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+testToken)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close() //nolint:errcheck // it is read
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		if strings.Contains(lines.Text(), `"topic":"region.positions.B-1"`) {
-			return
-		}
-	}
-	t.Error("the events have no change of a region")
 }
 
 // A grid that matches has no regions, and says so.

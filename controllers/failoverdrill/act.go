@@ -190,7 +190,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observation, d *decision) e
 	}
 	s.Partition = target.Partition
 	s.Targets, s.Peers, s.Nodes = limited(targetsOf(target.Pods)), limited(targetsOf(target.Peers)), nil
-	if role(p) == api.RoleNode || breaksMachine(p.Fault.Type) {
+	if role(p) == api.RoleNode || p.Fault.Type.OfMachine() {
 		s.Nodes = target.Nodes
 	}
 	f := faultOf(o, s)
@@ -323,18 +323,13 @@ func (r *Reconciler) report(ctx context.Context, o *observation, d *decision) er
 		return nil
 	}
 	o.step.record = rec
-	if err != nil || d.do != doInjected || !overAtOnce(s.Type) {
+	if err != nil || d.do != doInjected || !inject.TypeOf(s.Type).AtOnce {
 		return err
 	}
 	// The measurement from the end of a kill begins now, not when Chaos Mesh's object is gone. The witness follows with
 	// the second notification.
 	_, err = c.Tell(ctx, int(s.Index), recorder.Recovered, note(s, "over at once"))
 	return err
-}
-
-// overAtOnce: a momentary fault; only its objects have to be removed.
-func overAtOnce(t api.DrillFaultType) bool {
-	return t == api.FaultPodKill || t == api.FaultContainerKill || t == api.FaultPodDelete
 }
 
 // note of a step, for the recorder.

@@ -22,7 +22,7 @@ func expectDrill(spec *api.FailoverDrillSpec) recorder.Expect {
 // expectOf is the expectations of a step: the drill's, overridden by those of its fault.
 func expectOf(o *observation, p *plan.Step) recorder.Expect {
 	e := expectDrill(&o.drill.Spec)
-	if o.drill.Spec.Safety.LastCopy == api.LastCopyTake && takesCopies(p.Fault.Type) {
+	if o.drill.Spec.Safety.LastCopy == api.LastCopyTake && plan.EndsCopies(p.Fault.Type) {
 		e.Loss = recorder.LossWarned // it may take a last copy on purpose, and the grid must warn before
 	}
 	if own := p.Fault.Expect; own != nil {

@@ -148,7 +148,7 @@ func (c *preflight) checkFault(d *api.FailoverDrill, grid *api.OrderGrid, p *pla
 	switch {
 	case grid.Spec.Replicas < 2 && needsBackup(p):
 		c.add(reasonGridMismatch, "fault %s (%s) needs a backup, and OrderGrid %s has replicas: 1; name a grid with two copies or more, or leave the fault out", f.Name, f.Type, grid.Name)
-	case grid.Spec.Replicas < 2 && takesCopies(f.Type) && d.Spec.Safety.LastCopy != api.LastCopyTake && !refusalExpected(p):
+	case grid.Spec.Replicas < 2 && plan.EndsCopies(f.Type) && d.Spec.Safety.LastCopy != api.LastCopyTake && !refusalExpected(p):
 		c.add(reasonGridMismatch, "fault %s (%s) takes the only copy there is: OrderGrid %s has replicas: 1, and every order that was acknowledged would be lost; set spec.safety.lastCopy: Take to see that, or name a grid with two copies or more", f.Name, f.Type, grid.Name)
 	case f.Expect != nil && f.Expect.Grid == api.GridRefusesOrders && grid.Spec.MinInSync < 2 && f.Start != api.StartHeld:
 		c.add(reasonGridMismatch, "fault %s expects that orders are refused when copies are missing, and OrderGrid %s has minInSync: %d, with which one copy is enough; set it to 2, or leave out expect.grid", f.Name, grid.Name, grid.Spec.MinInSync)
@@ -181,7 +181,7 @@ func (c *preflight) checkNodes(d *api.FailoverDrill, steps []plan.Step, pods []c
 		shards[node][pods[i].Labels[api.LabelShard]] = true
 	}
 	i := slices.IndexFunc(steps, func(p plan.Step) bool {
-		return !p.Fault.Type.GridWide() && (breaksMachine(p.Fault.Type) || role(&p) == api.RoleNode)
+		return !p.Fault.Type.GridWide() && (p.Fault.Type.OfMachine() || role(&p) == api.RoleNode)
 	})
 	if i < 0 {
 		return

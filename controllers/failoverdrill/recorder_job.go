@@ -16,6 +16,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/certificates"
+	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
 	"github.com/ordergrid/ordergrid/controllers/objects"
 	"github.com/ordergrid/ordergrid/controllers/workload"
@@ -65,7 +66,7 @@ func recorderPod(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, t
 // the ledger has to survive them. Then it excludes the machines in use at its start by name: pod anti-affinity would be
 // symmetric, and keep the grid's replacements off the recorder's machine.
 func awayFromGrid(d *api.FailoverDrill, steps []plan.Step, taken []string) *corev1.Affinity {
-	if len(taken) > 0 && slices.ContainsFunc(steps, func(p plan.Step) bool { return breaksMachine(p.Fault.Type) }) {
+	if len(taken) > 0 && slices.ContainsFunc(steps, func(p plan.Step) bool { return p.Fault.Type.OfMachine() }) {
 		var elsewhere []corev1.NodeSelectorRequirement // a requirement about a field has one value
 		for _, node := range taken {
 			elsewhere = append(elsewhere, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
@@ -75,10 +76,6 @@ func awayFromGrid(d *api.FailoverDrill, steps []plan.Step, taken []string) *core
 		}}}
 	}
 	return workload.Preferring(workload.AwayFromGrid(d.Spec.GridRef.Name))
-}
-
-func breaksMachine(t api.DrillFaultType) bool {
-	return t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
 }
 
 func recorderContainer(d *api.FailoverDrill, grid *api.OrderGrid, steps []plan.Step, defaults Defaults) corev1.Container {
@@ -149,13 +146,8 @@ func noSink(grid *api.OrderGrid, steps []plan.Step) string {
 	if sink == nil || sink.HasClaim() {
 		return ""
 	}
-	if i := slices.IndexFunc(steps, func(p plan.Step) bool { return replacesPods(p.Fault.Type) }); i >= 0 {
+	if i := slices.IndexFunc(steps, func(p plan.Step) bool { return inject.TypeOf(p.Fault.Type).ReplacesPods }); i >= 0 {
 		return fmt.Sprintf("the files of sink %s are on EmptyDir volumes, which go with the pods that %s replaces; use a PersistentVolumeClaim", sink.Name, steps[i].Fault.Name)
 	}
 	return ""
-}
-
-// replacesPods are the faults that replace pods, not only processes.
-func replacesPods(t api.DrillFaultType) bool {
-	return t == api.FaultPodKill || t == api.FaultPodDelete || t == api.FaultRollingUpdate || t == api.FaultNodePowerOff || t == api.FaultNodeLinkDown
 }

@@ -51,7 +51,7 @@ func decideHolding(o *observation, s *api.DrillStep, p *plan.Step) decision {
 func heldTime(steps []plan.Step, index int) time.Duration {
 	total := steps[index].Duration
 	for i := index + 1; i < len(steps) && steps[i].Start == api.StartHeld; i++ {
-		total += steps[i].After + max(steps[i].Duration, witnessLimit(steps[i].Fault.Type)) + shownLimit
+		total += steps[i].After + max(steps[i].Duration, inject.TypeOf(steps[i].Fault.Type).Visible()) + shownLimit
 	}
 	return total
 }

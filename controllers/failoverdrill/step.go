@@ -210,7 +210,7 @@ func decideWitnessing(o *observation, s *api.DrillStep, p *plan.Step) decision {
 	if o.step.look.Seen {
 		return going(o, p, doNothing, &stepChange{state: api.StepHolding, witness: api.WitnessSeen, seen: o.step.look.Message}, "is in place")
 	}
-	if lasted < max(p.Duration, witnessLimit(p.Fault.Type)) && !goneEarly(o, p) && !timeOver(o) {
+	if lasted < max(p.Duration, inject.TypeOf(p.Fault.Type).Visible()) && !goneEarly(o, p) && !timeOver(o) {
 		return going(o, p, doNothing, nil, "is in place")
 	}
 	message := o.step.look.Message
@@ -230,21 +230,6 @@ func goneEarly(o *observation, p *plan.Step) bool {
 // not be, quite.
 func timeOver(o *observation) bool {
 	return o.step.faultErr == nil && o.step.fault.Phase == inject.Gone && o.step.fault.Ended
-}
-
-// witnessLimit is how long a type of fault may take to become visible.
-func witnessLimit(t api.DrillFaultType) time.Duration {
-	switch t {
-	case api.FaultRollingUpdate:
-		return 20 * time.Minute // all pods in turn
-	case api.FaultNodePowerOff, api.FaultNodeLinkDown:
-		return 3 * time.Minute // until the control plane reports it
-	case api.FaultHandOver:
-		return time.Minute
-	case api.FaultPodFailure:
-		return time.Minute // the previous container may use up its grace period
-	}
-	return 30 * time.Second
 }
 
 // age is the time since a time of status; 0 if it is not set.

@@ -12,7 +12,6 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/inject"
 	"github.com/ordergrid/ordergrid/controllers/failoverdrill/plan"
-	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
 // situation reads what the roles of a step are resolved from. Not from the cache: with an old one a fault would hit a
@@ -41,12 +40,6 @@ func role(p *plan.Step) api.DrillRole {
 		return t.Role
 	}
 	return api.RolePrimary
-}
-
-// takesCopies reports whether the copies in the process's memory are lost. A rolling update is excluded, as the
-// operator keeps a copy.
-func takesCopies(t api.DrillFaultType) bool {
-	return recorder.EndsProcess(string(t)) && t != api.FaultRollingUpdate
 }
 
 func targetsOf(pods []corev1.Pod) (list []api.DrillTargetPod) {

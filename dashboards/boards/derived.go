@@ -1,10 +1,10 @@
 package boards
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
+
+	"github.com/ordergrid/ordergrid/internal/derived"
 )
 
 // Places below the top of the checkout.
@@ -23,46 +23,16 @@ func WriteDerived(root string, verify bool) (drifted []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	stale, err := extra(root, want)
-	if err != nil {
-		return nil, err
-	}
-	for name, data := range want {
-		path := filepath.Join(root, name)
-		have, err := os.ReadFile(path)
-		if err == nil && bytes.Equal(have, data) {
-			continue
-		}
-		drifted = append(drifted, name)
-		if verify {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range stale {
-		drifted = append(drifted, name)
-		if !verify {
-			if err := os.Remove(filepath.Join(root, name)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	slices.Sort(drifted)
-	return drifted, nil
+	return want.Update(root, verify, filepath.Join(Dashboards, "*.json"), filepath.Join(chartJSON, "*.json"))
 }
 
 // files are all derived files by their path below root.
-func files(root string) (map[string][]byte, error) {
+func files(root string) (derived.Files, error) {
 	made, err := Files()
 	if err != nil {
 		return nil, err
 	}
-	want := map[string][]byte{}
+	want := derived.Files{}
 	for _, f := range made {
 		want[filepath.Join(Dashboards, f.Name)] = f.Data
 		want[filepath.Join(chartJSON, f.Name)] = f.Data
@@ -73,24 +43,4 @@ func files(root string) (map[string][]byte, error) {
 	}
 	want[chartRules] = rules
 	return want, nil
-}
-
-// extra lists JSON files beside the derived ones without a source.
-func extra(root string, want map[string][]byte) (names []string, err error) {
-	for _, dir := range []string{Dashboards, chartJSON} {
-		found, err := filepath.Glob(filepath.Join(root, dir, "*.json"))
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range found {
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return nil, err
-			}
-			if want[name] == nil {
-				names = append(names, name)
-			}
-		}
-	}
-	return names, nil
 }

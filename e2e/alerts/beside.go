@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/internal/proc"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // companion is a program beside a grid, whose page is scraped.
@@ -38,7 +39,7 @@ func (w *world) beside(ctx context.Context, labels map[string]string, program st
 		return err
 	}
 	w.companions = append(w.companions, c)
-	for end := time.Now().Add(30 * time.Second); ; sleep(ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; _ = clock.Wait(ctx, 100*time.Millisecond) {
 		conn, err := net.DialTimeout("tcp", c.http, time.Second)
 		if err == nil {
 			_ = conn.Close()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/drill/traffic"
 )
 
@@ -58,7 +59,7 @@ func cases() []oneCase {
 						return err
 					}
 				}
-				sleep(ctx, time.Second) // nodes watch the records
+				_ = clock.Wait(ctx, time.Second) // nodes watch the records
 				return w.grid.freeze(1)
 			},
 			undo: func(_ context.Context, w *world) error { return w.grid.thaw(1) }},
@@ -91,7 +92,7 @@ func cases() []oneCase {
 			grid: askedWho,
 			cause: func(ctx context.Context, w *world) error {
 				err := writeRules(w.dir, devRules[:len(devRules)/2])
-				sleep(ctx, 3*time.Second) // a node looks once a second
+				_ = clock.Wait(ctx, 3*time.Second) // a node looks once a second
 				return errors.Join(err, w.grid.signal(1, syscall.SIGKILL))
 			},
 			undo: func(_ context.Context, w *world) error { return writeRules(w.dir, devRules) }},
@@ -241,7 +242,7 @@ func sendGarbage(_ context.Context, w *world) error {
 			if ctx.Err() == nil && !errors.As(err, &reject) {
 				return fmt.Errorf("garbage was answered with %w, want a refusal", err)
 			}
-			sleep(ctx, 25*time.Millisecond)
+			_ = clock.Wait(ctx, 25*time.Millisecond)
 		}
 		return nil
 	})
@@ -256,7 +257,7 @@ func fillUp(_ context.Context, w *world) error {
 			if err := traffic.Fill(ctx, w.grid.client, p, 1_000_000); ctx.Err() == nil && !errors.Is(err, client.ErrCapacity) && !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("filling ended with %w, want a refusal for want of memory", err)
 			}
-			sleep(ctx, 100*time.Millisecond)
+			_ = clock.Wait(ctx, 100*time.Millisecond)
 		}
 		return nil
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/internal/proc"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // Factor divides all durations of the rules while they are tried.
@@ -180,7 +181,7 @@ func run(ctx context.Context, o Options, server *prometheus.Server, c oneCase, n
 	if err := w.point(); err != nil {
 		return nil, err
 	}
-	sleep(ctx, 8*time.Second) // a few scrapes of a healthy grid
+	_ = clock.Wait(ctx, 8*time.Second) // a few scrapes of a healthy grid
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 8)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // The one session of the gateway of a case.
@@ -66,7 +68,7 @@ func logOnWrongly(ctx context.Context, w *world) error {
 		return err
 	}
 	w.background(func(ctx context.Context) error {
-		for ; ctx.Err() == nil; sleep(ctx, 500*time.Millisecond) {
+		for ; ctx.Err() == nil; _ = clock.Wait(ctx, 500*time.Millisecond) {
 			c, err := logon(ctx, address, "wrong")
 			if ctx.Err() != nil {
 				return nil
@@ -91,7 +93,7 @@ func orderIntoSilence(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	sleep(ctx, 3*time.Second) // scrapes of a gateway that reaches its grid
+	_ = clock.Wait(ctx, 3*time.Second) // scrapes of a gateway that reaches its grid
 	if err := errors.Join(w.grid.freeze(0), w.grid.freeze(1)); err != nil {
 		return err
 	}
@@ -100,12 +102,12 @@ func orderIntoSilence(ctx context.Context, w *world) error {
 			c, err := logon(ctx, address, "right")
 			for ; err == nil && ctx.Err() == nil; n++ {
 				err = c.order(fmt.Sprintf("silence-%d", n)) // until it is logged out
-				sleep(ctx, time.Second)
+				_ = clock.Wait(ctx, time.Second)
 			}
 			if c != nil {
 				_ = c.Close()
 			}
-			sleep(ctx, 100*time.Millisecond)
+			_ = clock.Wait(ctx, 100*time.Millisecond)
 		}
 		return nil
 	})

@@ -27,7 +27,7 @@ func skipNumbers(_ context.Context, w *world) error {
 			if err := skip(ctx, p.Primary.Address, p.ID, uint64(n), maker.Make(n, n, now, now)); err != nil && ctx.Err() == nil {
 				return err
 			}
-			sleep(ctx, time.Second)
+			_ = clock.Wait(ctx, time.Second)
 		}
 		return nil
 	})
@@ -85,7 +85,7 @@ func sayNode(_ context.Context, w *world) error {
 			if err := sayNodeOnce(ctx, address); err != nil && ctx.Err() == nil {
 				return err
 			}
-			sleep(ctx, 100*time.Millisecond)
+			_ = clock.Wait(ctx, 100*time.Millisecond)
 		}
 		return nil
 	})

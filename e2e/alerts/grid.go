@@ -131,7 +131,7 @@ func (g *grid) pulses(ctx context.Context, node int, still, between time.Duratio
 		if err := g.thaw(node); err != nil {
 			return err
 		}
-		sleep(ctx, between)
+		_ = clock.Wait(ctx, between)
 	}
 	return nil
 }
@@ -152,11 +152,4 @@ func (g *grid) arbiter(ctx context.Context, method, path, body string) error {
 		return fmt.Errorf("%s %s: %s: %.200s", method, path, resp.Status, text)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

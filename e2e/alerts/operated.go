@@ -20,6 +20,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/grid-node/function/examples"
 	"github.com/ordergrid/ordergrid/internal/envtest"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // dropEvery is how many orders of a partition the nodes keep for each that they lose.
@@ -214,7 +215,7 @@ func operatedCases(ctx context.Context, o Options, results *results) (err error)
 	if err != nil {
 		return err
 	}
-	sleep(ctx, 8*time.Second) // a few scrapes of a healthy grid
+	_ = clock.Wait(ctx, 8*time.Second) // a few scrapes of a healthy grid
 	for _, c := range wanted {
 		rows, err := c.run(ctx, o, r)
 		if results.add(c.alerts, c.how, rows, err); ctx.Err() != nil {

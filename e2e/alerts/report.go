@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
+
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // results of all cases.
@@ -38,8 +39,7 @@ func (r *results) add(alerts []alert, how string, rows []row, err error) {
 }
 
 func (r *results) report(out io.Writer) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "alert\thow caused\tfired after\tresolved after")
+	t := report.NewList("alert", "how caused", "fired after", "resolved after")
 	bad := 0
 	seconds := func(d time.Duration) string {
 		if d == 0 {
@@ -51,17 +51,17 @@ func (r *results) report(out io.Writer) error {
 		if row.fired == 0 || row.resolved == 0 || row.problem != nil {
 			bad++
 		}
-		fmt.Fprintf(t, "%v\t%s\t%s\t%s\n", row.alert, row.how, seconds(row.fired), seconds(row.resolved))
+		t.Add(row.alert, row.how, seconds(row.fired), seconds(row.resolved))
 		if row.problem != nil {
-			fmt.Fprintf(t, "\t%v\t\t\n", row.problem)
+			t.Add("", row.problem)
 		}
 	}
-	fmt.Fprintln(t, "\t\t\t")
-	fmt.Fprintln(t, "not caused here\tbecause\t\t")
+	t.Add()
+	t.Add("not caused here", "because")
 	for _, n := range append(r.not, notCaused...) {
-		fmt.Fprintf(t, "%v\t%s\t\t\n", n.alert, n.because)
+		t.Add(n.alert, n.because)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Text(out); err != nil {
 		return err
 	}
 	if bad > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/dashboards/live"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // new clients are clients that come one after the other, each with a new token.
@@ -38,7 +39,7 @@ func (n *newcomers) cause(ctx context.Context, _ *live.Run) error {
 	n.coming.Go(func() {
 		for coming.Err() == nil {
 			_ = n.come(coming) // the alert is about the outcome
-			sleep(coming, 300*time.Millisecond)
+			_ = clock.Wait(coming, 300*time.Millisecond)
 		}
 	})
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // row is the outcome of one alert.
@@ -96,7 +97,7 @@ func has(labels, wanted map[string]string) bool {
 // when that was; a zero time: not within the limit.
 func await(ctx context.Context, server *prometheus.Server, wanted []alert, where map[string]string, fires bool, limit time.Duration) []time.Time {
 	when, left := make([]time.Time, len(wanted)), len(wanted)
-	for end := time.Now().Add(limit); left > 0 && time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
+	for end := time.Now().Add(limit); left > 0 && time.Now().Before(end) && ctx.Err() == nil; _ = clock.Wait(ctx, 200*time.Millisecond) {
 		now, err := firing(ctx, server, wanted, where)
 		if err != nil {
 			continue // no answer is inconclusive

@@ -21,6 +21,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/internal/pki"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	drill "github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 )
@@ -174,7 +175,7 @@ func (r *recorder) hit(ctx context.Context, s drill.Step, inject func(), act fun
 		return err
 	})
 	r.Logf("%s: %+v; p99 %s, longest gap of a session %s; %s", s.What, record.Counts, record.P99, record.WorstGap, witness.Message)
-	sleep(ctx, quiet)
+	_ = clock.Wait(ctx, quiet)
 	return record
 }
 
@@ -254,11 +255,4 @@ func (r *recorder) fetch(ctx context.Context, dir string) error {
 		return err
 	}
 	return certificate.Write(dir, canonical, text, page)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -19,6 +19,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	drill "github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
@@ -63,7 +64,7 @@ func shards(t *testing.T) {
 	r.step(ctx, drill.Step{Fault: "shards 1 to 3", Type: "ScaleOut", What: "two shards are added, and partitions move there"}, func() string {
 		return scale(3, "three shards share the partitions, and no pod of the first was replaced")
 	})
-	sleep(ctx, 5*time.Second)
+	_ = clock.Wait(ctx, 5*time.Second)
 	r.step(ctx, drill.Step{Fault: "shards 3 to 1", Type: "ScaleIn", What: "two shards give their partitions away and are removed"}, func() string {
 		said := scale(1, "nothing of two shards is left, and no pod of the first was replaced")
 		for _, shard := range []string{"1", "2"} {

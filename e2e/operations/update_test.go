@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	drill "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
@@ -90,7 +91,7 @@ func objective(t *testing.T) {
 		if !strings.Contains(said, "p99 of orders in shard 0 was ") || !strings.Contains(said, "spec.updateStrategy.objective.p99 is 1µs") {
 			t.Errorf("condition Progressing does not say figure and objective: %s", said)
 		}
-		sleep(ctx, 12*time.Second) // two windows more
+		_ = clock.Wait(ctx, 12*time.Second) // two windows more
 		if replaced := f.replaced(ctx, before); len(replaced) != 0 {
 			t.Errorf("pods %v were replaced although orders do not keep to the objective", replaced)
 		}

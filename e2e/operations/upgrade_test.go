@@ -16,6 +16,7 @@ import (
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/cluster/image"
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // previousVariable names a tag of the release before's images that the nodes have or can pull, where the cluster is not
@@ -51,7 +52,7 @@ func upgradeFromPrevious(t *testing.T) {
 	f.must(f.kube.Install(ctx, present))
 	f.takenOver(ctx, operators)
 	f.conditions(ctx, patience, api.ConditionStalled+"=True/LayoutBefore")
-	sleep(ctx, quiet)
+	_ = clock.Wait(ctx, quiet)
 	if replaced := f.replaced(ctx, before); len(replaced) != 0 {
 		t.Errorf("pods %v were replaced", replaced)
 	}

@@ -202,12 +202,12 @@ func (e *Env) calmDown(ctx context.Context) (ready int64, err error) {
 	if err := e.watchNodes(ctx); err != nil {
 		return 0, err
 	}
-	if err := sleep(ctx, 300*time.Millisecond); err != nil { // what the wait itself may have disturbed
+	if err := clock.Wait(ctx, 300*time.Millisecond); err != nil { // what the wait itself may have disturbed
 		return 0, err
 	}
 	ready = clock.Now()
 	jitter := time.Duration(e.rng.Int64N(int64(100 * time.Millisecond)))
-	if err := sleep(ctx, e.Calm+jitter); err != nil {
+	if err := clock.Wait(ctx, e.Calm+jitter); err != nil {
 		return 0, err
 	}
 	e.h.Calm = append(e.h.Calm, history.Span{From: ready, To: clock.Now()})
@@ -225,15 +225,6 @@ func (e *Env) watchNodes(ctx context.Context) error {
 		e.traffic.Watch(history.Node{Pod: n.Pod, Address: n.Address})
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // all partitions of the grid.

@@ -16,7 +16,7 @@ func calm(ctx context.Context, e *Env, n int) error {
 	}
 	rep := e.begin(n, ready, "nothing", "", e.all())
 	rep.To = rep.From
-	if err := sleep(ctx, e.Calm); err != nil {
+	if err := clock.Wait(ctx, e.Calm); err != nil {
 		return err
 	}
 	rep.Served, rep.Redundant = clock.Now(), clock.Now()
@@ -135,5 +135,5 @@ func handOver(ctx context.Context, e *Env, n int) error {
 	if err := e.redundancyBack(ctx, rep, nil); err != nil {
 		return err
 	}
-	return sleep(ctx, 100*time.Millisecond)
+	return clock.Wait(ctx, 100*time.Millisecond)
 }

@@ -40,7 +40,7 @@ func apiOutage(ctx context.Context, e *Env, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, min(20*time.Second, e.Away)-e.Calm); err != nil { // as a comparison
+	if err := clock.Wait(ctx, min(20*time.Second, e.Away)-e.Calm); err != nil { // as a comparison
 		return err
 	}
 	rep := e.begin(n, ready, fmt.Sprintf("API server away for %s", e.Away), "", e.all())
@@ -50,7 +50,7 @@ func apiOutage(ctx context.Context, e *Env, n int) error {
 	if err := e.serviceBack(ctx, rep); err != nil {
 		return err
 	}
-	if err := sleep(ctx, e.Away); err != nil {
+	if err := clock.Wait(ctx, e.Away); err != nil {
 		return err
 	}
 	// Redundancy was never lost; what it costs this machine to start an API server
@@ -71,13 +71,13 @@ func apiOutageThenKill(ctx context.Context, e *Env, n int) error {
 			if err := e.target.Away(ctx); err != nil {
 				return err
 			}
-			return sleep(ctx, 2*time.Second)
+			return clock.Wait(ctx, 2*time.Second)
 		},
 		what:     func(v victim) string { return "API server away, kill -9 " + v.String() },
 		concerns: e.everything,
 		inject:   func(ctx context.Context, v victim) error { return e.target.Kill(ctx, v.node) },
 		mend: func(ctx context.Context, rep *history.Rep, _ victim) error {
-			if err := sleep(ctx, e.Stop); err != nil {
+			if err := clock.Wait(ctx, e.Stop); err != nil {
 				return err
 			}
 			rep.Healed = clock.Now() // it answers some while before Back returns
@@ -102,7 +102,7 @@ func sameName(ctx context.Context, e *Env, n int) error {
 				return err
 			}
 			rep.Healed = clock.Now()
-			if err := sleep(ctx, 2*time.Second); err != nil { // the old process meets the new world
+			if err := clock.Wait(ctx, 2*time.Second); err != nil { // the old process meets the new world
 				return err
 			}
 			return e.target.Forget(ctx)

@@ -80,7 +80,7 @@ func (t *trouble) end(ctx context.Context, rep *history.Rep, v victim, now bool)
 // awaits is a mend that waits first.
 func awaits(d func(*history.Rep) time.Duration, mend func(context.Context, victim) error) func(context.Context, *history.Rep, victim) error {
 	return func(ctx context.Context, rep *history.Rep, v victim) error {
-		if err := sleep(ctx, d(rep)); err != nil {
+		if err := clock.Wait(ctx, d(rep)); err != nil {
 			return err
 		}
 		return mend(ctx, v)

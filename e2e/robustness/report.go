@@ -1,7 +1,6 @@
 package robustness
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
 	"github.com/ordergrid/ordergrid/probe/load"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Verdict of a run.
@@ -206,11 +206,7 @@ func (r *Report) ExitCode() int {
 }
 
 // WriteJSON prints the report as one indented object; times are nanoseconds.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+func (r *Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // Counts over all partitions.
 func (r *Report) counts() (lost, duplicates, gaps, lostSunk, repeats int64) {

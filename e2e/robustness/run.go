@@ -77,7 +77,7 @@ func Run(ctx context.Context, s Scenario, target faults.Target, o Options) (*his
 }
 
 func (e *Env) repeat(ctx context.Context, s Scenario) error {
-	if err := sleep(ctx, 500*time.Millisecond); err != nil { // connections, caches, collectors
+	if err := clock.Wait(ctx, 500*time.Millisecond); err != nil { // connections, caches, collectors
 		return err
 	}
 	for n := range e.Repeat {
@@ -94,7 +94,7 @@ func (e *Env) repeat(ctx context.Context, s Scenario) error {
 			return fmt.Errorf("%s, repetition %d of %d: %w", s.Name, n+1, e.Repeat, err)
 		}
 	}
-	return sleep(ctx, time.Second) // what comes after the last fault
+	return clock.Wait(ctx, time.Second) // what comes after the last fault
 }
 
 // tell prints the progress line of a repetition.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // row of the table: what it is called, and its figure in one run.
@@ -106,19 +107,18 @@ func objects(r *Result) string {
 
 // Table writes the runs side by side in Markdown.
 func Table(w io.Writer, results []*Result) error {
-	var b strings.Builder
-	b.WriteString("| OrderGrids of 3 shards of 2 |")
+	head := []string{"OrderGrids of 3 shards of 2"}
 	for _, r := range results {
-		b.WriteString(" " + numtext.Thousands(float64(r.Grids)) + " |")
+		head = append(head, numtext.Thousands(float64(r.Grids)))
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", len(results)) + "\n")
+	t := report.NewTable(head...)
+	t.Columns[0].Left = true
 	for _, line := range rows {
-		b.WriteString("| " + line.name + " |")
+		cells := []any{line.name}
 		for _, r := range results {
-			b.WriteString(" " + line.value(r) + " |")
+			cells = append(cells, line.value(r))
 		}
-		b.WriteString("\n")
+		t.Add(cells...)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return t.Markdown(w)
 }

@@ -8,7 +8,6 @@ package suite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
 	"github.com/ordergrid/ordergrid/e2e/fixture"
+	"github.com/ordergrid/ordergrid/e2e/probes"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
 
@@ -51,31 +51,8 @@ type suite struct{ *fixture.Fixture }
 // play runs an OrderProbe to its end and prints its table. That the machine disturbed it is no failure.
 func (s suite) play(ctx context.Context, scenario, more string, limit time.Duration) *api.OrderProbe {
 	s.Helper()
-	begin, p := time.Now(), &api.OrderProbe{}
-	s.Must(s.Kube.Apply(ctx, fmt.Appendf(nil, `{"apiVersion":"ordergrid.dev/v1alpha1","kind":"OrderProbe","metadata":{"name":%q,"namespace":%q},"spec":{"scenario":%q,"parameters":"Quick"%s}}`, scenario, namespace, scenario, more)))
-	s.Eventually(ctx, "OrderProbe "+scenario+" to end", limit, func(ctx context.Context) error {
-		if err := s.Kube.Get(ctx, p, "orderprobe", scenario, "-n", namespace); err != nil {
-			return err
-		}
-		state := "no condition"
-		for _, c := range p.Status.Conditions {
-			switch {
-			case c.Status != "True":
-			case c.Type == api.ConditionFailed:
-				s.Fatalf("failed after %s: %s: %s", time.Since(begin).Round(time.Second), c.Reason, c.Message)
-			case c.Type == api.ConditionComplete:
-				return nil
-			default:
-				state = c.Reason + ": " + c.Message
-			}
-		}
-		return errors.New(state)
-	})
+	p := probes.Play(ctx, s.Fixture, scenario, fmt.Sprintf(`"scenario":%q,"parameters":"Quick"%s`, scenario, more), limit)
 	s.Log("\n" + s.file(ctx, p, report.FileTable))
-	s.Logf("%s: %s after %s: %s", scenario, p.Status.Verdict, time.Since(begin).Round(time.Second), p.Status.VerdictReason)
-	if p.Status.Verdict != api.VerdictValid && p.Status.Verdict != api.VerdictInvalid {
-		s.Errorf("verdict %q: an order was lost, doubled or miscounted", p.Status.Verdict)
-	}
 	if page := s.file(ctx, p, report.FilePage); !strings.Contains(page, "<html") {
 		s.Errorf("the page is %.200q", page)
 	}

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/results"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
 	"github.com/ordergrid/ordergrid/internal/version"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 func helpCommand(ctx context.Context, _ []string, out io.Writer) error {
@@ -41,11 +41,11 @@ func listCommand(_ context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := report.NewList("", "")
 	for _, c := range list {
-		fmt.Fprintf(t, "%s\t%s\n", c.Name, c.Title)
+		t.Add(c.Name, c.Title)
 	}
-	return t.Flush()
+	return t.Text(out)
 }
 
 const compareHelp = `usage: go run ./hack/bench compare BEFORE.json AFTER.json
@@ -91,15 +91,8 @@ Flags:
 const topEntries = 12
 
 func profileCommand(ctx context.Context, args []string, out io.Writer) (err error) {
-	b := &bench{w: out, begin: time.Now()}
-	args = append([]string{"--out", "out/profile", "--duration", "5s", "--cases", "^lo/repl/pipe-64x4$", "--gate", "off"}, args...)
-	if _, err := b.parse("profile", profileHelp, args, out); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	c, err := b.oneCase()
-	if err != nil {
+	b, c, err := begin("profile", profileHelp, []string{"--out", "out/profile", "--duration", "5s", "--cases", "^lo/repl/pipe-64x4$", "--gate", "off"}, args, out, anyCase)
+	if b == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
@@ -118,6 +111,27 @@ func profileCommand(ctx context.Context, args []string, out io.Writer) (err erro
 	b.say("%.0f orders/s, p50 %.1f us while profiled", float64(res.Orders)/res.Elapsed.Seconds(), float64(res.SendToEnd.Percentile(50))/1e3)
 	return b.tops(ctx)
 }
+
+// begin makes the run of a command for one case: args follow the defaults of its flags, and allowed says what else a case
+// has to be, "" for nothing. A nil run without an error: help was asked for.
+func begin(name, help string, defaults, args []string, out io.Writer, allowed func(*bench, *cases.Case) string) (*bench, *cases.Case, error) {
+	b := &bench{w: out, begin: time.Now()}
+	if _, err := b.parse(name, help, append(defaults, args...), out); errors.Is(err, flag.ErrHelp) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	c, err := b.oneCase()
+	if err != nil {
+		return nil, nil, err
+	}
+	if why := allowed(b, c); why != "" {
+		return nil, nil, fmt.Errorf("%w: CASES: value %q, allowed: %s", errUsage, b.cases, why)
+	}
+	return b, c, nil
+}
+
+func anyCase(*bench, *cases.Case) string { return "" }
 
 // oneCase is the case that --cases names.
 func (b *bench) oneCase() (*cases.Case, error) {

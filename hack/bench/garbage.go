@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"text/tabwriter"
-	"time"
 
+	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 const garbageHelp = `usage: go run ./hack/bench garbage [--cases growth/held-10m-rate-6000] [flags]
@@ -28,19 +27,14 @@ Flags:
 const maxLiveHeap = 64 << 20
 
 func garbageCommand(ctx context.Context, args []string, out io.Writer) (err error) {
-	b := &bench{w: out, begin: time.Now()}
-	args = append([]string{"--duration", "10s", "--cases", "^growth/held-10m-rate-6000$", "--gate", "off"}, args...)
-	if _, err := b.parse("garbage", garbageHelp, args, out); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
+	b, c, err := begin("garbage", garbageHelp, []string{"--duration", "10s", "--cases", "^growth/held-10m-rate-6000$", "--gate", "off"}, args, out, func(_ *bench, c *cases.Case) string {
+		if c.Held == 0 || c.Shape.Op != generator.Submit {
+			return "one that holds orders and submits, such as ^growth/held-1m-rate-6000$"
+		}
+		return ""
+	})
+	if b == nil {
 		return err
-	}
-	c, err := b.oneCase()
-	if err != nil {
-		return err
-	}
-	if c.Held == 0 || c.Shape.Op != generator.Submit {
-		return fmt.Errorf("%w: CASES: value %q, allowed: one that holds orders and submits, such as ^growth/held-1m-rate-6000$", errUsage, b.cases)
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	at, err := b.onGrid(ctx, c)
@@ -57,27 +51,36 @@ func garbageCommand(ctx context.Context, args []string, out io.Writer) (err erro
 
 func printGarbage(out io.Writer, g *rounds.Garbage) error {
 	const mib = 1 << 20
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\nnode\torders held\tresident MiB\theap MiB\tlive heap MiB\tallocations/order\tloop faults\tloop stalls\t")
+	p := report.NewPage(out)
+	nodes := report.NewTable("node", "orders held", "resident MiB", "heap MiB", "live heap MiB", "allocations/order", "loop faults", "loop stalls")
+	pauses := report.NewTable("collections", "as they come", "pauses", "over 1 ms", "longest up to, us", "forced", "pauses", "over 1 ms", "longest up to, us")
 	for _, n := range g.Nodes {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f\t%.1f\t%.5f\t%d\t%d\t\n", n.Name, n.Held, n.Resident/mib, float64(n.Heap)/mib, float64(n.Live)/mib,
-			n.AllocsPerOrder, n.LoopFaults, n.LoopStalls)
+		nodes.Add(n.Name, n.Held, n.Resident/mib, one(float64(n.Heap)/mib), one(float64(n.Live)/mib), fmt.Sprintf("%.5f", n.AllocsPerOrder), n.LoopFaults, n.LoopStalls)
+		pauses.Add(n.Name, n.Natural.Count, n.Natural.Pauses, n.Natural.Long, fmt.Sprintf("%.0f", n.Natural.Longest*1e6),
+			n.Forced.Count, n.Forced.Pauses, n.Forced.Long, fmt.Sprintf("%.0f", n.Forced.Longest*1e6))
 	}
-	fmt.Fprintln(t, "\ncollections\tas they come\tpauses\tover 1 ms\tlongest up to, us\tforced\tpauses\tover 1 ms\tlongest up to, us\t")
-	for _, n := range g.Nodes {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.0f\t%d\t%d\t%d\t%.0f\t\n", n.Name, n.Natural.Count, n.Natural.Pauses, n.Natural.Long, n.Natural.Longest*1e6,
-			n.Forced.Count, n.Forced.Pauses, n.Forced.Long, n.Forced.Longest*1e6)
-	}
-	fmt.Fprintln(t, "\nsend-to-end, us\tp50\tp90\tp99\tp99.9\tmax\torders\t")
+	latency := report.NewTable("send-to-end, us", "p50", "p90", "p99", "p99.9", "max", "orders")
 	for _, row := range []struct {
 		name string
 		r    *generator.Result
 	}{{"collections as they come", &g.Natural}, {"a collection every second", &g.Forced}} {
-		h := row.r.SendToEnd
-		us := func(p float64) float64 { return float64(h.Percentile(p)) / 1e3 }
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t\n", row.name, us(50), us(90), us(99), us(99.9), us(100), row.r.Orders)
+		latency.Add(append(append([]any{row.name}, percentiles(row.r.SendToEnd)...), row.r.Orders)...)
 	}
-	return t.Flush()
+	p.Table(nodes)
+	p.Table(pauses)
+	p.Table(latency)
+	return p.Err()
+}
+
+// one formats a figure with one decimal.
+func one(v float64) string { return fmt.Sprintf("%.1f", v) }
+
+// percentiles are p50, p90, p99, p99.9 and the greatest, in microseconds.
+func percentiles(h interface{ Percentile(float64) int64 }) (cells []any) {
+	for _, p := range []float64{50, 90, 99, 99.9, 100} {
+		cells = append(cells, one(float64(h.Percentile(p))/1e3))
+	}
+	return cells
 }
 
 func judgeGarbage(g *rounds.Garbage) (err error) {

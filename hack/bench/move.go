@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 const moveHelp = `usage: go run ./hack/bench move [--cases growth/held-10m-rate-6000] [flags]
@@ -26,19 +26,14 @@ Flags:
 `
 
 func moveCommand(ctx context.Context, args []string, out io.Writer) (err error) {
-	b := &bench{w: out, begin: time.Now()}
-	args = append([]string{"--duration", "80s", "--cases", "^growth/held-10m-rate-6000$", "--gate", "off"}, args...)
-	if _, err := b.parse("move", moveHelp, args, out); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
+	b, c, err := begin("move", moveHelp, []string{"--duration", "80s", "--cases", "^growth/held-10m-rate-6000$", "--gate", "off"}, args, out, func(_ *bench, c *cases.Case) string {
+		if c.Held == 0 || c.Shape.Rate == 0 || c.Network != "lo" {
+			return "one that holds orders and submits at a rate, such as ^growth/held-1m-rate-6000$"
+		}
+		return ""
+	})
+	if b == nil {
 		return err
-	}
-	c, err := b.oneCase()
-	if err != nil {
-		return err
-	}
-	if c.Held == 0 || c.Shape.Rate == 0 || c.Network != "lo" {
-		return fmt.Errorf("%w: CASES: value %q, allowed: one that holds orders and submits at a rate, such as ^growth/held-1m-rate-6000$", errUsage, b.cases)
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	at, err := b.onGrid(ctx, c)
@@ -59,28 +54,29 @@ func moveCommand(ctx context.Context, args []string, out io.Writer) (err error) 
 
 func printMove(out io.Writer, m *rounds.Move) error {
 	const mib = 1 << 20
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\norders moved\tMiB a copy\tnew copies\ts\tMiB/s copied\torders/s copied\t")
+	p := report.NewPage(out)
+	copied := report.NewTable("orders moved", "MiB a copy", "new copies", "s", "MiB/s copied", "orders/s copied")
 	took := m.Took.Seconds()
-	fmt.Fprintf(t, "%d\t%d\t%d\t%.1f\t%.0f\t%.0f\t\n", m.Orders, m.Bytes/mib, m.Copies, took, float64(m.Bytes)*float64(m.Copies)/mib/took, float64(m.Orders)*float64(m.Copies)/took)
+	copied.Add(m.Orders, m.Bytes/mib, m.Copies, one(took), fmt.Sprintf("%.0f", float64(m.Bytes)*float64(m.Copies)/mib/took), fmt.Sprintf("%.0f", float64(m.Orders)*float64(m.Copies)/took))
+	p.Table(copied)
 	if m.Disturbed > 0 {
-		fmt.Fprintf(t, "\n%d seconds are not counted: the hypervisor took too much of them, or of the one before\n", m.Disturbed)
+		p.Say("\n%d seconds are not counted: the hypervisor took too much of them, or of the one before\n", m.Disturbed)
 	}
-	fmt.Fprintln(t, "\ncreate-to-end, us\ts\torders/s\tp50\tp90\tp99\tp99.9\tmax\tlongest gap, ms\tp99 : before\t")
+	seen := report.NewTable("create-to-end, us", "s", "orders/s", "p50", "p90", "p99", "p99.9", "max", "longest gap, ms", "p99 : before")
 	calm := float64(m.Before.CreateToEnd.Percentile(99))
 	for _, row := range []struct {
 		name string
 		p    *rounds.Part
 	}{{"before the move", &m.Before}, {"while it moves", &m.During}, {"after it", &m.After}} {
 		if row.p.For == 0 || row.p.Orders == 0 {
-			fmt.Fprintf(t, "%s\t0\tINVALID\t\t\t\t\t\t\t\t\n", row.name)
+			seen.Add(row.name, 0, "INVALID")
 			continue
 		}
-		us := func(p float64) float64 { return float64(row.p.CreateToEnd.Percentile(p)) / 1e3 }
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", row.name, row.p.For.Seconds(), float64(row.p.Orders)/row.p.For.Seconds(),
-			us(50), us(90), us(99), us(99.9), us(100), row.p.Gap.Seconds()*1e3, times(us(99)*1e3, calm))
+		cells := append([]any{row.name, fmt.Sprintf("%.0f", row.p.For.Seconds()), fmt.Sprintf("%.0f", float64(row.p.Orders)/row.p.For.Seconds())}, percentiles(row.p.CreateToEnd)...)
+		seen.Add(append(cells, one(row.p.Gap.Seconds()*1e3), times(float64(row.p.CreateToEnd.Percentile(99)), calm))...)
 	}
-	return t.Flush()
+	p.Table(seen)
+	return p.Err()
 }
 
 // times returns the ratio of two figures, 0 if all of it was disturbed.
@@ -124,9 +120,8 @@ func idleCommand(ctx context.Context, args []string, out io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\npartitions\tCPU ms/s of a node, median\tmin\tmax\tto the first\t")
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	p, t := report.NewPage(out), report.NewTable("partitions", "CPU ms/s of a node, median", "min", "max", "to the first")
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d.Microseconds())/1e3) }
 	first := time.Duration(0)
 	for i, rounds := range all {
 		slices.Sort(rounds)
@@ -134,7 +129,8 @@ func idleCommand(ctx context.Context, args []string, out io.Writer) (err error) 
 		if i == 0 {
 			first = median
 		}
-		fmt.Fprintf(t, "%d\t%.2f\t%.2f\t%.2f\t%.2fx\t\n", idlePartitions[i], ms(median), ms(rounds[0]), ms(rounds[len(rounds)-1]), float64(median)/float64(max(1, first)))
+		t.Add(idlePartitions[i], ms(median), ms(rounds[0]), ms(rounds[len(rounds)-1]), times(float64(median), float64(max(1, first))))
 	}
-	return t.Flush()
+	p.Table(t)
+	return p.Err()
 }

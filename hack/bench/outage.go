@@ -3,16 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/rounds"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 const outageHelp = `usage: go run ./hack/bench outage [--cases match/rate-6000] [flags]
@@ -26,19 +25,14 @@ Flags:
 `
 
 func outageCommand(ctx context.Context, args []string, out io.Writer) (err error) {
-	b := &bench{w: out, begin: time.Now()}
-	args = append([]string{"--duration", "4s", "--rounds", "5", "--cases", "^match/rate-6000$", "--systems", "^grid(-match)?$"}, args...)
-	if _, err := b.parse("outage", outageHelp, args, out); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
+	b, c, err := begin("outage", outageHelp, []string{"--duration", "4s", "--rounds", "5", "--cases", "^match/rate-6000$", "--systems", "^grid(-match)?$"}, args, out, func(b *bench, c *cases.Case) string {
+		if c.Copies != 2 || c.Shape.Rate == 0 || b.options.Duration < 2*time.Second {
+			return fmt.Sprintf("a case of two copies at a rate, such as ^match/rate-6000$, with a --duration of 2 s or more (value %v)", b.options.Duration)
+		}
+		return ""
+	})
+	if b == nil {
 		return err
-	}
-	c, err := b.oneCase()
-	if err != nil {
-		return err
-	}
-	if c.Copies != 2 || c.Shape.Rate == 0 || b.options.Duration < 2*time.Second {
-		return fmt.Errorf("%w: CASES: value %q with --duration %v, allowed: a case of two copies at a rate, such as ^match/rate-6000$, for 2 s or more", errUsage, b.cases, b.options.Duration)
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {
@@ -68,10 +62,10 @@ func grids(name string) bool {
 }
 
 func printOutages(out io.Writer, c *cases.Case, systems []system.System, all map[string][]rounds.Outage) error {
-	fmt.Fprintf(out, "\n%s: %s; the primary is killed\n", c.Name, c.Title)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "system\tno answer for ms, median\tmin\tmax\tbefore it\t: %s\trounds that count\t\n", systems[0].Name())
-	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+	p := report.NewPage(out)
+	t := report.NewTable("system", "no answer for ms, median", "min", "max", "before it", ": "+systems[0].Name(), "rounds that count")
+	t.Title = fmt.Sprintf("%s: %s; the primary is killed", c.Name, c.Title)
+	ms := func(d time.Duration) string { return one(d.Seconds() * 1e3) }
 	first, invalid := time.Duration(0), false
 	for _, s := range systems {
 		var lasted []time.Duration
@@ -84,7 +78,7 @@ func printOutages(out io.Writer, c *cases.Case, systems []system.System, all map
 			lasted, before = append(lasted, o.Lasted), max(before, o.Before)
 		}
 		if len(lasted) == 0 {
-			fmt.Fprintf(t, "%s\tINVALID\t\t\t\t\t0\t\n", s.Name())
+			t.Add(s.Name(), "INVALID", "", "", "", "", 0)
 			continue
 		}
 		slices.Sort(lasted)
@@ -92,9 +86,10 @@ func printOutages(out io.Writer, c *cases.Case, systems []system.System, all map
 		if s == systems[0] {
 			first = median
 		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%d\t\n", s.Name(), ms(median), ms(lasted[0]), ms(lasted[len(lasted)-1]), ms(before), times(ms(median), ms(first)), len(lasted))
+		t.Add(s.Name(), ms(median), ms(lasted[0]), ms(lasted[len(lasted)-1]), ms(before), times(float64(median), float64(first)), len(lasted))
 	}
-	if err := t.Flush(); err != nil || !invalid {
+	p.Table(t)
+	if err := p.Err(); err != nil || !invalid {
 		return err
 	}
 	return errEnvironment

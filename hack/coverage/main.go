@@ -5,62 +5,28 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/derived"
 )
 
 const page = "docs/coverage.md"
 
-func main() {
-	verify := flag.Bool("verify", false, "compare only; exit 1 when the page has drifted")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "coverage: unknown argument %q; usage: go run ./hack/coverage [--verify]\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	drifted, err := run(*verify)
-	switch {
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "coverage:", err)
-		os.Exit(2)
-	case drifted && *verify:
-		fmt.Printf("coverage: %s differs from docs/coverage/*.csv; run `make generate` and read the difference\n", page)
-		os.Exit(1)
-	case drifted:
-		fmt.Println("coverage: wrote", page)
-	}
-}
+func main() { derived.Main("coverage", "docs/coverage/*.csv", run) }
 
-// run makes the page, and reports whether it differed. It writes it unless verify is set.
-func run(verify bool) (bool, error) {
+// run makes the page, and names it if it differed. It writes it unless verify is set.
+func run(verify bool) ([]string, error) {
 	root, err := checkout.Root()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	rows, err := read(root)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := errors.Join(check(root, rows)...); err != nil {
-		return false, err
+		return nil, err
 	}
-	path := filepath.Join(root, page)
-	before, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, err
-	}
-	after := render(rows)
-	if bytes.Equal(before, after) {
-		return false, nil
-	}
-	if verify {
-		return true, nil
-	}
-	return true, os.WriteFile(path, after, 0o644) //nolint:gosec // a page of the documentation
+	return derived.Files{page: render(rows)}.Update(root, verify)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 func main() {
@@ -27,8 +28,7 @@ func run(out io.Writer, paths []string) error {
 	if len(paths) == 0 {
 		return fmt.Errorf("no certificates; give certificate.json files that kubectl ordergrid drill run --out has written")
 	}
-	fmt.Fprintln(out, "| drill | fault | by | times | outage p50, max | p99 before, during, after | redundant after, max | failed | lost, missing |")
-	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
+	t := report.NewList("drill", "fault", "by", "times", "outage p50, max", "p99 before, during, after", "redundant after, max", "failed", "lost, missing")
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -39,11 +39,11 @@ func run(out io.Writer, paths []string) error {
 			return fmt.Errorf("%s: is not a certificate: %w", path, err)
 		}
 		for _, r := range rows(c) {
-			fmt.Fprintf(out, "| %s | %s (%s) | %s | %d | %s, %s | %s, %s, %s | %s | %d | %d, %d |\n", c.Drill[strings.IndexByte(c.Drill, '/')+1:], r.fault, r.kind, r.provider, len(r.outage),
-				median(r.outage), ms(most(r.outage)), median(r.before), median(r.during), median(r.after), ms(most(r.redundant)), r.failed, c.Ledger.Lost, c.Ledger.Missing()-c.Ledger.Lost)
+			t.Add(c.Drill[strings.IndexByte(c.Drill, '/')+1:], fmt.Sprintf("%s (%s)", r.fault, r.kind), r.provider, len(r.outage), median(r.outage)+", "+ms(most(r.outage)),
+				median(r.before)+", "+median(r.during)+", "+median(r.after), ms(most(r.redundant)), r.failed, fmt.Sprintf("%d, %d", c.Ledger.Lost, c.Ledger.Missing()-c.Ledger.Lost))
 		}
 	}
-	return nil
+	return t.Markdown(out)
 }
 
 // row is one fault of a drill.

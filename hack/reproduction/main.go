@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/derived"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -26,35 +27,24 @@ const (
 )
 
 func main() {
-	verify := flag.Bool("verify", false, "compare only; exit 1 when the page has drifted")
 	take := flag.String("take", "", "directory of a suite whose results the page is to have")
-	flag.Parse()
-	if flag.NArg() > 0 || *verify && *take != "" {
-		fmt.Fprintln(os.Stderr, "reproduction: usage: go run ./hack/reproduction [--take DIR | --verify]")
-		os.Exit(2)
-	}
-	drifted, err := run(*take, *verify)
-	switch {
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "reproduction:", err)
-		os.Exit(2)
-	case drifted && *verify:
-		fmt.Printf("reproduction: %s differs from %s; run `make generate` and read the difference\n", page, results)
-		os.Exit(1)
-	case drifted:
-		fmt.Println("reproduction: wrote", page)
-	}
+	derived.Main("reproduction", results, func(verify bool) ([]string, error) {
+		if verify && *take != "" {
+			return nil, errors.New("--take and --verify: choose one")
+		}
+		return run(*take, verify)
+	})
 }
 
-// run makes the page, and reports whether it differed. It writes it unless verify is set.
-func run(take string, verify bool) (bool, error) {
+// run makes the page, and names it if it differed. It writes it unless verify is set.
+func run(take string, verify bool) ([]string, error) {
 	root, err := checkout.Root()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	d, err := published.Load()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	from := filepath.Join(root, results)
 	if take != "" {
@@ -62,36 +52,25 @@ func run(take string, verify bool) (bool, error) {
 	}
 	b, err := os.ReadFile(from)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	s, err := report.ParseSuite(b)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", from, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if err := check(d, s); err != nil {
-		return false, fmt.Errorf("%s: %w", from, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if take != "" {
 		if err := os.WriteFile(filepath.Join(root, results), b, 0o644); err != nil { //nolint:gosec // results are public
-			return false, err
+			return nil, err
 		}
 	}
 	var after bytes.Buffer
 	if err := s.Markdown(&after, d); err != nil {
-		return false, err
+		return nil, err
 	}
-	path := filepath.Join(root, page)
-	before, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, err
-	}
-	if bytes.Equal(before, after.Bytes()) {
-		return false, nil
-	}
-	if verify {
-		return true, nil
-	}
-	return true, os.WriteFile(path, after.Bytes(), 0o644) //nolint:gosec // a page of the documentation
+	return derived.Files{page: after.Bytes()}.Update(root, verify)
 }
 
 // check returns what the page would get wrong: each published table has one row, with figures that are those of the

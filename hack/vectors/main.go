@@ -6,85 +6,39 @@
 package main
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
+
+	"github.com/ordergrid/ordergrid/internal/checkout"
+	"github.com/ordergrid/ordergrid/internal/derived"
 )
 
 // dir has the vectors, and nothing else that ends with .json.
 const dir = "docs/protocol/vectors"
 
 func main() {
-	verify := flag.Bool("verify", false, "compare only; exit 1 and name every file that has drifted")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "vectors: unknown argument %q; usage: go run ./hack/vectors [--verify]\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "vectors: go list -m:", err)
-		os.Exit(2)
-	}
-	drifted, err := run(string(bytes.TrimSpace(root)), *verify)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "vectors:", err)
-		os.Exit(2)
-	}
-	for _, name := range drifted {
-		if *verify {
-			fmt.Printf("vectors: %s differs from what the codec makes; run `make generate` and read the difference\n", name)
-		} else {
-			fmt.Println("vectors: wrote", name)
+	derived.Main("vectors", "what the codec makes", func(verify bool) ([]string, error) {
+		root, err := checkout.Root()
+		if err != nil {
+			return nil, err
 		}
-	}
-	if *verify && len(drifted) > 0 {
-		os.Exit(1)
-	}
+		return run(root, verify)
+	})
 }
 
 // run makes all files and returns those that differed from the tree; it writes them unless verify is set.
-func run(root string, verify bool) (drifted []string, err error) {
+func run(root string, verify bool) ([]string, error) {
 	files, err := all()
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
+	made := derived.Files{}
 	for _, f := range files {
-		text, err := f.text()
-		if err != nil {
-			return nil, err
-		}
-		name := filepath.Join(dir, f.name)
-		known[name] = true
-		was, err := os.ReadFile(filepath.Join(root, name))
-		if err == nil && bytes.Equal(was, text) {
-			continue
-		}
-		drifted = append(drifted, name)
-		if verify {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(root, name), text, 0o644); err != nil {
+		if made[filepath.Join(dir, f.name)], err = f.text(); err != nil {
 			return nil, err
 		}
 	}
-	stale, err := filepath.Glob(filepath.Join(root, dir, "*.json"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range stale {
-		if name := filepath.Join(dir, filepath.Base(path)); !known[name] {
-			return nil, fmt.Errorf("%s is not made by this command; remove it", name)
-		}
-	}
-	return drifted, nil
+	return made.Update(root, verify, filepath.Join(dir, "*.json"))
 }
 
 // all makes the files of vectors.

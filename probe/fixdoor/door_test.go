@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/testgrid"
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/grid"
@@ -353,7 +354,7 @@ func TestNext(t *testing.T) {
 func (x *Session) bad(field string) []byte {
 	b := x.appendMessage(nil, "0", 1, nil, "")
 	b = bytes.Replace(b, []byte("34=1\x01"), []byte(field), 1)
-	return append(append(b[:len(b)-4:len(b)-4], fmt3(sum(b[:len(b)-7]))...), 1)
+	return append(append(b[:len(b)-4:len(b)-4], fmt3(order.CheckSum(b[:len(b)-7]))...), 1)
 }
 
 // What is not a file of sessions, and addresses that are none.

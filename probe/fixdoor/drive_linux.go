@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // Driven is what a time of orders showed.
@@ -19,20 +19,11 @@ type Driven struct {
 	Busy    float64 // of a core, of the thread of the sessions
 }
 
-// threadTime is the processor time of this thread.
-func threadTime() time.Duration {
-	var ru unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
-		return 0
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
-}
-
 // AtRate sends orders at a rate from a moment on, by the sessions in turn, and waits for all reports. An order whose
 // session still waits goes by the next one that does not.
 func (w *Swarm) AtRate(ctx context.Context, perS int, begun time.Time, lasts time.Duration) (*Driven, error) {
 	n := int(lasts.Seconds() * float64(perS))
-	d, cpu := &Driven{}, threadTime()
+	d, cpu := &Driven{}, host.ThreadTime()
 	w.took = make([]time.Duration, 0, n)
 	defer func() { w.took = nil }()
 	for d.Orders < n {
@@ -60,7 +51,7 @@ func (w *Swarm) AtRate(ctx context.Context, perS int, begun time.Time, lasts tim
 
 // AsFast sends orders so that so many are without a report, at most so many, and waits for all reports.
 func (w *Swarm) AsFast(ctx context.Context, window, most int, lasts time.Duration) (*Driven, error) {
-	d, begun, cpu := &Driven{}, time.Now(), threadTime()
+	d, begun, cpu := &Driven{}, time.Now(), host.ThreadTime()
 	w.took = make([]time.Duration, 0, most)
 	defer func() { w.took = nil }()
 	for time.Since(begun) < lasts && d.Orders < most {
@@ -92,7 +83,7 @@ func (w *Swarm) settle(ctx context.Context, d *Driven, begun time.Time, cpu time
 		}
 	}
 	d.Elapsed = time.Since(begun)
-	d.Busy = (threadTime() - cpu).Seconds() / d.Elapsed.Seconds()
+	d.Busy = (host.ThreadTime() - cpu).Seconds() / d.Elapsed.Seconds()
 	d.PerS = float64(d.Orders) / d.Elapsed.Seconds()
 	d.Took = slices.Sorted(slices.Values(w.took))
 	return nil

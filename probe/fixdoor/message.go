@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
 const soh = 1
@@ -47,30 +50,21 @@ func next(in []byte) (m message, rest []byte, err error) {
 		return m, nil, nil
 	}
 	raw := in[:whole:whole]
-	if tail := raw[body+n:]; !bytes.Equal(tail[:3], []byte("10=")) || tail[6] != soh || string(tail[3:6]) != fmt3(sum(raw[:body+n])) {
-		return m, nil, fmt.Errorf("CheckSum (10) of the gateway is %.8q; allowed: %s", tail, fmt3(sum(raw[:body+n])))
+	if tail := raw[body+n:]; !bytes.Equal(tail[:3], []byte("10=")) || tail[6] != soh || string(tail[3:6]) != fmt3(order.CheckSum(raw[:body+n])) {
+		return m, nil, fmt.Errorf("CheckSum (10) of the gateway is %.8q; allowed: %s", tail, fmt3(order.CheckSum(raw[:body+n])))
 	}
-	m = message{raw: raw, possDup: string(value(raw, "\x0143=")) == "Y"}
-	if v := value(raw, "\x0135="); len(v) == 1 {
+	m = message{raw: raw, possDup: string(fixorder.Value(raw, "\x0143=")) == "Y"}
+	if v := fixorder.Value(raw, "\x0135="); len(v) == 1 {
 		m.kind = v[0]
 	}
-	if m.seq, err = number(value(raw, "\x0134=")); err != nil || m.seq == 0 {
-		return m, nil, fmt.Errorf("MsgSeqNum (34) of the gateway is %.20q; allowed: 1 or more", value(raw, "\x0134="))
+	if m.seq, err = number(fixorder.Value(raw, "\x0134=")); err != nil || m.seq == 0 {
+		return m, nil, fmt.Errorf("MsgSeqNum (34) of the gateway is %.20q; allowed: 1 or more", fixorder.Value(raw, "\x0134="))
 	}
 	return m, in[whole:], nil
 }
 
 // get returns the value of a tag, given as SOH, tag and equals sign; nil if there is none.
-func (m *message) get(tag string) []byte { return value(m.raw, tag) }
-
-func value(raw []byte, tag string) []byte {
-	at := bytes.Index(raw, []byte(tag))
-	if at < 0 {
-		return nil
-	}
-	v := raw[at+len(tag):]
-	return v[:max(0, bytes.IndexByte(v, soh))]
-}
+func (m *message) get(tag string) []byte { return fixorder.Value(m.raw, tag) }
 
 func number(v []byte) (uint64, error) {
 	if len(v) == 0 || len(v) > 18 {
@@ -84,13 +78,6 @@ func number(v []byte) (uint64, error) {
 		n = n*10 + uint64(c-'0')
 	}
 	return n, nil
-}
-
-func sum(b []byte) (n byte) {
-	for _, c := range b {
-		n += c
-	}
-	return n
 }
 
 func fmt3(n byte) string { return string([]byte{'0' + n/100, '0' + n/10%10, '0' + n%10}) }
@@ -120,6 +107,6 @@ func (x *Session) appendMessage(dst []byte, kind string, seq uint64, first []byt
 	dst = append(append(append(dst, "8="...), x.name.Version...), "\x019="...)
 	dst = append(strconv.AppendInt(dst, int64(len(b)), 10), soh)
 	dst = append(dst, b...)
-	check := fmt3(sum(dst[at:]))
+	check := fmt3(order.CheckSum(dst[at:]))
 	return append(append(append(dst, "10="...), check...), soh)
 }

@@ -76,7 +76,7 @@ func (x *Session) Fate(err error) load.Fate {
 func (x *Session) Submit(ctx context.Context, fix []byte) (load.Receipt, error) {
 	until := time.Now().Add(x.door.cfg.Timeout)
 	p := &x.pending
-	*p = pending{order: append(p.order[:0], fix...), id: append(p.id[:0], value(fix, "\x0111=")...), first: p.first[:0]}
+	*p = pending{order: append(p.order[:0], fix...), id: append(p.id[:0], fixorder.Value(fix, "\x0111=")...), first: p.first[:0]}
 	var lost error
 	for {
 		if x.c == nil {
@@ -107,7 +107,7 @@ func (x *Session) send() (err error) {
 	if p.seq != 0 {
 		return nil
 	}
-	p.first = append(p.first, value(p.order, "\x0152=")...)
+	p.first = append(p.first, fixorder.Value(p.order, "\x0152=")...)
 	if x.write, err = fixorder.Readdress(x.write[:0], p.order, &fixorder.Address{Sender: x.name.Sender, Target: x.name.Target, Seq: x.out}); err != nil {
 		p.done, p.refused = true, &refusedError{"not sent: " + err.Error()}
 		return err

@@ -79,11 +79,12 @@ func Unaddressed(fix []byte, r Record) []byte {
 
 // SentBy reports whether the header of an order has the CompIDs.
 func SentBy(fix []byte, sender, target string) bool {
-	return bytes.Equal(headerValue(fix, "\x0149="), []byte(sender)) && bytes.Equal(headerValue(fix, "\x0156="), []byte(target))
+	return bytes.Equal(Value(fix, "\x0149="), []byte(sender)) && bytes.Equal(Value(fix, "\x0156="), []byte(target))
 }
 
-// headerValue is the first value of a tag; the header is before all others.
-func headerValue(fix []byte, tag string) []byte {
+// Value is the first value of a tag, given as SOH, tag and equals sign, so that of the header where it has the tag; nil if
+// there is none.
+func Value(fix []byte, tag string) []byte {
 	at := bytes.Index(fix, []byte(tag))
 	if at < 0 {
 		return nil

@@ -180,3 +180,12 @@ func Between(a, b Sample, known bool) Use {
 	}
 	return u
 }
+
+// ThreadTime is the processor time of the calling thread; 0: unknown.
+func ThreadTime() time.Duration {
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}

@@ -2,8 +2,8 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/ordergrid/ordergrid/internal/audit"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 	"github.com/ordergrid/ordergrid/probe/load"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -28,8 +28,8 @@ type Counts = report.LedgerCounts
 // per order.
 type Checker struct {
 	id       fixorder.ID
-	inLog    bitset // by order index, over the whole run
-	next     uint64 // sequence number the log must continue with
+	inLog    audit.Set   // by order index, over the whole run
+	log      audit.Dense // sequence numbers
 	lastHash uint64
 	hashed   bool // lastHash is known
 
@@ -44,11 +44,11 @@ type Checker struct {
 // NewChecker begins after sequence number last, whose hash is lastHash if that is known: earlier
 // entries of the log are ignored.
 func NewChecker(id fixorder.ID, last, lastHash uint64, known bool) *Checker {
-	return &Checker{id: id, next: last + 1, lastHash: lastHash, hashed: known}
+	return &Checker{id: id, log: audit.Dense{Next: last + 1}, lastHash: lastHash, hashed: known}
 }
 
 // Next is the sequence number the next entry must have: where to continue reading.
-func (c *Checker) Next() uint64 { return c.next }
+func (c *Checker) Next() uint64 { return c.log.Next }
 
 // ContentCheck reports how the bytes of an order of the step differ from what was sent.
 type ContentCheck func(index int64, fix []byte) error
@@ -75,18 +75,19 @@ func (c *Checker) check(index int64, fix []byte) error {
 // Entry processes the next entry of the log.
 func (c *Checker) Entry(e Entry) {
 	c.counts.Entries++
-	switch {
-	case e.Seq > c.next:
-		c.counts.Gaps += int64(e.Seq - c.next)
-		c.note("gap: %d follows %d", e.Seq, c.next-1)
-	case e.Seq < c.next:
+	last := c.log.Next - 1
+	switch missing, back := c.log.See(e.Seq); {
+	case missing > 0:
+		c.counts.Gaps += int64(missing)
+		c.note("gap: %d follows %d", e.Seq, last)
+	case back:
 		c.counts.Duplicates++
-		c.note("sequence number %d comes after %d", e.Seq, c.next-1)
+		c.note("sequence number %d comes after %d", e.Seq, last)
 	case c.hashed && e.PrevHash != c.lastHash:
 		c.counts.ChainBreaks++
 		c.note("entry %d does not follow the previous one: its prevHash is %016x, the previous hash is %016x", e.Seq, e.PrevHash, c.lastHash)
 	}
-	c.next, c.lastHash, c.hashed = max(c.next, e.Seq+1), e.Hash, true
+	c.lastHash, c.hashed = e.Hash, true
 	if e.IsOrder {
 		c.order(e)
 	}
@@ -102,7 +103,7 @@ func (c *Checker) order(e Entry) {
 		c.counts.Corrupt++
 		c.note("order %d at %d: %v", index, e.Seq, err)
 	}
-	if c.inLog.set(uint64(index)) {
+	if c.inLog.Add(uint64(index)) {
 		c.counts.Duplicates++
 		c.note("order %d is in the log again at %d", index, e.Seq)
 		return
@@ -137,7 +138,7 @@ func (c *Checker) fate(index int64, o *load.Order, e Entry) {
 func (c *Checker) Finish() Counts {
 	for i := range c.orders {
 		o, index := &c.orders[i], c.first+int64(i)
-		found := c.inLog.has(uint64(index))
+		found := c.inLog.Has(uint64(index))
 		switch {
 		case o.Fate == load.Unknown && !found:
 			c.counts.UnknownAbsent++
@@ -160,13 +161,10 @@ func (c *Checker) receiptsTwice() {
 			seqs = append(seqs, c.orders[i].Seq)
 		}
 	}
-	slices.Sort(seqs)
-	for i := 1; i < len(seqs); i++ {
-		if seqs[i] == seqs[i-1] {
-			c.counts.Duplicates++
-			c.note("two orders were acknowledged at %d", seqs[i])
-		}
-	}
+	audit.Twice(seqs, func(seq uint64) {
+		c.counts.Duplicates++
+		c.note("two orders were acknowledged at %d", seq)
+	})
 }
 
 // maxExamples bounds the report of a broken grid.
@@ -180,24 +178,3 @@ func (c *Checker) note(format string, args ...any) {
 
 // Examples are the first violations of the step, in words.
 func (c *Checker) Examples() []string { return c.examples }
-
-// bitset grows as needed.
-type bitset struct{ words []uint64 }
-
-// set reports whether the bit was set already.
-func (b *bitset) set(i uint64) bool {
-	w := i / 64
-	if w >= uint64(len(b.words)) {
-		grown := make([]uint64, max(w+1, uint64(2*len(b.words))))
-		copy(grown, b.words)
-		b.words = grown
-	}
-	was := b.words[w]>>(i%64)&1 == 1
-	b.words[w] |= 1 << (i % 64)
-	return was
-}
-
-func (b *bitset) has(i uint64) bool {
-	w := i / 64
-	return w < uint64(len(b.words)) && b.words[w]>>(i%64)&1 == 1
-}

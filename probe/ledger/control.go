@@ -23,7 +23,7 @@ func NewVerifier(id fixorder.ID, last, lastHash uint64, known bool) *Verifier {
 // Begin starts a step for the checker and for a fresh control.
 func (v *Verifier) Begin(first int64, orders []load.Order, content ContentCheck) {
 	v.Checker.Begin(first, orders, content)
-	v.control = &Checker{id: v.id, next: v.next, lastHash: v.lastHash, hashed: v.hashed}
+	v.control = &Checker{id: v.id, log: v.log, lastHash: v.lastHash, hashed: v.hashed}
 	// The control need not know the checker's earlier steps: a late order counts as a duplicate for
 	// neither.
 	v.control.Begin(first, orders, content)

@@ -69,9 +69,6 @@ type Projection struct {
 
 // Projection reads the scaled parameter set; the published model names no rows, which are a million in the report's tables.
 func (s Scenario) Projection() (exact, scaled Projection, err error) {
-	if s.Name != ProjectionScenario {
-		return exact, scaled, fmt.Errorf("scenario %q is not about projections", s.Name)
-	}
 	var a struct {
 		Mix string `json:"mix"`
 	}
@@ -80,8 +77,8 @@ func (s Scenario) Projection() (exact, scaled Projection, err error) {
 		Fields  int `json:"fields"`
 		Columns int `json:"projection"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(ProjectionScenario, &a, &b); err != nil {
+		return exact, scaled, err
 	}
 	if b.Rows < 1 || b.Columns < 1 || b.Fields <= b.Columns {
 		return exact, scaled, fmt.Errorf("scenario %q: rows %d, projection %d, fields %d: rows and projection must be at least 1, fields above projection", s.Name, b.Rows, b.Columns, b.Fields)
@@ -91,17 +88,14 @@ func (s Scenario) Projection() (exact, scaled Projection, err error) {
 
 // TopologyNodes are how many nodes the topologies of TopologiesScenario have at most, exact and scaled.
 func (s Scenario) TopologyNodes() (exact, scaled int, err error) {
-	if s.Name != TopologiesScenario {
-		return 0, 0, fmt.Errorf("scenario %q is not about topologies", s.Name)
-	}
 	var a struct {
 		JVMs int `json:"jvms"`
 	}
 	var b struct {
 		Nodes int `json:"nodes"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return 0, 0, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(TopologiesScenario, &a, &b); err != nil {
+		return 0, 0, err
 	}
 	if min(a.JVMs, b.Nodes) < 4 || a.JVMs%2 != 0 || b.Nodes%2 != 0 {
 		return 0, 0, fmt.Errorf("scenario %q: jvms %d, nodes %d: must be even, and at least 4", s.Name, a.JVMs, b.Nodes)

@@ -1,7 +1,6 @@
 package published
 
 import (
-	"errors"
 	"fmt"
 )
 
@@ -42,8 +41,8 @@ func (d *Data) Caches(s Scenario) (exact, scaled Caches, err error) {
 		Share        float64  `json:"share"`
 		Clients      []string `json:"clients"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets("", &a, &b); err != nil {
+		return exact, scaled, err
 	}
 	exact = Caches{max(a.RowsPerCache, exactRows), max(a.Caches, 1), max(a.Users, b.Users), b.SleepMs, max(a.Loops, b.Loops, 1), a.Share}
 	scaled = Caches{max(b.Rows, b.RowsPerCache), max(b.Caches, 1), b.Users, b.SleepMs, max(b.Loops, 1), b.Share}

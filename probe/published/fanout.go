@@ -103,8 +103,8 @@ func (s Scenario) fanout() (exact, scaled Fanout, err error) {
 		MeasureS int    `json:"measure_s"`
 		Note     string `json:"note"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets("", &a, &b); err != nil {
+		return exact, scaled, err
 	}
 	exact = Fanout{High: a.High, VeryHigh: a.VeryHigh, Clients: a.Clients, Measured: b.Measured, MeasureS: exactMeasureS, FlushMs: exactFlushMs}
 	scaled = Fanout{High: b.High, VeryHigh: b.VeryHigh, Clients: b.Clients, Measured: b.Measured, MeasureS: b.MeasureS}

@@ -103,6 +103,28 @@ func (s Scenario) IsOrderScenario() bool {
 	return false
 }
 
+// decodeSets reads the parameter sets of a scenario, which has to be that of a name, "" for any; the two need not have the
+// same fields.
+func (s Scenario) decodeSets(name string, exact, scaled any) error {
+	if name != "" && s.Name != name {
+		return fmt.Errorf("scenario %q: its parameters are others than those of %s", s.Name, name)
+	}
+	if err := errors.Join(decodeStrict(s.Exact, exact), decodeStrict(s.Scaled, scaled)); err != nil {
+		return fmt.Errorf("scenario %q: %w", s.Name, err)
+	}
+	return nil
+}
+
+// eachSet reads the parameter sets of a scenario in the same way.
+func eachSet[T any](s Scenario, read func(raw []byte) (T, error)) (exact, scaled T, err error) {
+	exact, err1 := read(s.Exact)
+	scaled, err2 := read(s.Scaled)
+	if err = errors.Join(err1, err2); err != nil {
+		err = fmt.Errorf("scenario %q: %w", s.Name, err)
+	}
+	return exact, scaled, err
+}
+
 // Params reads both parameter sets of an order scenario. The scaled set inherits omitted fields
 // from the exact one.
 func (s Scenario) Params() (exact, scaled Params, err error) {

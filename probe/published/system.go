@@ -67,13 +67,7 @@ func (s Scenario) Durability() (exact, scaled Durability, err error) {
 		}
 		return Durability{v.Rate, v.AtS, v.TotalS, v.Repeats}, nil
 	}
-	var errs [2]error
-	exact, errs[0] = read(s.Exact)
-	scaled, errs[1] = read(s.Scaled)
-	if err := errors.Join(errs[:]...); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
-	}
-	return exact, scaled, nil
+	return eachSet(s, read)
 }
 
 // LoadRows are the parameters of LoadScenario that can be read as numbers.
@@ -84,9 +78,6 @@ type LoadRows struct {
 
 // Loads reads both parameter sets. The published run has traffic beside a load of a number of users that it does not name.
 func (s Scenario) Loads() (exact, scaled LoadRows, err error) {
-	if s.Name != LoadScenario {
-		return exact, scaled, fmt.Errorf("scenario %q is not about loads", s.Name)
-	}
 	var a struct {
 		Rows    []int    `json:"rows"`
 		Loaders []string `json:"loaders"`
@@ -98,8 +89,8 @@ func (s Scenario) Loads() (exact, scaled LoadRows, err error) {
 		Loaders []string `json:"loaders"`
 		Users   int      `json:"bg_users"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(LoadScenario, &a, &b); err != nil {
+		return exact, scaled, err
 	}
 	for _, rows := range [][]int{a.Rows, b.Rows} {
 		if len(rows) < 2 || rows[0] < 1 || !slices.IsSorted(rows) {
@@ -124,9 +115,6 @@ type WAN struct {
 
 // WAN reads both parameter sets. The published one names cities, not times; those of the road are the scaled set's.
 func (s Scenario) WAN() (exact, scaled WAN, err error) {
-	if s.Name != WANScenario {
-		return exact, scaled, fmt.Errorf("scenario %q is not about a road", s.Name)
-	}
 	var a struct {
 		Batch  []int    `json:"batch"`
 		Delay  []int    `json:"delay_ms"`
@@ -144,8 +132,8 @@ func (s Scenario) WAN() (exact, scaled WAN, err error) {
 		Rows      int       `json:"rows_per_cache"`
 		Placement []string  `json:"placement"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(WANScenario, &a, &b); err != nil {
+		return exact, scaled, err
 	}
 	exact, scaled = WAN{a.Batch, a.Delay, b.OneWay, b.Sizes, a.Rows, a.Caches}, WAN{b.Batch, b.Delay, b.OneWay, b.Sizes, b.Rows, b.Caches}
 	for _, w := range []WAN{exact, scaled} {

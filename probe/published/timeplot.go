@@ -22,11 +22,8 @@ type ServersRate struct {
 
 // Timeplot reads both parameter sets.
 func (s Scenario) Timeplot() (exact, scaled Timeplot, err error) {
-	if s.Name != TimeplotScenario {
-		return exact, scaled, fmt.Errorf("scenario %q has no time plots", s.Name)
-	}
-	if err := errors.Join(decodeStrict(s.Exact, &exact), decodeStrict(s.Scaled, &scaled)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(TimeplotScenario, &exact, &scaled); err != nil {
+		return exact, scaled, err
 	}
 	for _, t := range []Timeplot{exact, scaled} {
 		if t.WindowS < 1 || len(t.Rates) == 0 {

@@ -21,9 +21,6 @@ type Exchange struct {
 // Exchange reads both parameter sets. The published one is the table itself. The scaled one has lists, of which each row
 // has the first ones and one of the further ones, with the most users then.
 func (d *Data) Exchange(s Scenario) (exact, scaled []Exchange, err error) {
-	if s.Name != ExchangeScenario {
-		return nil, nil, fmt.Errorf("scenario %q is not about an exchange", s.Name)
-	}
 	var a struct {
 		Rows string `json:"rows"` // in words
 	}
@@ -34,8 +31,8 @@ func (d *Data) Exchange(s Scenario) (exact, scaled []Exchange, err error) {
 		Batch         []string `json:"batch"`
 		Note          string   `json:"fd_note"`
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return nil, nil, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(ExchangeScenario, &a, &b); err != nil {
+		return nil, nil, err
 	}
 	t, _ := d.Table("jade", "TradeEm-TCP")
 	for _, r := range t.Rows {

@@ -2,7 +2,6 @@ package published
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -46,13 +45,7 @@ func (s Scenario) Users() (exact, scaled Users, err error) {
 		}
 		return u, nil
 	}
-	var errs [2]error
-	exact, errs[0] = read(s.Exact)
-	scaled, errs[1] = read(s.Scaled)
-	if err := errors.Join(errs[:]...); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
-	}
-	return exact, scaled, nil
+	return eachSet(s, read)
 }
 
 // Ski is the published rate and response of a number of users with application servers that are Local or Remote.

@@ -1,7 +1,6 @@
 package published
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -15,9 +14,6 @@ type Workers struct {
 
 // Workers reads both parameter sets.
 func (s Scenario) Workers() (exact, scaled Workers, err error) {
-	if s.Name != AsyncScenario {
-		return exact, scaled, fmt.Errorf("scenario %q is not about workers", s.Name)
-	}
 	var a struct {
 		Calls      int   `json:"calls"`
 		Task       int   `json:"parallel_task"`
@@ -31,8 +27,8 @@ func (s Scenario) Workers() (exact, scaled Workers, err error) {
 		Workers    []int  `json:"workers"`
 		Calibrate  string `json:"calibrate"` // in words
 	}
-	if err := errors.Join(decodeStrict(s.Exact, &a), decodeStrict(s.Scaled, &b)); err != nil {
-		return exact, scaled, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(AsyncScenario, &a, &b); err != nil {
+		return exact, scaled, err
 	}
 	exact, scaled = Workers{a.Task, a.Executions, a.Workers}, Workers{a.Task, b.Executions, b.Workers}
 	for _, w := range []Workers{exact, scaled} {

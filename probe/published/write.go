@@ -44,11 +44,8 @@ func (s Scenario) Write() (Write, error) {
 		WarmupS  int   `json:"warmup_s"`
 		MeasureS int   `json:"measure_s"`
 	}
-	if s.Name != WriteScenario {
-		return Write{}, fmt.Errorf("scenario %q is not about single writes", s.Name)
-	}
-	if err := errors.Join(decodeStrict(s.Exact, &exact), decodeStrict(s.Scaled, &scaled)); err != nil {
-		return Write{}, fmt.Errorf("scenario %q: %w", s.Name, err)
+	if err := s.decodeSets(WriteScenario, &exact, &scaled); err != nil {
+		return Write{}, err
 	}
 	rising := len(scaled.Rates) > 0 && scaled.Rates[0] > 0 && slices.IsSorted(scaled.Rates)
 	if !slices.Equal(exact.Objects, []string{"8field", "empty"}) || !slices.Equal(exact.Replication, []string{"none", "sync"}) ||

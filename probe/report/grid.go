@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -39,7 +40,10 @@ func (g *Table) write(w io.Writer, p paint) error {
 	for _, c := range g.Columns {
 		names = append(names, Cell{Text: c.Name, Style: "head"})
 	}
-	for _, r := range append([][]Cell{names}, g.Rows...) {
+	for n, r := range append([][]Cell{names}, g.Rows...) {
+		if n == 0 && !slices.ContainsFunc(g.Columns, func(c Column) bool { return c.Name != "" }) {
+			continue
+		}
 		var line strings.Builder
 		for i, c := range g.Columns {
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(r[i].Text))
@@ -56,8 +60,14 @@ func (g *Table) write(w io.Writer, p paint) error {
 	return err
 }
 
+// noGap is the gap of a column that begins the line.
+const noGap = -1
+
 func (c Column) space() int {
-	if c.gap > 0 {
+	switch {
+	case c.gap == noGap:
+		return 0
+	case c.gap > 0:
 		return c.gap
 	}
 	return 2

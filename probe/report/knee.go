@@ -179,7 +179,7 @@ func judgeKnee(r *Report, d *published.Data) Judgement {
 	if k.meets < k.needed {
 		j.Status = Invalid // the search was cut short
 	}
-	j.Detail += fmt.Sprintf("; %d %s for %s orders/s", k.pairs, plural(k.pairs, "pair", "pairs"), thousands(float64(s.Goal)))
+	j.Detail += fmt.Sprintf("; %d %s for %s orders/s", k.pairs, scenario.Plural(k.pairs, "pair", "pairs"), thousands(float64(s.Goal)))
 	if pub := publishedKnee(d, s.Objective); pub > 0 {
 		j.Detail += fmt.Sprintf(" (published: %s a pair, %d pairs)", thousands(float64(pub)), pairsFor(s.Goal, pub))
 	}
@@ -194,13 +194,6 @@ func judgeKnee(r *Report, d *published.Data) Judgement {
 	}
 	j.Detail += "; assumed: if a rate misses it, higher ones miss it too"
 	return j
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // searchTable lists every step in the order they were made.

@@ -218,28 +218,5 @@ func (p *mdPage) fill(text, indent string) {
 func (p *mdPage) table(t *Table) {
 	p.list = false
 	p.b.WriteByte('\n')
-	cell := func(text string) {
-		if text != "" {
-			text += " "
-		}
-		p.b.WriteString("| " + strings.ReplaceAll(text, "|", "\\|"))
-	}
-	for _, c := range t.Columns {
-		cell(c.Name)
-	}
-	p.b.WriteString("|\n")
-	for _, c := range t.Columns {
-		if c.Left {
-			p.b.WriteString("|---")
-		} else {
-			p.b.WriteString("|---:")
-		}
-	}
-	p.b.WriteString("|\n")
-	for _, row := range t.Rows {
-		for _, c := range row {
-			cell(c.Text)
-		}
-		p.b.WriteString("|\n")
-	}
+	_ = t.Markdown(&p.b) // a buffer takes everything
 }

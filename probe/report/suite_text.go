@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 )
@@ -37,11 +36,7 @@ func (r SuiteReason) head() string {
 }
 
 // JSON writes the suite as one value of SuiteSchema.
-func (s *Suite) JSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(s)
-}
+func (s *Suite) JSON(w io.Writer) error { return WriteJSON(w, s) }
 
 // CSV writes a line for each row, without Manifest and Notes.
 func (s *Suite) CSV(w io.Writer) error {

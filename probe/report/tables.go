@@ -16,7 +16,7 @@ type Column struct {
 	Group string
 	Name  string
 	Left  bool // text, not figures
-	gap   int  // spaces before it; 0 is two
+	gap   int  // spaces before it; 0 is two, noGap none
 }
 
 // Cell is a figure as printed.

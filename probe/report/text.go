@@ -22,7 +22,7 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 	if o.Color {
 		p = coloured
 	}
-	t := &text{r: r, w: w, p: p}
+	t := &text{Page: NewPage(w), r: r, p: p}
 	t.head()
 	for _, table := range r.Tables(o.PerRun) {
 		t.table(table)
@@ -34,20 +34,13 @@ func (r *Report) Text(w io.Writer, o TextOptions) error {
 }
 
 type text struct {
-	r   *Report
-	w   io.Writer
-	p   paint
-	err error
-}
-
-func (t *text) printf(format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format, args...)
-	}
+	*Page
+	r *Report
+	p paint
 }
 
 func (t *text) table(g *Table) {
-	t.printf("\n%s\n", t.p("head", g.Title))
+	t.Say("\n%s\n", t.p("head", g.Title))
 	if t.err == nil {
 		t.err = g.write(t.w, t.p)
 	}
@@ -55,7 +48,7 @@ func (t *text) table(g *Table) {
 
 func (t *text) head() {
 	r := t.r
-	t.printf("%s\n", t.p("head", r.Scenario+": "+r.Reproduces))
+	t.Say("%s\n", t.p("head", r.Scenario+": "+r.Reproduces))
 	mode := "the parameters of the published run"
 	if scenario.IsFlow(r.Scenario) || r.Result.isWrite() {
 		mode = "at full size"
@@ -63,19 +56,19 @@ func (t *text) head() {
 	if len(r.Result.Plan.Differences) > 0 {
 		mode = strings.Join(r.Result.Plan.Differences, "; ")
 	}
-	t.printf("  run        %s, %s\n", r.Result.Plan.Mode, mode)
-	t.printf("  published  %s\n", r.Source)
+	t.Say("  run        %s, %s\n", r.Result.Plan.Mode, mode)
+	t.Say("  published  %s\n", r.Source)
 	if a := r.Result.Plan.Arrival; a != nil {
-		t.printf("  arrival    %s; %s\n", a, ordersText(r.Result.Plan))
+		t.Say("  arrival    %s; %s\n", a, ordersText(r.Result.Plan))
 	}
 	for _, m := range r.Result.Manifests {
 		where := fmt.Sprintf("%s, %d cores, %d MiB, Linux %s, order-probe %s, %s", m.CPU, m.Cores, m.MemoryMiB, m.Kernel, m.Version, m.GoVersion)
 		if m.Virtual {
 			where += ", virtual machine"
 		}
-		t.printf("  here       probe %s: %s\n", m.Probes, where)
+		t.Say("  here       probe %s: %s\n", m.Probes, where)
 		if m.Through != "" {
-			t.printf("  through    FIX sessions of order-gateway at %s, one for each publishing thread: an order ends with its ExecutionReport\n", strings.Join(m.Gateways, ", "))
+			t.Say("  through    FIX sessions of order-gateway at %s, one for each publishing thread: an order ends with its ExecutionReport\n", strings.Join(m.Gateways, ", "))
 		}
 	}
 	if r.Result.isWrite() {
@@ -83,53 +76,53 @@ func (t *text) head() {
 		return
 	}
 	if r.Result.shared() {
-		t.printf("             probes and servers share these cores and communicate over loopback or a local bridge; the published ones had\n" +
+		t.Say("             probes and servers share these cores and communicate over loopback or a local bridge; the published ones had\n" +
 			"             a blade each with eight cores and InfiniBand between them\n")
 	}
 	if r.Result.Plan.Replicas > 1 && !r.Result.isTimeplot() {
-		t.printf("  an order   is in the memory of %d servers before it is acknowledged: here as one replicated log, in the report as a\n"+
+		t.Say("  an order   is in the memory of %d servers before it is acknowledged: here as one replicated log, in the report as a\n"+
 			"             region and a queue, each replicated\n", r.Result.Plan.Replicas)
 	}
 }
 
 func (t *text) writeHead() {
 	if t.r.Result.shared() {
-		t.printf("             probe and servers share these cores and communicate over loopback or a local bridge; the published client had a\n" +
+		t.Say("             probe and servers share these cores and communicate over loopback or a local bridge; the published client had a\n" +
 			"             machine of its own and 1 Gbit/s Ethernet between it and the server\n")
 	}
-	t.printf("  published  says neither how long was measured nor at which rates; rates and times are those of this program\n")
+	t.Say("  published  says neither how long was measured nor at which rates; rates and times are those of this program\n")
 }
 
 // remarks prints why runs are not valid, and what was wrong in the logs.
 func (t *text) remarks() {
 	if c, ok := t.r.ServerCPU(); ok {
-		t.printf("  %s\n", c)
+		t.Say("  %s\n", c)
 	}
 	remarks := t.r.Remarks()
 	if slices.ContainsFunc(remarks, func(m Remark) bool { return m.Guard != "" }) {
-		t.printf("  %s marks a figure of runs that are not valid: it counts for no ratio and no verdict\n", notCounted)
+		t.Say("  %s marks a figure of runs that are not valid: it counts for no ratio and no verdict\n", notCounted)
 	}
 	for _, m := range remarks {
-		t.printf("  %s %s: %s\n", t.p(m.Style(), m.Verdict), m.Where, m.Text)
+		t.Say("  %s %s: %s\n", t.p(m.Style(), m.Verdict), m.Where, m.Text)
 		if m.Advice != "" {
-			t.printf("    what to do: %s\n", m.Advice)
+			t.Say("    what to do: %s\n", m.Advice)
 		}
 	}
 }
 
 func (t *text) judgements() {
-	t.printf("\n")
+	t.Say("\n")
 	for _, j := range t.r.Judgements {
-		t.printf("  %-8s %s  %s\n", j.Name, t.p(j.Style(), fmt.Sprintf("%-10s", j.Status)), j.Detail)
+		t.Say("  %-8s %s  %s\n", j.Name, t.p(j.Style(), fmt.Sprintf("%-10s", j.Status)), j.Detail)
 	}
-	t.printf("  %-8s %s  %s\n", "RUN", t.p(t.r.Style(), fmt.Sprintf("%-10s", t.r.Verdict)), t.r.Reason)
+	t.Say("  %-8s %s  %s\n", "RUN", t.p(t.r.Style(), fmt.Sprintf("%-10s", t.r.Verdict)), t.r.Reason)
 }
 
 func (t *text) notes() {
 	if len(t.r.Notes) > 0 {
-		t.printf("\n")
+		t.Say("\n")
 	}
 	for i, n := range t.r.Notes {
-		t.printf("  [%s] %s\n", noteLetter(i), n)
+		t.Say("  [%s] %s\n", noteLetter(i), n)
 	}
 }

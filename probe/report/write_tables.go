@@ -34,7 +34,7 @@ func (r *Report) roundTripTable() *Table {
 	return t
 }
 
-func copiesText(n int) string { return fmt.Sprintf("%d %s", n, plural(n, "copy", "copies")) }
+func copiesText(n int) string { return fmt.Sprintf("%d %s", n, scenario.Plural(n, "copy", "copies")) }
 
 // writeTable has the published statistic beside the rest that it leaves out.
 func (r *Report) writeTable() *Table {

@@ -22,10 +22,10 @@ func (p *Plan) differences(exact published.Params) (out []string) {
 	say(p.speeds == nil && p.Search == nil && !slices.Equal(p.Rates, exact.RatesPerProbe), "rates %s orders/s per probe (%s: %s)", list(p.Rates), whose, list(exact.RatesPerProbe))
 	say(p.Warmup != int64(exact.WarmupS)*1000, "warm-up %v (%d s)", p.WarmupTime(), exact.WarmupS)
 	say(p.Measure != int64(exact.MeasureS)*1000, "measured %v a run (%d s)", p.MeasureTime(), exact.MeasureS)
-	say(p.Repeats != exact.Repeats, "%d %s a rate (%d)", p.Repeats, plural(p.Repeats, "run", "runs"), exact.Repeats)
-	say(p.Threads != exact.Threads, "%d publishing %s (%d)", p.Threads, plural(p.Threads, "thread", "threads"), exact.Threads)
+	say(p.Repeats != exact.Repeats, "%d %s a rate (%d)", p.Repeats, Plural(p.Repeats, "run", "runs"), exact.Repeats)
+	say(p.Threads != exact.Threads, "%d publishing %s (%d)", p.Threads, Plural(p.Threads, "thread", "threads"), exact.Threads)
 	if len(p.Pairs) == 0 {
-		say(p.Probes != max(exact.Probes, 1), "%d %s (%d)", p.Probes, plural(p.Probes, "probe", "probes"), max(exact.Probes, 1))
+		say(p.Probes != max(exact.Probes, 1), "%d %s (%d)", p.Probes, Plural(p.Probes, "probe", "probes"), max(exact.Probes, 1))
 	}
 	if p.Arrival != nil && !IsFlow(p.Scenario) {
 		say(!p.Arrival.IsSteady(), "arrival %s (steady)", p.Arrival)
@@ -37,7 +37,8 @@ func (p *Plan) differences(exact published.Params) (out []string) {
 	return out
 }
 
-func plural(n int, one, many string) string {
+// Plural is the word for one, or for another number.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}

@@ -258,7 +258,7 @@ func (s Step) Label() string {
 	case s.Record != "":
 		return WriteLabel(string(s.Record), s.Replicas)
 	case s.Replicas > 0:
-		return fmt.Sprintf("%d %s", s.Replicas, plural(s.Replicas, "server", "servers"))
+		return fmt.Sprintf("%d %s", s.Replicas, Plural(s.Replicas, "server", "servers"))
 	}
 	return string(s.Arrival)
 }

@@ -102,5 +102,5 @@ func (p Plan) Copies(s Step) int {
 
 // WriteLabel names the record, or "ping", and the number of servers that have it.
 func WriteLabel(record string, replicas int) string {
-	return fmt.Sprintf("%s, %d %s", record, replicas, plural(replicas, "copy", "copies"))
+	return fmt.Sprintf("%s, %d %s", record, replicas, Plural(replicas, "copy", "copies"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -72,14 +73,11 @@ func (o *Options) newCachesOn(ctx context.Context, p published.Caches, shards, r
 
 // emptyCaches starts a grid with views, with memory for so many orders of up to a KiB.
 func (o *Options) emptyCaches(ctx context.Context, p published.Caches, orders, shards, replicas int) (*caches, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	rows := p.Rows * p.Caches
 	views := int64(256) + int64(rows)/4096 // 256 bytes a row, to spare
 	k := &caches{p: p}
-	k.grid, err = nodes(ctx, program, shards, replicas, gridMiB(orders)+views, "--views", fmt.Sprintf("%dMi", views), "--view-rows", fmt.Sprint(max(1<<18, (rows/(1<<16)+2)<<16)), "--order-index", cacheColumns)
+	var err error
+	k.grid, err = o.nodes(ctx, shards, replicas, gridMiB(orders)+views, "--views", fmt.Sprintf("%dMi", views), "--view-rows", fmt.Sprint(max(1<<18, (rows/(1<<16)+2)<<16)), "--order-index", cacheColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +246,7 @@ func (k *caches) beside(ctx context.Context) (stop func() error) {
 					failed.Store(&err)
 					return
 				}
-				_ = wait(ctx, time.Duration(k.p.SleepMs)*time.Millisecond)
+				_ = clock.Wait(ctx, time.Duration(k.p.SleepMs)*time.Millisecond)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/certificate"
@@ -22,14 +23,7 @@ import (
 
 // durabilityOf returns the parameters of a mode.
 func durabilityOf(s published.Scenario, mode scenario.Mode) (published.Durability, error) {
-	exact, scaled, err := s.Durability()
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		return published.Durability{Rate: 200, AtS: 2, TotalS: 6, Repeats: 1}, err
-	}
-	return scaled, err
+	return ofMode(mode, s.Durability, func(p *published.Durability) { *p = published.Durability{Rate: 200, AtS: 2, TotalS: 6, Repeats: 1} })
 }
 
 // durability kills the primary of a grid under load, and asks an independent ledger where every order is: in the copy that
@@ -95,16 +89,12 @@ func judgeDurability(r *Report, run int, c *certificate.Certificate) {
 
 // killed runs a grid of so many copies, kills the primary of p0 in the middle, and returns the certificate.
 func (o *Options) killed(ctx context.Context, name string, p published.Durability, replicas int) (*certificate.Certificate, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	dir := filepath.Join(o.Dir, name)
 	var args []string
 	if replicas > 1 {
 		args = []string{"--sink", "file", "--dir", filepath.Join(dir, "sink")}
 	}
-	g, err := devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: replicas, MemoryMiB: 512, Args: args})
+	g, err := devgrid.Start(ctx, devgrid.Options{Program: o.GridNode, Shards: 1, Replicas: replicas, MemoryMiB: 512, Args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +136,7 @@ func (o *Options) killed(ctx context.Context, name string, p published.Durabilit
 // inTheMiddle kills the primary of p0 after AtS seconds of traffic, and ends the recording after TotalS.
 func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *devgrid.Grid, p published.Durability, replicas int) error {
 	for rec.State().Phase != api.Running {
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := clock.Wait(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 		if s := rec.State(); s.Phase == api.Failed {
@@ -154,7 +144,7 @@ func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *de
 		}
 	}
 	began := time.Now()
-	if err := wait(ctx, time.Duration(p.AtS)*time.Second); err != nil {
+	if err := clock.Wait(ctx, time.Duration(p.AtS)*time.Second); err != nil {
 		return err
 	}
 	c, err := client.Dial(ctx, client.Config{Endpoints: g.Endpoints})
@@ -185,7 +175,7 @@ func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *de
 		if time.Since(end) > time.Minute {
 			break // the certificate says what is missing
 		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
+		if err := clock.Wait(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -195,13 +185,4 @@ func (o *Options) inTheMiddle(ctx context.Context, rec *recorder.Recorder, g *de
 func over(rec *recorder.Recorder) bool {
 	s, err := rec.Step(0)
 	return err == nil && s.Over
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

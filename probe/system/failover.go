@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/grid-node/query"
 	"github.com/ordergrid/ordergrid/grid-node/view"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 	"github.com/ordergrid/ordergrid/probe/scenario"
@@ -40,14 +41,9 @@ var failures = []failure{
 
 // failoverOf returns the parameters of a mode.
 func failoverOf(d *published.Data, s published.Scenario, mode scenario.Mode) (published.Failover, error) {
-	exact, scaled, err := d.Failover(s)
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		scaled.Rows, scaled.AtS, scaled.ServerS, scaled.TotalS = scaled.Rows/5, 2, 2, 6
-	}
-	return scaled, err
+	return ofMode(mode, of(d.Failover, s), func(p *published.Failover) {
+		p.Rows, p.AtS, p.ServerS, p.TotalS = p.Rows/5, 2, 2, 6
+	})
 }
 
 // failovers repeats a question while a node, and then a server, is killed, without and beside other clients. The control is
@@ -89,7 +85,7 @@ func (o *Options) failover(ctx context.Context, d *published.Data, r *Report, p 
 	begun := time.Now()
 	killed := make(chan error, 1)
 	go func() {
-		if err := wait(ctx, time.Duration(at)*time.Second); err != nil {
+		if err := clock.Wait(ctx, time.Duration(at)*time.Second); err != nil {
 			killed <- err
 			return
 		}

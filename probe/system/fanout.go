@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/host"
 	"github.com/ordergrid/ordergrid/probe/published"
@@ -285,7 +286,7 @@ func arrived(ctx context.Context, w *swarm, want int64) error {
 		if n := w.received.Load(); n != last {
 			last, at = n, time.Now()
 		}
-		if err := wait(ctx, 5*time.Millisecond); err != nil {
+		if err := clock.Wait(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

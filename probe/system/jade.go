@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/internal/wan"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -76,7 +77,7 @@ func usersDo(ctx context.Context, users int, lasts, interval time.Duration, f fu
 			if due.Sub(begun) >= lasts {
 				break
 			}
-			if err := wait(ctx, time.Until(due)); interval > 0 && err != nil {
+			if err := clock.Wait(ctx, time.Until(due)); interval > 0 && err != nil {
 				return err
 			}
 			if err := f(ctx, u, n); err != nil {

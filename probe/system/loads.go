@@ -29,14 +29,7 @@ const loadShape = 0.75
 
 // loadsOf returns the parameters of a mode.
 func loadsOf(s published.Scenario, mode scenario.Mode) (published.LoadRows, error) {
-	exact, scaled, err := s.Loads()
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		return published.LoadRows{Rows: []int{5000, 15000}, Users: scaled.Users}, err
-	}
-	return scaled, err
+	return ofMode(mode, s.Loads, func(p *published.LoadRows) { p.Rows = []int{5000, 15000} })
 }
 
 // loads loads files of rising length into empty grids by kubectl ordergrid load, counts what is there afterwards by reading
@@ -133,24 +126,20 @@ func (o *Options) load(ctx context.Context, g *devgrid.Grid, file string) (resul
 
 // grid starts an empty grid for so many orders.
 func (o *Options) grid(ctx context.Context, orders int) (*devgrid.Grid, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
-	return pair(ctx, program, gridMiB(orders))
+	return o.pair(ctx, gridMiB(orders))
 }
 
 // pair starts a grid of two nodes, unless this machine has not as much memory.
-func pair(ctx context.Context, program string, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
-	return nodes(ctx, program, 1, 2, nodeMiB, args...)
+func (o *Options) pair(ctx context.Context, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
+	return o.nodes(ctx, 1, 2, nodeMiB, args...)
 }
 
 // nodes starts a grid of so many shards and copies, unless this machine has not as much memory.
-func nodes(ctx context.Context, program string, shards, replicas int, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
+func (o *Options) nodes(ctx context.Context, shards, replicas int, nodeMiB int64, args ...string) (*devgrid.Grid, error) {
 	if there, n := host.AvailableMiB(), int64(shards*replicas); there > 0 && n*nodeMiB > there {
 		return nil, fmt.Errorf("%d nodes need %d MiB each, and this machine has %d MiB available: use --scaled or --quick", n, nodeMiB, there)
 	}
-	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: shards, Replicas: replicas, MemoryMiB: nodeMiB, Args: args})
+	return devgrid.Start(ctx, devgrid.Options{Program: o.GridNode, Shards: shards, Replicas: replicas, MemoryMiB: nodeMiB, Args: args})
 }
 
 // gridMiB is the memory of a node for so many orders.

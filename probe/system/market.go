@@ -16,6 +16,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 )
@@ -68,10 +69,6 @@ func instrumentText(symbol string, reference int, state string) []byte {
 
 // exchange starts a grid of two nodes that matches, with so many partitions and nodes of so many MiB.
 func (o *Options) exchange(ctx context.Context, name string, instruments []byte, partitions int, nodeMiB int64) (*devgrid.Grid, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	file, err := filepath.Abs(filepath.Join(o.Dir, name+".yaml"))
 	if err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func (o *Options) exchange(ctx context.Context, name string, instruments []byte,
 	if err := os.WriteFile(file, instruments, 0o600); err != nil {
 		return nil, err
 	}
-	return pair(ctx, program, nodeMiB, "--partitions", strconv.Itoa(partitions), "--", "--execution", "match", "--instruments", file)
+	return o.pair(ctx, nodeMiB, "--partitions", strconv.Itoa(partitions), "--", "--execution", "match", "--instruments", file)
 }
 
 // sold is an order of a step, with its times in nanoseconds since the step began.
@@ -204,7 +201,7 @@ func (f *feeder) send(ctx context.Context, d demand, step int, begun time.Time, 
 			if early := due - time.Since(begun); early > 0 {
 				f.session.Push()
 				together = 0
-				if err := wait(ctx, early); err != nil {
+				if err := clock.Wait(ctx, early); err != nil {
 					return err
 				}
 			}
@@ -356,7 +353,7 @@ func (m *market) pushed(ctx context.Context, x *traded, feeders []*feeder, want 
 	for by, f := range feeders {
 		count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return len(f.fills) }
 		for until := time.Now().Add(toldWithin); count() < want[by] && time.Now().Before(until); {
-			if err := wait(ctx, time.Millisecond); err != nil {
+			if err := clock.Wait(ctx, time.Millisecond); err != nil {
 				return err
 			}
 		}

@@ -43,10 +43,6 @@ func (o *Options) newObjectsWith(ctx context.Context, n int, args []string, regi
 
 // newObjectsOn is newObjectsWith with so many shards of so many copies.
 func (o *Options) newObjectsOn(ctx context.Context, n, shards, replicas int, args []string, regions ...string) (_ *objects, err error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
 	memory := int64(64) + int64(n)*objectBlocks*3/2>>20
 	limit := max(2*memory, memory+gridMiB(3*n)) // changes are entries of the log
 	file := filepath.Join(o.Dir, "regions.yaml")
@@ -58,7 +54,7 @@ func (o *Options) newObjectsOn(ctx context.Context, n, shards, replicas int, arg
 		return nil, err
 	}
 	k := &objects{}
-	if k.grid, err = nodes(ctx, program, shards, replicas, limit, append([]string{"--", "--regions", file}, args...)...); err != nil {
+	if k.grid, err = o.nodes(ctx, shards, replicas, limit, append([]string{"--", "--regions", file}, args...)...); err != nil {
 		return nil, err
 	}
 	if k.c, err = client.Dial(ctx, client.Config{Endpoints: k.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {

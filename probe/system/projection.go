@@ -33,14 +33,7 @@ const (
 
 // projectionOf returns the parameters of a mode.
 func projectionOf(s published.Scenario, mode scenario.Mode) (published.Projection, error) {
-	exact, scaled, err := s.Projection()
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		scaled.Rows /= 5
-	}
-	return scaled, err
+	return ofMode(mode, s.Projection, func(p *published.Projection) { p.Rows /= 5 })
 }
 
 // tier is a grid whose rows are whole objects, and columns of them.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/order"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // newOrder is a FIX order. more are further fields, each with its SOH.
@@ -47,7 +48,7 @@ func publish(ctx context.Context, c *client.Client, t timetable, n int, stop fun
 	var buf []byte
 	for i := range n {
 		if early := time.Until(p.due(i)); early > 0 {
-			if err := wait(ctx, early); err != nil {
+			if err := clock.Wait(ctx, early); err != nil {
 				return nil, err
 			}
 		}
@@ -66,7 +67,7 @@ func publish(ctx context.Context, c *client.Client, t timetable, n int, stop fun
 			if !errors.Is(err, client.ErrWindowFull) {
 				return nil, err
 			}
-			if err := wait(ctx, 100*time.Microsecond); err != nil {
+			if err := clock.Wait(ctx, 100*time.Microsecond); err != nil {
 				return nil, err
 			}
 		}

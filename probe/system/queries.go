@@ -23,14 +23,9 @@ const (
 
 // cachesOf returns the parameters of a mode.
 func cachesOf(d *published.Data, s published.Scenario, mode scenario.Mode) (published.Caches, error) {
-	exact, scaled, err := d.Caches(s)
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		scaled.Rows, scaled.Users, scaled.Loops = scaled.Rows/5, min(scaled.Users, 4), min(scaled.Loops, 3)
-	}
-	return scaled, err
+	return ofMode(mode, of(d.Caches, s), func(p *published.Caches) {
+		p.Rows, p.Users, p.Loops = p.Rows/5, min(p.Users, 4), min(p.Loops, 3)
+	})
 }
 
 // asked is a published question.

@@ -10,6 +10,8 @@ import (
 	"math"
 	"net"
 	"time"
+
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 // The payload of a message of a client: its index (8 bytes), when it was due (8, nanoseconds since the step began), filler,
@@ -152,7 +154,7 @@ func (s *speaker) say(ctx context.Context, n int, over time.Time, message func(d
 	}
 	for s.sent < n {
 		if early := time.Until(s.due(s.sent)); early > 0 {
-			if err := wait(ctx, early); err != nil {
+			if err := clock.Wait(ctx, early); err != nil {
 				return err
 			}
 		}

@@ -1,12 +1,10 @@
 package system
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ordergrid/ordergrid/probe/report"
 )
@@ -128,51 +126,36 @@ func (r *Report) Outcome() *report.Outcome {
 
 // Table is what was measured, as of other reports.
 func (r *Report) Table() *report.Table {
-	t := &report.Table{Name: "system", Title: r.Shows}
-	for i, name := range r.Columns {
-		t.Columns = append(t.Columns, report.Column{Name: name, Left: i == 0})
+	t := report.NewList(r.Columns...)
+	t.Name, t.Title = "system", r.Shows
+	for i := range t.Columns {
+		t.Columns[i].Left = i == 0
 	}
 	for _, row := range r.Rows {
-		var cells []report.Cell
+		cells := make([]any, 0, len(row))
 		for _, text := range row {
-			cells = append(cells, report.Cell{Text: text})
+			cells = append(cells, text)
 		}
-		t.Rows = append(t.Rows, cells)
+		t.Add(cells...)
 	}
 	return t
 }
 
 // WriteCSV prints the rows, with the names of their columns.
-func (r *Report) WriteCSV(w io.Writer) error {
-	return csv.NewWriter(w).WriteAll(append([][]string{r.Columns}, r.Rows...))
-}
+func (r *Report) WriteCSV(w io.Writer) error { return r.Table().CSV(w) }
 
 // WriteText prints the report.
 func (r *Report) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%s (%s): %s\n%s\n\n", r.Scenario, r.Mode, r.Shows, r.Machine)
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(r.Columns, "\t"))
-	for _, row := range r.Rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\ncontrol  %s\nverdict  %s\n", r.Control, r.Verdict)
-	for _, list := range []struct {
-		title string
-		lines []string
-	}{{"reasons", r.Reasons}, {"differences from the published run", r.Differences}} {
-		if len(list.lines) > 0 {
-			fmt.Fprintf(w, "%s:\n  %s\n", list.title, strings.Join(list.lines, "\n  "))
-		}
-	}
-	return nil
+	p := report.NewPage(w)
+	p.Say("%s (%s): %s\n%s\n", r.Scenario, r.Mode, r.Shows, r.Machine)
+	t := r.Table()
+	t.Title = "" // it stands above
+	p.Table(t)
+	p.Say("\ncontrol  %s\nverdict  %s\n", r.Control, r.Verdict)
+	p.List("reasons:", r.Reasons, 0)
+	p.List("differences from the published run:", r.Differences, 0)
+	return p.Err()
 }
 
 // WriteJSON prints it as an object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
-}
+func (r *Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }

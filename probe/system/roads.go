@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 	"github.com/ordergrid/ordergrid/probe/published"
 	"github.com/ordergrid/ordergrid/probe/report"
@@ -30,14 +31,9 @@ const (
 
 // wanOf returns the parameters of a mode.
 func wanOf(s published.Scenario, mode scenario.Mode) (published.WAN, error) {
-	exact, scaled, err := s.WAN()
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		return published.WAN{Batches: []int{10, 1000}, DelayMs: []int{0}, OneWayMs: []float64{0, london}, Sizes: []int{256, 16384}, Rows: 5000, Caches: 1}, err
-	}
-	return scaled, err
+	return ofMode(mode, s.WAN, func(p *published.WAN) {
+		*p = published.WAN{Batches: []int{10, 1000}, DelayMs: []int{0}, OneWayMs: []float64{0, london}, Sizes: []int{256, 16384}, Rows: 5000, Caches: 1}
+	})
 }
 
 // roads sends the log of a grid to an empty standby over a road, by batch and delay, and single orders over roads of rising
@@ -86,11 +82,7 @@ func roads(ctx context.Context, d *published.Data, s published.Scenario, o Optio
 
 // site starts a grid of one node and one partition.
 func (o *Options) site(ctx context.Context, rows int, args ...string) (*devgrid.Grid, error) {
-	program, err := devgrid.Find(o.GridNode, "grid-node")
-	if err != nil {
-		return nil, err
-	}
-	return devgrid.Start(ctx, devgrid.Options{Program: program, Shards: 1, Replicas: 1, MemoryMiB: 512 + int64(rows)>>10, Args: append([]string{"--partitions", "1"}, args...)})
+	return devgrid.Start(ctx, devgrid.Options{Program: o.GridNode, Shards: 1, Replicas: 1, MemoryMiB: 512 + int64(rows)>>10, Args: append([]string{"--partitions", "1"}, args...)})
 }
 
 // catchUp measures how fast an empty standby gets the log of the source.
@@ -253,7 +245,7 @@ func (o *Options) roadControl(ctx context.Context, r *Report, source *devgrid.Gr
 	if err := s.link.Process.Kill(); err != nil {
 		return err
 	}
-	if err := wait(ctx, 300*time.Millisecond); err != nil { // what was under way is stored
+	if err := clock.Wait(ctx, 300*time.Millisecond); err != nil { // what was under way is stored
 		return err
 	}
 	sent, received, lost, err := missing(ctx, source, s, 0)

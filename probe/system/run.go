@@ -72,6 +72,23 @@ func Run(ctx context.Context, d *published.Data, name string, o Options) (*Repor
 	return r, nil
 }
 
+// ofMode reads both parameter sets of a scenario and returns that of a mode; quick changes the scaled one for a quick run.
+func ofMode[T any](mode scenario.Mode, read func() (exact, scaled T, err error), quick func(*T)) (T, error) {
+	exact, scaled, err := read()
+	switch {
+	case mode == scenario.Exact || err != nil:
+		return exact, err
+	case mode == scenario.Quick:
+		quick(&scaled)
+	}
+	return scaled, nil
+}
+
+// of reads the parameter sets of a scenario for which tables of the reports are needed.
+func of[T any](read func(published.Scenario) (exact, scaled T, err error), s published.Scenario) func() (exact, scaled T, err error) {
+	return func() (T, T, error) { return read(s) }
+}
+
 // median of values, which it sorts.
 func median(values []float64) float64 {
 	if len(values) == 0 {

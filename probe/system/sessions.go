@@ -163,14 +163,10 @@ func (x *crowd) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	node, err := devgrid.Find(x.GridNode, "grid-node")
-	if err != nil {
-		return err
-	}
 	if x.dir, err = os.MkdirTemp("", "order-probe-sessions-"); err != nil {
 		return err
 	}
-	if x.grid, err = pair(ctx, node, x.p.nodeMiB(), "--partitions", strconv.Itoa(x.p.partitions())); err != nil {
+	if x.grid, err = x.pair(ctx, x.p.nodeMiB(), "--partitions", strconv.Itoa(x.p.partitions())); err != nil {
 		return err
 	}
 	if x.c, err = grid.Dial(ctx, grid.Config{Endpoints: x.grid.Endpoints, RequestTimeout: time.Minute}); err != nil {

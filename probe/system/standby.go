@@ -15,6 +15,7 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/internal/proc"
 	"github.com/ordergrid/ordergrid/internal/wan"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
@@ -108,7 +109,7 @@ func (s *standby) reach(ctx context.Context, seq uint64, limit time.Duration) er
 		if time.Now().After(deadline) {
 			return fmt.Errorf("after %s the standby has entry %d of %d (%w): %.400s", limit, at.Committed.Seq, seq, err, s.said.String())
 		}
-		if err := wait(ctx, time.Millisecond); err != nil {
+		if err := clock.Wait(ctx, time.Millisecond); err != nil {
 			return err
 		}
 	}

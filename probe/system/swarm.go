@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ordergrid/ordergrid/probe/host"
 )
 
 // swarm is many WebSocket clients, read by one thread with epoll. Each is checked: by the positions of what it gets, or by the
@@ -58,8 +60,8 @@ func (s *swarm) close() {
 func (s *swarm) run() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	begun := threadTime()
-	defer func() { s.busy = threadTime() - begun }()
+	begun := host.ThreadTime()
+	defer func() { s.busy = host.ThreadTime() - begun }()
 	events, buf := make([]unix.EpollEvent, 256), make([]byte, 256<<10)
 	for !s.stop.Load() {
 		n, err := unix.EpollWait(s.ep, events, 50)
@@ -84,14 +86,6 @@ func (s *swarm) run() error {
 		}
 	}
 	return nil
-}
-
-func threadTime() time.Duration {
-	var ru unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
-		return 0
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
 // take reads the frames of what came for a client.

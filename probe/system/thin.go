@@ -27,17 +27,12 @@ const (
 
 // usersOf returns the parameters of a mode.
 func usersOf(s published.Scenario, mode scenario.Mode) (published.Users, error) {
-	exact, scaled, err := s.Users()
-	switch mode {
-	case scenario.Exact:
-		return exact, err
-	case scenario.Quick:
-		scaled.MeasureS = 2
-		for i := range scaled.Users {
-			scaled.Users[i] = max(1, scaled.Users[i]/5)
+	return ofMode(mode, s.Users, func(p *published.Users) {
+		p.MeasureS = 2
+		for i := range p.Users {
+			p.Users[i] = max(1, p.Users[i]/5)
 		}
-	}
-	return scaled, err
+	})
 }
 
 // thinGrid is a grid with gateways.

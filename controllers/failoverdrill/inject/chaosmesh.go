@@ -112,7 +112,7 @@ func (c *ChaosMesh) objects(ctx context.Context, f *Fault) ([]*unstructured.Unst
 	}
 	s := &surroundings{}
 	switch {
-	case actions[f.Spec.Type] != "":
+	case faultTypes[f.Spec.Type].packets:
 		s.planes, err = planes(ctx, c.Client, &live)
 	case f.Spec.Type == api.FaultAPIServerPartition:
 		s.apiServer, err = c.apiServer(ctx)

@@ -19,12 +19,7 @@ const (
 	chaosBoth = "both"
 )
 
-// Chaos Mesh makes a partition with rules for both directions, the others with a queue on the egress of a pod.
-var actions = map[api.DrillFaultType]string{
-	api.FaultNetworkPartition: "partition", api.FaultNetworkDelay: "delay", api.FaultNetworkLoss: "loss",
-	api.FaultNetworkDuplicate: "duplicate", api.FaultNetworkCorrupt: "corrupt", api.FaultNetworkBandwidth: "bandwidth",
-}
-
+// networkParts: Chaos Mesh makes a partition with rules for both directions, the others with a queue on the egress of a pod.
 func networkParts(f *Fault, s *surroundings) ([]object, error) {
 	shape, err := networkShape(f)
 	if err != nil {
@@ -107,7 +102,7 @@ func commonDevice(s *surroundings, groups ...[]corev1.Pod) (string, error) {
 
 // networkShape describes the disturbance of the packets.
 func networkShape(f *Fault) (map[string]any, error) {
-	spec := map[string]any{"action": actions[f.Spec.Type], "duration": lasting(f)}
+	spec := map[string]any{"action": faultTypes[f.Spec.Type].chaos.Action, "duration": lasting(f)}
 	p := f.Spec.Network
 	if p == nil {
 		p = &api.NetworkFault{}

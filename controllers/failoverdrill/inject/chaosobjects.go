@@ -72,25 +72,23 @@ func chaosParts(f *Fault, s *surroundings) ([]object, error) {
 	if len(f.Pods) == 0 {
 		return nil, permanent("%s hits no pod", f.Spec.Type)
 	}
-	switch f.Spec.Type {
-	case api.FaultPodKill:
-		return one(kindPod, selecting(f.Pods, map[string]any{"action": "pod-kill", "gracePeriod": int64(0)})), nil
-	case api.FaultPodFailure:
-		return one(kindPod, selecting(f.Pods, map[string]any{"action": "pod-failure", "duration": lasting(f)})), nil
-	case api.FaultContainerKill:
-		return one(kindPod, ofContainer(f.Pods, map[string]any{"action": "container-kill"})), nil
-	case api.FaultNetworkPartition, api.FaultNetworkDelay, api.FaultNetworkLoss, api.FaultNetworkDuplicate, api.FaultNetworkCorrupt, api.FaultNetworkBandwidth:
-		return networkParts(f, s)
-	case api.FaultAPIServerPartition:
-		return apiServerParts(f, s)
-	case api.FaultClockSkew:
-		return clockParts(f)
-	case api.FaultCPUStress, api.FaultMemoryStress:
-		return stressParts(f)
-	case api.FaultIODelay, api.FaultIOError:
-		return ioParts(f, s)
+	if parts := faultTypes[f.Spec.Type].parts; parts != nil {
+		return parts(f, s)
 	}
 	return nil, permanent("Chaos Mesh has no fault %s", f.Spec.Type)
+}
+
+func podParts(f *Fault, _ *surroundings) ([]object, error) {
+	spec := map[string]any{"action": faultTypes[f.Spec.Type].chaos.Action}
+	switch f.Spec.Type {
+	case api.FaultContainerKill:
+		return one(kindPod, ofContainer(f.Pods, spec)), nil
+	case api.FaultPodKill:
+		spec["gracePeriod"] = int64(0)
+	default:
+		spec["duration"] = lasting(f)
+	}
+	return one(kindPod, selecting(f.Pods, spec)), nil
 }
 
 func one(kind string, spec map[string]any) []object { return []object{{kind: kind, spec: spec}} }
@@ -122,7 +120,7 @@ func selector(pods []corev1.Pod) map[string]any {
 // lasting is the duration of an object: Chaos Mesh counts from its creation.
 func lasting(f *Fault) string { return (f.Duration + Margin).String() }
 
-func clockParts(f *Fault) ([]object, error) {
+func clockParts(f *Fault, _ *surroundings) ([]object, error) {
 	p := f.Spec.Clock
 	if p == nil || p.Offset.Duration == 0 {
 		return nil, permanent("ClockSkew: clock.offset is 0s, which shifts nothing; give an offset such as 30s or -5m")
@@ -138,7 +136,7 @@ func clockParts(f *Fault) ([]object, error) {
 	return one(kindTime, spec), nil
 }
 
-func stressParts(f *Fault) ([]object, error) {
+func stressParts(f *Fault, _ *surroundings) ([]object, error) {
 	p := f.Spec.Stress
 	stressors := map[string]any{}
 	switch {
@@ -173,13 +171,13 @@ func ioParts(f *Fault, s *surroundings) ([]object, error) {
 		files = p.Path
 	}
 	spec := ofContainer(f.Pods, map[string]any{
-		"volumePath": s.volume, "path": path.Join(s.volume, files), "percent": percent, "duration": lasting(f),
+		"action": faultTypes[f.Spec.Type].chaos.Action, "volumePath": s.volume, "path": path.Join(s.volume, files), "percent": percent, "duration": lasting(f),
 	})
 	switch {
 	case f.Spec.Type == api.FaultIOError && p.Errno != nil:
-		spec["action"], spec["errno"] = "fault", int64(*p.Errno)
+		spec["errno"] = int64(*p.Errno)
 	case f.Spec.Type == api.FaultIODelay && p.Delay != nil:
-		spec["action"], spec["delay"] = "latency", p.Delay.Duration.String()
+		spec["delay"] = p.Delay.Duration.String()
 	default:
 		return nil, permanent("%s: neither io.delay nor io.errno is set; give delay: 100ms or errno: 28", f.Spec.Type)
 	}

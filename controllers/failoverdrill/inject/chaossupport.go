@@ -28,29 +28,11 @@ const (
 // cluster: a comma-separated list of kinds.
 const annotationLacks = "ordergrid.dev/chaos-mesh-lacks"
 
-// kinds of Chaos Mesh by type of fault, with the action that decides what a node needs for it.
-var kinds = map[api.DrillFaultType]nodefeatures.Fault{
-	api.FaultPodKill:            {Kind: kindPod, Action: "pod-kill"},
-	api.FaultPodFailure:         {Kind: kindPod, Action: "pod-failure"},
-	api.FaultContainerKill:      {Kind: kindPod, Action: "container-kill"},
-	api.FaultNetworkPartition:   {Kind: kindNetwork, Action: "partition"},
-	api.FaultNetworkDelay:       {Kind: kindNetwork, Action: "delay"},
-	api.FaultNetworkLoss:        {Kind: kindNetwork, Action: "loss"},
-	api.FaultNetworkDuplicate:   {Kind: kindNetwork, Action: "duplicate"},
-	api.FaultNetworkCorrupt:     {Kind: kindNetwork, Action: "corrupt"},
-	api.FaultNetworkBandwidth:   {Kind: kindNetwork, Action: "bandwidth"},
-	api.FaultAPIServerPartition: {Kind: kindNetwork, Action: "partition", Peers: true},
-	api.FaultClockSkew:          {Kind: kindTime},
-	api.FaultCPUStress:          {Kind: kindStress},
-	api.FaultMemoryStress:       {Kind: kindStress},
-	api.FaultIODelay:            {Kind: kindIO, Action: "latency"},
-	api.FaultIOError:            {Kind: kindIO, Action: "fault"},
-}
-
 // need is what a fault of the drill requires of a node.
 func need(f *api.DrillFault) nodefeatures.Fault {
-	n := kinds[f.Type]
-	if actions[f.Type] != "" {
+	row := faultTypes[f.Type]
+	n := row.chaos
+	if row.packets {
 		n.Peers = f.Target == nil || f.Target.Peer != api.PeerEverything
 	}
 	return n
@@ -154,8 +136,8 @@ const (
 
 // installed reports whether the parts that inject the fault run.
 func (c *ChaosMesh) installed(f *api.DrillFault, p *chaosPods, scope *Scope) (Answer, error) {
-	n, known := kinds[f.Type]
-	if !known {
+	n := faultTypes[f.Type].chaos
+	if n.Kind == "" {
 		return Answer{No, "Chaos Mesh has no fault of type " + string(f.Type)}, nil
 	}
 	if n.Kind == kindIO && scope.Grid != nil && len(scope.Grid.FileSinks()) == 0 {

@@ -32,13 +32,8 @@ type action struct {
 }
 
 func (g *Grid) action(t api.DrillFaultType) (action, error) {
-	switch t {
-	case api.FaultHandOver:
-		return action{g.handOver, g.handOverState, g.handBack}, nil
-	case api.FaultRollingUpdate:
-		return action{g.roll, g.rollState, g.rolled}, nil
-	case api.FaultPodDelete:
-		return action{g.deletePods, g.deleteState, g.deleted}, nil
+	if of := faultTypes[t].grid; of != nil {
+		return of(g), nil
 	}
 	return action{}, permanent("the operator itself does not support faults of type %s", t)
 }

@@ -12,16 +12,16 @@ import (
 	recorder "github.com/ordergrid/ordergrid/probe/drill/api"
 )
 
-// endsProcesses reports whether a fault ends the processes it hits, and with them the copies in their memory. A rolling
+// EndsCopies reports whether a fault ends the processes it hits, and with them the copies in their memory. A rolling
 // update is excluded: the operator replaces one pod at a time, and waits for the copies.
-func endsProcesses(t api.DrillFaultType) bool {
+func EndsCopies(t api.DrillFaultType) bool {
 	return recorder.EndsProcess(string(t)) && !t.GridWide()
 }
 
 // keepLastCopy refuses a step after which no process would hold all acknowledged orders of some partition. A member
 // counts as a copy only while its pod is ready: the record still has one that another fault has just stopped.
 func keepLastCopy(s *Step, t *Target, now *Situation) error {
-	if now.Safety.LastCopy == api.LastCopyTake || !endsProcesses(s.Fault.Type) {
+	if now.Safety.LastCopy == api.LastCopyTake || !EndsCopies(s.Fault.Type) {
 		return nil
 	}
 	targets := names(t.Pods)

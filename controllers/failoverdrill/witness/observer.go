@@ -38,34 +38,37 @@ type eye struct {
 	judge func(f *inject.Fault, before, now *sight) Result
 }
 
+// eyes are the witnesses of all types.
+var eyes = map[api.DrillFaultType]eye{
+	api.FaultPodKill:            {(*Observer).seePods, judgeGone},
+	api.FaultPodDelete:          {(*Observer).seePods, judgeGone},
+	api.FaultContainerKill:      {(*Observer).seePods, judgeRestarted},
+	api.FaultPodFailure:         {(*Observer).seePods, judgeFailing},
+	api.FaultNetworkPartition:   {(*Observer).seeLinks, judgeLinks},
+	api.FaultNetworkDelay:       {(*Observer).seeLinks, judgeLinks},
+	api.FaultNetworkLoss:        {(*Observer).seeLinks, judgeLinks},
+	api.FaultNetworkDuplicate:   {(*Observer).seeLinks, judgeLinks},
+	api.FaultNetworkCorrupt:     {(*Observer).seeLinks, judgeLinks},
+	api.FaultNetworkBandwidth:   {(*Observer).seeLinks, judgeLinks},
+	api.FaultClockSkew:          {(*Observer).seeClocks, judgeClocks},
+	api.FaultCPUStress:          {(*Observer).seeLoad, judgeCPU},
+	api.FaultMemoryStress:       {(*Observer).seeLoad, judgeMemory},
+	api.FaultIODelay:            {(*Observer).seeSinks, judgeSinks},
+	api.FaultIOError:            {(*Observer).seeSinks, judgeSinks},
+	api.FaultAPIServerPartition: {(*Observer).seeArbiters, judgeArbiters},
+	api.FaultAPIServerOutage:    {(*Observer).seeArbiters, judgeArbiters},
+	api.FaultNodePowerOff:       {(*Observer).seeNodes, judgeNodes},
+	api.FaultNodeLinkDown:       {(*Observer).seeNodes, judgeNodes},
+	api.FaultHandOver:           {(*Observer).seePrimaries, judgePrimaries},
+	api.FaultRollingUpdate:      {(*Observer).seeGrid, judgeGrid},
+}
+
 func eyeFor(t api.DrillFaultType) (eye, error) {
-	switch t {
-	case api.FaultPodKill, api.FaultPodDelete:
-		return eye{(*Observer).seePods, judgeGone}, nil
-	case api.FaultContainerKill:
-		return eye{(*Observer).seePods, judgeRestarted}, nil
-	case api.FaultPodFailure:
-		return eye{(*Observer).seePods, judgeFailing}, nil
-	case api.FaultNetworkPartition, api.FaultNetworkDelay, api.FaultNetworkLoss, api.FaultNetworkDuplicate, api.FaultNetworkCorrupt, api.FaultNetworkBandwidth:
-		return eye{(*Observer).seeLinks, judgeLinks}, nil
-	case api.FaultClockSkew:
-		return eye{(*Observer).seeClocks, judgeClocks}, nil
-	case api.FaultCPUStress:
-		return eye{(*Observer).seeLoad, judgeCPU}, nil
-	case api.FaultMemoryStress:
-		return eye{(*Observer).seeLoad, judgeMemory}, nil
-	case api.FaultIODelay, api.FaultIOError:
-		return eye{(*Observer).seeSinks, judgeSinks}, nil
-	case api.FaultAPIServerPartition, api.FaultAPIServerOutage:
-		return eye{(*Observer).seeArbiters, judgeArbiters}, nil
-	case api.FaultNodePowerOff, api.FaultNodeLinkDown:
-		return eye{(*Observer).seeNodes, judgeNodes}, nil
-	case api.FaultHandOver:
-		return eye{(*Observer).seePrimaries, judgePrimaries}, nil
-	case api.FaultRollingUpdate:
-		return eye{(*Observer).seeGrid, judgeGrid}, nil
+	e, known := eyes[t]
+	if !known {
+		return eye{}, fmt.Errorf("no witness is known for faults of type %s", t)
 	}
-	return eye{}, fmt.Errorf("no witness is known for faults of type %s", t)
+	return e, nil
 }
 
 // sight is one observation, as far as the type of fault needs it. It is kept in the drill's status, hence the short
@@ -127,22 +130,11 @@ func (o *Observer) Look(ctx context.Context, f *inject.Fault, kept Before) (Resu
 		return Result{}, err
 	}
 	r := e.judge(f, before, now)
-	if !r.Seen && f.Reported.Seen != "" && executorsWord(f.Spec.Type) {
+	if !r.Seen && f.Reported.Seen != "" && inject.TypeOf(f.Spec.Type).ExecutorSees {
 		r = Result{Seen: true, Message: f.Reported.Seen + "; besides: " + r.Message}
 	}
 	r.Message = clip(r.Message)
 	return r, nil
-}
-
-// executorsWord reports whether an executor's own counters are a witness: it counts packets on the link itself, or has
-// switched off what cannot be queried. Chaos Mesh's status never is one.
-func executorsWord(t api.DrillFaultType) bool {
-	switch t {
-	case api.FaultNetworkDelay, api.FaultNetworkLoss, api.FaultNetworkDuplicate, api.FaultNetworkCorrupt,
-		api.FaultNodePowerOff, api.FaultNodeLinkDown, api.FaultAPIServerOutage:
-		return true
-	}
-	return false
 }
 
 // maxMessage is the limit of a step's status.

@@ -23,6 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/dashboards/preview"
 	"github.com/ordergrid/ordergrid/e2e/prometheus"
 	"github.com/ordergrid/ordergrid/internal/envtest"
+	"github.com/ordergrid/ordergrid/probe/clock"
 )
 
 func main() {
@@ -124,7 +125,7 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 	if err := run.Probe(ctx, "drill", []int32{500}, time.Second, 60*time.Second); err != nil {
 		return err
 	}
-	if err := pause(ctx, 12*time.Second); err != nil {
+	if err := clock.Wait(ctx, 12*time.Second); err != nil {
 		return err
 	}
 	say("FailoverDrill nightly: its fault follows")
@@ -146,21 +147,12 @@ func story(ctx context.Context, run *live.Run, say func(string, ...any)) error {
 		return err
 	}
 	say("redundant again")
-	if err := pause(ctx, 12*time.Second); err != nil { // its partition is handed back to it, and lines show the steady state
+	if err := clock.Wait(ctx, 12*time.Second); err != nil { // its partition is handed back to it, and lines show the steady state
 		return err
 	}
 	say("a second shard is added: a partition moves to it")
 	if err := run.EmptyShard(ctx); err != nil {
 		return err
 	}
-	return pause(ctx, 4*time.Second)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	return clock.Wait(ctx, 4*time.Second)
 }

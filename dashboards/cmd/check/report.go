@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ordergrid/ordergrid/dashboards/grafana"
 	"github.com/ordergrid/ordergrid/dashboards/preview"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // result is every answer, board by board: with all variables at All, and with every value chosen by name.
@@ -37,8 +37,7 @@ func askAll(c *preview.Client, boards []*grafana.Dashboard, w preview.Window) (*
 // write leaves the list of panels and their answers.
 func (r *result) write(dir string) error {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "dashboard\tpanel\tquery\tseries\tsample\texpression")
+	t := report.NewList("dashboard", "panel", "query", "series", "sample", "expression")
 	for _, d := range r.boards {
 		for _, a := range r.all[d] {
 			s, v := a.Last()
@@ -54,10 +53,10 @@ func (r *result) write(dir string) error {
 			if name := a.Name(s); a.Err == nil && name != "" {
 				sample += " (" + name + ")"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", strings.TrimPrefix(d.Title, "OrderGrid / "), a.Title, a.RefID, len(a.Series), sample, a.Expr)
+			t.Add(strings.TrimPrefix(d.Title, "OrderGrid / "), a.Title, a.RefID, len(a.Series), sample, a.Expr)
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := t.Text(&b); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "panels.txt"), []byte(b.String()), 0o644)

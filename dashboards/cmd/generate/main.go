@@ -6,33 +6,10 @@
 package main
 
 import (
-	"flag"
-	"fmt"
-	"os"
-
 	"github.com/ordergrid/ordergrid/dashboards/boards"
+	"github.com/ordergrid/ordergrid/internal/derived"
 )
 
 func main() {
-	verify := flag.Bool("verify", false, "compare only; exit 1 and name every file that has drifted")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "generate: unknown argument %q; usage: go run ./dashboards/cmd/generate [--verify]\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	drifted, err := boards.WriteDerived(".", *verify)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		os.Exit(2)
-	}
-	for _, name := range drifted {
-		if *verify {
-			fmt.Printf("generate: %s differs from what it is derived from; run `make generate` and commit the result\n", name)
-		} else {
-			fmt.Println("generate: wrote", name)
-		}
-	}
-	if *verify && len(drifted) > 0 {
-		os.Exit(1)
-	}
+	derived.Main("generate", "what it is derived from", func(verify bool) ([]string, error) { return boards.WriteDerived(".", verify) })
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Status prints the machines and the addresses of the cluster.
@@ -24,8 +25,7 @@ func (c *Cluster) Status(ctx context.Context) error {
 			return err
 		}
 	}
-	table := tabwriter.NewWriter(c.out, 2, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MACHINE\tPOWER\tCABLE\tADDRESS\tPODS\tKUBERNETES")
+	table := report.NewList("MACHINE", "POWER", "CABLE", "ADDRESS", "PODS", "KUBERNETES")
 	for _, name := range plan.machines() {
 		pods, view := "-", "-"
 		if node, err := plan.node(name); err == nil {
@@ -33,14 +33,13 @@ func (c *Cluster) Status(ctx context.Context) error {
 		} else if name == controlPlaneName {
 			view = describeAPI(apiErr)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", name, onOff(plan.machinePID(name)), plugged(name, plan, cut), plan.machineAddr(name), pods, view)
+		table.Add(name, onOff(plan.machinePID(name)), plugged(name, plan, cut), plan.machineAddr(name), pods, view)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.out, "\nnetwork     %s (pods %s, services %s, all reachable from this host)\nKUBECONFIG  %s\nlogs        %s/machines/*/log\naudit log   %s\n",
+	p := report.NewPage(c.out)
+	p.Rows(table)
+	p.Say("\nnetwork     %s (pods %s, services %s, all reachable from this host)\nKUBECONFIG  %s\nlogs        %s/machines/*/log\naudit log   %s\n",
 		plan.network(), plan.podNetwork(), plan.serviceNetwork(), plan.kubeconfig(), plan.State, plan.auditLog())
-	return nil
+	return p.Err()
 }
 
 func (c *Cluster) kubernetesView(ctx context.Context, plan *Plan) (map[string]nodeState, error) {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ordergrid/ordergrid/grid-node/order"
 	"github.com/ordergrid/ordergrid/probe/fixorder"
 )
 
@@ -56,7 +57,6 @@ type fixConn struct {
 	seq            uint64 // of the next message
 	in             []byte
 	have           int    // bytes of in that are not a whole message yet
-	out            []byte // what is written next
 	order          []byte // the last order, as a form for the next one
 	id, number     int    // where in it ClOrdID and MsgSeqNum are
 	key            int    // where in an order of the generator ClOrdID is
@@ -64,8 +64,7 @@ type fixConn struct {
 
 // Close logs out, and waits a moment for the other side to do so.
 func (c *fixConn) Close() {
-	c.out = c.session(c.out[:0], "5", "")
-	if c.write(c.out) == nil {
+	if c.write(c.session(nil, "5", "")) == nil {
 		for until := time.Now().Add(time.Second); time.Now().Before(until); {
 			n, errno := c.receive(c.in)
 			waits := errno == syscall.EAGAIN || errno == syscall.EINTR
@@ -82,14 +81,7 @@ func (c *fixConn) session(dst []byte, kind, fields string) []byte {
 	body := fmt.Sprintf("35=%s\x0149=%s\x0156=%s\x0134=%d\x0152=%s\x01%s", kind, c.sender, c.target, c.seq, time.Now().UTC().Format("20060102-15:04:05.000"), fields)
 	c.seq++
 	m := fmt.Appendf(nil, "8=FIX.4.2\x019=%d\x01%s", len(body), body)
-	return append(dst, fmt.Appendf(m, "10=%03d\x01", checkSum(m))...)
-}
-
-func checkSum(m []byte) (n byte) {
-	for _, c := range m {
-		n += c
-	}
-	return n
+	return append(dst, fmt.Appendf(m, "10=%03d\x01", order.CheckSum(m))...)
 }
 
 func (c *fixConn) logon(l *FIXLogin) error {
@@ -122,22 +114,22 @@ func (c *fixConn) logon(l *FIXLogin) error {
 
 // form makes an order of the generator the next one of the session: of the form of all of them the digits of ClOrdID,
 // MsgSeqNum and CheckSum change.
-func (c *fixConn) form(order []byte) error {
+func (c *fixConn) form(message []byte) error {
 	if c.order == nil {
 		var err error
-		if c.order, err = fixorder.Readdress(nil, order, &fixorder.Address{Sender: c.sender, Target: c.target, Seq: c.seq}); err != nil {
+		if c.order, err = fixorder.Readdress(nil, message, &fixorder.Address{Sender: c.sender, Target: c.target, Seq: c.seq}); err != nil {
 			return err
 		}
-		c.id, c.key = keyOffset(c.order), keyOffset(order)
+		c.id, c.key = keyOffset(c.order), keyOffset(message)
 		c.number = bytes.Index(c.order, []byte("\x0134=")) + len("\x0134=")
 	}
-	copy(c.order[c.id:c.id+fixorder.IDSize], order[c.key:])
+	copy(c.order[c.id:c.id+fixorder.IDSize], message[c.key:])
 	end := c.number + bytes.IndexByte(c.order[c.number:], 1)
 	for at, n := end-1, c.seq; at >= c.number; at, n = at-1, n/10 {
 		c.order[at] = byte('0' + n%10)
 	}
 	c.seq++
-	s, at := checkSum(c.order[:len(c.order)-7]), len(c.order)-4
+	s, at := order.CheckSum(c.order[:len(c.order)-7]), len(c.order)-4
 	c.order[at], c.order[at+1], c.order[at+2] = '0'+s/100, '0'+s/10%10, '0'+s%10
 	c.out = append(c.out, c.order...)
 	return nil
@@ -196,11 +188,10 @@ func (c *fixConn) reports() (orders int, err error) {
 }
 
 func (c *fixConn) Submit(order []byte) error {
-	c.out = c.out[:0]
 	if err := c.form(order); err != nil {
 		return err
 	}
-	if err := c.write(c.out); err != nil {
+	if err := c.flush(); err != nil {
 		return err
 	}
 	for {
@@ -218,33 +209,5 @@ func (c *fixConn) Pipe(op Op, depth int, s *Stream) error {
 	if op != Submit {
 		return c.Get(nil)
 	}
-	unanswered := 0
-	for more := true; ; {
-		c.out = c.out[:0]
-		for more && unanswered < depth {
-			m, ok := s.Next()
-			if more = ok; !ok {
-				break
-			}
-			if err := c.form(m); err != nil {
-				return err
-			}
-			unanswered++
-		}
-		if unanswered == 0 {
-			return nil
-		}
-		if err := c.write(c.out); err != nil {
-			return err
-		}
-		n, err := c.reports()
-		if err != nil {
-			return err
-		}
-		if n > unanswered {
-			return fmt.Errorf("%d reports of %d orders", n, unanswered)
-		}
-		s.Answered(n)
-		unanswered -= n
-	}
+	return s.pipe(depth, c.form, c.flush, func(int) (int, error) { return c.reports() })
 }

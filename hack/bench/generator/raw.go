@@ -1,9 +1,5 @@
 package generator
 
-import (
-	"fmt"
-)
-
 // rawDriver talks to a relay: requests and answers of fixed sizes, nothing else.
 type rawDriver struct{ spec *Spec }
 
@@ -21,7 +17,7 @@ type rawConn struct {
 	*socket
 	request []byte
 	reply   int
-	in, out []byte
+	in      []byte
 }
 
 func (c *rawConn) Close() { c.close() }
@@ -47,37 +43,19 @@ func (c *rawConn) Get(key []byte) error {
 }
 
 func (c *rawConn) Pipe(op Op, depth int, s *Stream) error {
-	unanswered, rest, more := 0, 0, true
-	for {
-		c.out = c.out[:0]
-		for more && unanswered < depth {
-			m, ok := s.Next()
-			if more = ok; !ok {
-				break
-			}
-			if op == Get {
-				copy(c.request, m)
-				m = c.request
-			}
-			c.out = append(c.out, m...)
-			unanswered++
+	rest := 0
+	put := func(m []byte) error {
+		if op == Get {
+			copy(c.request, m)
+			m = c.request
 		}
-		if unanswered == 0 {
-			return nil
-		}
-		if err := c.write(c.out); err != nil {
-			return err
-		}
+		c.out = append(c.out, m...)
+		return nil
+	}
+	return s.pipe(depth, put, c.flush, func(int) (int, error) {
 		n, err := c.read(c.in)
-		if err != nil {
-			return err
-		}
 		whole := (rest + n) / c.reply
 		rest = (rest + n) % c.reply
-		if whole > unanswered {
-			return fmt.Errorf("%d answers to %d requests", whole, unanswered)
-		}
-		s.Answered(whole)
-		unanswered -= whole
-	}
+		return whole, err
+	})
 }

@@ -24,10 +24,10 @@ func (d *redisDriver) Connect(n int) (Conn, error) {
 
 type redisConn struct {
 	*socket
-	wait    bool
-	in, out []byte
-	r, w    int // in[r:w] is unread
-	keyOff  int
+	wait   bool
+	in     []byte
+	r, w   int // in[r:w] is unread
+	keyOff int
 }
 
 func (c *redisConn) Close() { c.close() }
@@ -55,7 +55,6 @@ func (c *redisConn) get(key []byte) {
 }
 
 func (c *redisConn) Submit(order []byte) error {
-	c.out = c.out[:0]
 	c.set(order)
 	return c.finish(1)
 }
@@ -65,7 +64,7 @@ func (c *redisConn) finish(n int) error {
 	if c.wait {
 		c.out = append(c.out, waitCommand...)
 	}
-	if err := c.write(c.out); err != nil {
+	if err := c.flush(); err != nil {
 		return err
 	}
 	for ; n > 0; n-- {
@@ -84,9 +83,8 @@ func (c *redisConn) finish(n int) error {
 }
 
 func (c *redisConn) Get(key []byte) error {
-	c.out = c.out[:0]
 	c.get(key)
-	if err := c.write(c.out); err != nil {
+	if err := c.flush(); err != nil {
 		return err
 	}
 	return c.answer(Get)
@@ -151,43 +149,28 @@ func (c *redisConn) Pipe(op Op, depth int, s *Stream) error {
 	if op == Submit && c.wait {
 		return c.batches(depth, s)
 	}
-	unanswered, more := 0, true
-	for {
-		c.out = c.out[:0]
-		for more && unanswered < depth {
-			m, ok := s.Next()
-			if more = ok; !ok {
-				break
-			}
-			if op == Get {
-				c.get(m)
-			} else {
-				c.set(m)
-			}
-			unanswered++
+	put := func(m []byte) error {
+		if op == Get {
+			c.get(m)
+		} else {
+			c.set(m)
 		}
-		if unanswered == 0 {
-			return nil
-		}
-		if err := c.write(c.out); err != nil {
-			return err
-		}
+		return nil
+	}
+	return s.pipe(depth, put, c.flush, func(unanswered int) (n int, err error) {
 		// One answer at least, and then all that came with it.
-		n := 0
 		for n == 0 || n < unanswered && bytes.IndexByte(c.in[c.r:c.w], '\n') >= 0 {
 			if err := c.answer(op); err != nil {
-				return err
+				return n, err
 			}
 			n++
 		}
-		s.Answered(n)
-		unanswered -= n
-	}
+		return n, nil
+	})
 }
 
 func (c *redisConn) batches(depth int, s *Stream) error {
 	for {
-		c.out = c.out[:0]
 		n := 0
 		for ; n < depth; n++ {
 			m, ok := s.Next()

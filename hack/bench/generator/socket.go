@@ -19,6 +19,7 @@ import (
 type socket struct {
 	fd     int
 	pinned bool
+	out    []byte // what flush writes
 }
 
 // pinnedThreads is how many threads at most keep their P while they wait. More
@@ -55,6 +56,13 @@ func dial(address string, pinned bool) (*socket, error) {
 }
 
 func (s *socket) close() { unix.Close(s.fd) }
+
+// flush writes out, and empties it.
+func (s *socket) flush() error {
+	err := s.write(s.out)
+	s.out = s.out[:0]
+	return err
+}
 
 // read waits for at least one byte.
 func (s *socket) read(b []byte) (int, error) {

@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/ordergrid/ordergrid/probe/clock"
@@ -58,6 +59,39 @@ func (s *Stream) Answered(n int) {
 			s.orders++
 		}
 		s.head++
+	}
+}
+
+// pipe keeps up to depth requests of s unanswered: put appends one to what flush writes, and read waits for answers and
+// returns how many came.
+func (s *Stream) pipe(depth int, put func(request []byte) error, flush func() error, read func(unanswered int) (int, error)) error {
+	unanswered := 0
+	for more := true; ; {
+		for more && unanswered < depth {
+			m, ok := s.Next()
+			if more = ok; !ok {
+				break
+			}
+			if err := put(m); err != nil {
+				return err
+			}
+			unanswered++
+		}
+		if unanswered == 0 {
+			return nil
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		n, err := read(unanswered)
+		if err != nil {
+			return err
+		}
+		if n > unanswered {
+			return fmt.Errorf("%d answers to %d requests", n, unanswered)
+		}
+		s.Answered(n)
+		unanswered -= n
 	}
 }
 

@@ -3,7 +3,6 @@ package peers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -120,13 +119,7 @@ const ports = 3
 
 // Start implements system.System.
 func (p *Peer) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
-	var group proc.Group
-	run, err := p.start(ctx, at, t, &group)
-	if err != nil {
-		return nil, errors.Join(err, group.Stop())
-	}
-	run.Stop = group.Stop
-	return run, nil
+	return system.Started(func(group *proc.Group) (*system.Running, error) { return p.start(ctx, at, t, group) })
 }
 
 func (p *Peer) start(ctx context.Context, at system.Place, t system.Topology, group *proc.Group) (*system.Running, error) {

@@ -47,13 +47,7 @@ const readyLimit = 20 * time.Second
 
 // Start implements system.System.
 func (r *Redis) Start(ctx context.Context, at system.Place, t system.Topology) (*system.Running, error) {
-	var group proc.Group
-	run, err := r.start(ctx, at, t, &group)
-	if err != nil {
-		return nil, errors.Join(err, group.Stop())
-	}
-	run.Stop = group.Stop
-	return run, nil
+	return system.Started(func(group *proc.Group) (*system.Running, error) { return r.start(ctx, at, t, group) })
 }
 
 func (r *Redis) start(ctx context.Context, at system.Place, t system.Topology, group *proc.Group) (*system.Running, error) {

@@ -3,9 +3,9 @@ package results
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Compare prints, for every case and system of both runs, the old and the new
@@ -17,8 +17,7 @@ func Compare(w io.Writer, before, after []Row) error {
 	for i := range before {
 		old[before[i].Case+" "+before[i].System] = &before[i]
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "case\tsystem\tp50 us\t\tp99 us\t\torders/s\t\tCPU us/order\t\tto floor\t")
+	t := report.NewTable("case", "system", "p50 us", "", "p99 us", "", "orders/s", "", "CPU us/order", "", "to floor")
 	common := 0
 	for i := range after {
 		b := &after[i]
@@ -28,23 +27,20 @@ func Compare(w io.Writer, before, after []Row) error {
 		}
 		common++
 		if a.Rounds == 0 || b.Rounds == 0 {
-			fmt.Fprintf(t, "%s\t%s\tINVALID\t\t\t\t\t\t\t\t\t\n", b.Case, b.System)
+			t.Add(b.Case, b.System, "INVALID")
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f -> %.2f\t%s\t%s -> %s\t\n", b.Case, b.System, either(a, b),
+		t.Add(b.Case, b.System+either(a, b),
 			arrow(a.P50, b.P50, micros), change(a.Min.P50, a.P50, a.Max.P50, b.Min.P50, b.P50, b.Max.P50),
 			arrow(a.P99, b.P99, micros), change(a.Min.P99, a.P99, a.Max.P99, b.Min.P99, b.P99, b.Max.P99),
 			arrow(a.OrdersPerS, b.OrdersPerS, numtext.Thousands), change(a.Min.OrdersPerS, a.OrdersPerS, a.Max.OrdersPerS, b.Min.OrdersPerS, b.OrdersPerS, b.Max.OrdersPerS),
-			a.CPU, b.CPU, change(a.Min.CPU, a.CPU, a.Max.CPU, b.Min.CPU, b.CPU, b.Max.CPU),
-			times(a.RatioToFloor), times(b.RatioToFloor))
-	}
-	if err := t.Flush(); err != nil {
-		return err
+			fmt.Sprintf("%.2f -> %.2f", a.CPU, b.CPU), change(a.Min.CPU, a.CPU, a.Max.CPU, b.Min.CPU, b.CPU, b.Max.CPU),
+			times(a.RatioToFloor)+" -> "+times(b.RatioToFloor))
 	}
 	if common == 0 {
 		return fmt.Errorf("the two runs have no case and system in common")
 	}
-	return nil
+	return t.Text(w)
 }
 
 func either(a, b *Row) string {

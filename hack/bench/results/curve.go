@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Curve is how one figure changes while one thing grows.
@@ -116,28 +117,26 @@ func (c *Curve) Cost(p *Point) float64 {
 
 // Table writes the curve in Markdown.
 func (c *Curve) Table(w io.Writer) error {
-	fmt.Fprintf(w, "\n**growth/%s**: %s\n\n| %s | system | p50 us | p99 us | orders/s | CPU us/order | bytes/order | Go heap of the primary |\n|---:|---|---:|---:|---:|---:|---:|---:|\n", c.Name, c.Title, c.Grows)
+	t := report.NewTable(c.Grows, "system", "p50 us", "p99 us", "orders/s", "CPU us/order", "bytes/order", "Go heap of the primary")
+	t.Columns[1].Left = true
 	for _, s := range c.Series {
 		for i := range s.Points {
 			p := &s.Points[i]
 			r := &p.Row
-			mark, memory, heap := "", "", ""
-			if !r.Valid {
-				mark = " (INVALID)"
-			}
+			memory, heap := "", ""
 			if r.BytesPerOrder > 0 {
 				memory = fmt.Sprintf("%.0f", r.BytesPerOrder)
 			}
 			if r.GoHeap > 0 {
 				heap = fmt.Sprintf("%.1f MiB", float64(r.GoHeap)/(1<<20))
 			}
-			_, err := fmt.Fprintf(w, "| %s | %s%s | %.1f | %.1f | %.0f | %.2f | %s | %s |\n", short(p.X), s.System, mark, r.P50, r.P99, r.OrdersPerS, r.CPU, memory, heap)
-			if err != nil {
-				return err
-			}
+			t.Add(short(p.X), s.System+mark(r), fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.P99), fmt.Sprintf("%.0f", r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU), memory, heap)
 		}
 	}
-	return nil
+	if _, err := fmt.Fprintf(w, "\n**growth/%s**: %s\n\n", c.Name, c.Title); err != nil {
+		return err
+	}
+	return t.Markdown(w)
 }
 
 // short is a number with k or M where it is round.

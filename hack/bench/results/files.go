@@ -8,16 +8,15 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // WriteJSON writes bench.json: an array with one object per case and system.
 func WriteJSON(w io.Writer, rows []Row) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
 	if rows == nil {
 		rows = []Row{}
 	}
-	return enc.Encode(rows)
+	return report.WriteJSON(w, rows)
 }
 
 // ReadJSON reads what WriteJSON wrote.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // column is one figure of one case.
@@ -35,18 +36,21 @@ var columns = []column{
 // is "-".
 func Instead(w io.Writer, run *Run, rows []Row) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Machine: %s. Date: %s. Command: `%s`\n\n| system ", run.Machine, run.Date, run.Command)
+	fmt.Fprintf(&b, "Machine: %s. Date: %s. Command: `%s`\n\n", run.Machine, run.Date, run.Command)
+	head := []string{"system"}
 	for _, c := range columns {
-		fmt.Fprintf(&b, "| %s ", c.head)
+		head = append(head, c.head)
 	}
-	fmt.Fprintf(&b, "|\n|---%s|\n", strings.Repeat("|---:", len(columns)))
+	t := report.NewTable(head...)
+	t.Columns[0].Left = true
 	for _, system := range systemsOf(rows) {
-		fmt.Fprintf(&b, "| %s ", system)
+		cells := []any{system}
 		for _, c := range columns {
-			fmt.Fprintf(&b, "| %s ", c.cell(rows, system))
+			cells = append(cells, c.cell(rows, system))
 		}
-		b.WriteString("|\n")
+		t.Add(cells...)
 	}
+	_ = t.Markdown(&b) // a builder takes everything
 	_, err := io.WriteString(w, b.String())
 	return err
 }

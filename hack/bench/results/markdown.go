@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // RunFile stands beside bench.json.
@@ -59,7 +59,8 @@ func Markdown(w io.Writer, run *Run, rows []Row) error {
 			return fmt.Errorf("case %q is unknown: the file is of another version of this command", rows[i].Case)
 		}
 		if c.Group != "growth" {
-			markdownCase(&b, c, rows[i:n])
+			fmt.Fprintf(&b, "\n**%s**: %s\n\n", c.Name, c.Title)
+			_ = markdownCase(c, rows[i:n]).Markdown(&b) // a builder takes everything
 		}
 		i = n
 	}
@@ -67,35 +68,24 @@ func Markdown(w io.Writer, run *Run, rows []Row) error {
 	return err
 }
 
-func markdownCase(b *strings.Builder, c *cases.Case, rows []Row) {
+func markdownCase(c *cases.Case, rows []Row) *report.Table {
 	base := baseline(c, rows)
-	head := []string{"system", "p50 us", "p90", "p99", "p99.9", "max", "orders/s", "CPU us/order", "client + primary + backup"}
-	if base == nil {
-		head = append(head, judgedOf(c)+" : floor", "p99 : floor")
-	} else {
-		head = append(head, judgedOf(c)+" : "+base.System, "p99 : "+base.System)
+	than := "floor"
+	if base != nil {
+		than = base.System
 	}
-	head = append(head, judgedOf(c)+" min..max")
-	fmt.Fprintf(b, "\n**%s**: %s\n\n| %s |\n|---%s|\n", c.Name, c.Title, strings.Join(head, " | "), strings.Repeat("|---:", len(head)-1))
+	t := report.NewTable("system", "p50 us", "p90", "p99", "p99.9", "max", "orders/s", "CPU us/order", "client + primary + backup", judgedOf(c)+" : "+than, "p99 : "+than, judgedOf(c)+" min..max")
+	t.Columns[0].Left = true
 	for i := range rows {
-		fmt.Fprintf(b, "| %s |\n", strings.Join(markdownLine(c, &rows[i], base, len(head)), " | "))
+		r := &rows[i]
+		if r.Rounds == 0 {
+			t.Add(r.System, "INVALID: "+r.Invalid)
+			continue
+		}
+		main, p99 := ratios(c, r, base)
+		t.Add(append(figureCells(r), strings.ReplaceAll(roles(&r.Figures), "+", " + "), times(main), times(p99), span(c, r))...)
 	}
-}
-
-func markdownLine(c *cases.Case, r, base *Row, width int) []string {
-	if r.Rounds == 0 {
-		cells := make([]string, width)
-		cells[0], cells[1] = r.System, "INVALID: "+r.Invalid
-		return cells
-	}
-	main, p99 := ratios(c, r, base)
-	split := strings.ReplaceAll(roles(&r.Figures), "+", " + ")
-	span := micros(r.Min.P50) + ".." + micros(r.Max.P50)
-	if c.Judged == cases.HighRate {
-		span = numtext.Thousands(r.Min.OrdersPerS) + ".." + numtext.Thousands(r.Max.OrdersPerS)
-	}
-	return []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS),
-		fmt.Sprintf("%.2f", r.CPU), split, times(main), times(p99), span}
+	return t
 }
 
 // ratios of a row to those of the system it is compared with; without one to the floors.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // What is measured beside questions.
@@ -177,7 +177,7 @@ func (q *Queries) Judge() {
 	goal("drop, ms", 10, false, all(Drop, cases.Grid), one)
 }
 
-func (g *Goal) cells() []string {
+func (g *Goal) cells() []any {
 	allowed := "at most "
 	if g.AtLeast {
 		allowed = "at least "
@@ -189,25 +189,25 @@ func (g *Goal) cells() []string {
 	if g.Reached != nil {
 		reached = map[bool]string{true: "reached", false: "missed"}[*g.Reached]
 	}
-	return []string{g.Goal, allowed + fmt.Sprintf("%g", g.Allowed), figure, reached}
+	return []any{g.Goal, allowed + fmt.Sprintf("%g", g.Allowed), figure, reached}
 }
 
-// tables are the two of a run, each with its head.
-func (q *Queries) tables() [][][]string {
+// tables are the two of a run.
+func (q *Queries) tables() []*report.Table {
 	systems := q.systems()
-	figures := [][]string{append([]string{"ms at p50"}, systems...)}
+	figures := report.NewTable(append([]string{"ms at p50"}, systems...)...)
 	for _, line := range queryLines {
-		cells := []string{line.title}
+		cells := []any{line.title}
 		for _, s := range systems {
 			cells = append(cells, q.row(line.name, s).cell())
 		}
-		figures = append(figures, cells)
+		figures.Add(cells...)
 	}
-	goals := [][]string{{"goal of the grid", "allowed", "measured", "of a million orders"}}
+	goals := report.NewTable("goal of the grid", "allowed", "measured", "of a million orders")
 	for i := range q.Goals {
-		goals = append(goals, q.Goals[i].cells())
+		goals.Add(q.Goals[i].cells()...)
 	}
-	return [][][]string{figures, goals}
+	return []*report.Table{figures, goals}
 }
 
 // remarks are what stands below the tables: what is wrong first.
@@ -233,21 +233,12 @@ func (q *Queries) remarks() (all []string) {
 
 // Text writes the run for a terminal.
 func (q *Queries) Text(w io.Writer) error {
+	p := report.NewPage(w)
 	for _, table := range q.tables() {
-		fmt.Fprintln(w)
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		for _, cells := range table {
-			fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		p.Table(table)
 	}
-	fmt.Fprintln(w)
-	for _, r := range q.remarks() {
-		fmt.Fprintf(w, "  %s\n", r)
-	}
-	return nil
+	p.List("", q.remarks(), 0)
+	return p.Err()
 }
 
 // Markdown writes the run as docs quote it.
@@ -255,10 +246,9 @@ func (q *Queries) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Machine: %s. Date: %s. %s orders of 300 bytes. Command: `%s`\n", q.Machine, q.Date, numtext.Thousands(float64(q.Orders)), q.Command)
 	for _, table := range q.tables() {
-		fmt.Fprintf(&b, "\n| %s |\n|---%s|\n", strings.Join(table[0], " | "), strings.Repeat("|---:", len(table[0])-1))
-		for _, cells := range table[1:] {
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
-		}
+		table.Columns[0].Left = true
+		b.WriteByte('\n')
+		_ = table.Markdown(&b) // a builder takes everything
 	}
 	b.WriteByte('\n')
 	for _, r := range q.remarks() {

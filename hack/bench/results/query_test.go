@@ -2,6 +2,7 @@ package results
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -30,7 +31,7 @@ func TestGoals(t *testing.T) {
 	q.Judge()
 	var got []string
 	for i := range q.Goals {
-		got = append(got, strings.Join(q.Goals[i].cells(), "; "))
+		got = append(got, fmt.Sprintf("%s; %s; %s; %s", q.Goals[i].cells()...))
 	}
 	want := []string{
 		"point get: through SQL, by the native one; at most 2; 1.80; reached",

@@ -3,60 +3,70 @@ package results
 import (
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/internal/numtext"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Table prints the rows of one case.
 func Table(w io.Writer, c *cases.Case, rows []Row) error {
-	fmt.Fprintf(w, "\n%s: %s\n", c.Name, c.Title)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	p := report.NewPage(w)
+	p.Say("\n%s: %s\n", c.Name, c.Title)
 	base := baseline(c, rows)
 	than := "floor"
 	if base != nil {
 		than = base.System
 	}
-	head := "system\tp50\tp90\tp99\tp99.9\tmax\torders/s\tCPU us/order\tclient+primary+backup\t"
+	head := []string{"system", "p50", "p90", "p99", "p99.9", "max", "orders/s", "CPU us/order", "client+primary+backup"}
 	if c.Judged == cases.HighRate {
-		head += "orders/s : " + than + "\torders/s min..max\t"
+		head = append(head, "orders/s : "+than, "orders/s min..max")
 	} else {
-		head += "p50 : " + than + "\tp99 : " + than + "\tp50 min..max\t"
+		head = append(head, "p50 : "+than, "p99 : "+than, "p50 min..max")
 	}
 	if c.Shape.Rate > 0 {
-		head += "create-to-end p50\tp99\t"
+		head = append(head, "create-to-end p50", "p99")
 	}
-	fmt.Fprintln(t, head)
+	t := report.NewTable(head...)
 	for i := range rows {
 		if rows[i].Rounds == 0 {
-			fmt.Fprintln(t, rows[i].System+"\tINVALID"+strings.Repeat("\t", strings.Count(head, "\t")-1))
+			t.Add(rows[i].System, "INVALID")
 			continue
 		}
-		fmt.Fprintln(t, line(c, &rows[i], base))
+		t.Add(line(c, &rows[i], base)...)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	p.Rows(t)
 	for _, n := range notes(c, rows) {
-		fmt.Fprintf(w, "  %s\n", n)
+		p.Say("  %s\n", n)
 	}
-	return nil
+	return p.Err()
 }
 
-func line(c *cases.Case, r, base *Row) string {
+func line(c *cases.Case, r, base *Row) []any {
 	main, p99 := ratios(c, r, base)
-	cells := []string{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU), roles(&r.Figures)}
+	cells := append(figureCells(r), roles(&r.Figures), times(main))
 	if c.Judged == cases.HighRate {
-		cells = append(cells, times(main), numtext.Thousands(r.Min.OrdersPerS)+".."+numtext.Thousands(r.Max.OrdersPerS))
+		cells = append(cells, span(c, r))
 	} else {
-		cells = append(cells, times(main), times(p99), micros(r.Min.P50)+".."+micros(r.Max.P50))
+		cells = append(cells, times(p99), span(c, r))
 	}
 	if e := r.CreateToEnd; e != nil {
 		cells = append(cells, micros(e.P50), micros(e.P99))
 	}
-	return strings.Join(cells, "\t") + "\t"
+	return cells
+}
+
+// figureCells are the name of a system and its figures.
+func figureCells(r *Row) []any {
+	return []any{r.System + mark(r), micros(r.P50), micros(r.P90), micros(r.P99), micros(r.P999), micros(r.Figures.Max), numtext.Thousands(r.OrdersPerS), fmt.Sprintf("%.2f", r.CPU)}
+}
+
+// span is the least and the greatest judged figure of the rounds.
+func span(c *cases.Case, r *Row) string {
+	if c.Judged == cases.HighRate {
+		return numtext.Thousands(r.Min.OrdersPerS) + ".." + numtext.Thousands(r.Max.OrdersPerS)
+	}
+	return micros(r.Min.P50) + ".." + micros(r.Max.P50)
 }
 
 // roles is the CPU time per order by process.

@@ -4,10 +4,12 @@ package system
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ordergrid/ordergrid/grid-node/secure"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
+	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // Topology is what a case asks of a system.
@@ -64,4 +66,15 @@ type WithGenerator interface {
 	Generator() []string
 	// Setup is about what a round takes longer than others, its warm-up aside.
 	Setup() time.Duration
+}
+
+// Started starts a system of processes in a group that ends with it: at once where it does not come up.
+func Started(start func(*proc.Group) (*Running, error)) (*Running, error) {
+	var group proc.Group
+	run, err := start(&group)
+	if err != nil {
+		return nil, errors.Join(err, group.Stop())
+	}
+	run.Stop = group.Stop
+	return run, nil
 }

@@ -88,7 +88,7 @@ func Verify(path string) (*Check, error) {
 	} else if info.IsDir() {
 		path = filepath.Join(path, HistoryFile)
 	}
-	sum, err := fileSum(path)
+	sum, err := FileSum(path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,8 @@ func Verify(path string) (*Check, error) {
 	return k, k.compare(filepath.Dir(path), saved, sum)
 }
 
-func fileSum(path string) (string, error) {
+// FileSum is the SHA-256 of a file, in hex.
+func FileSum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

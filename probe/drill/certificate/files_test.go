@@ -19,7 +19,7 @@ func write(t *testing.T, h *history.History) string {
 	if err := h.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := fileSum(path)
+	sum, err := FileSum(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,14 @@
 package certificate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ordergrid/ordergrid/probe/drill/validate"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // maxLines of violations and steps' timelines in the text; the JSON has them all.
@@ -15,16 +16,15 @@ const maxLines = 40
 
 // WriteText prints the certificate. docs/drills.md explains it.
 func (c *Certificate) WriteText(w io.Writer) error {
-	p := &printer{w: w}
-	p.f("LOSS CERTIFICATE  %s\n", strings.ToUpper(string(c.Verdict)))
+	p := report.NewPage(w)
+	p.Say("LOSS CERTIFICATE  %s\n", strings.ToUpper(string(c.Verdict)))
 	for _, r := range c.Reasons {
-		p.f("  %s\n", r)
+		p.Say("  %s\n", r)
 	}
-	p.f("\n")
-	t := p.table()
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	row("drill", "%s  suite %s  seed %d", dash(c.Drill), dash(c.Suite), c.Seed)
-	row("grid", "%s  %d copies of every order", dash(c.Grid), c.Replicas)
+	t := report.NewList("", "")
+	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
+	row("drill", "%s  suite %s  seed %d", cmp.Or(c.Drill, "-"), cmp.Or(c.Suite, "-"), c.Seed)
+	row("grid", "%s  %d copies of every order", cmp.Or(c.Grid, "-"), c.Replicas)
 	row("time", "%s, %s, %d orders/s", c.Started.Format("2006-01-02 15:04:05 MST"), c.Took.Round(time.Second), c.Rate)
 	o, l := c.Orders, c.Ledger
 	row("orders", "created %d, acknowledged %d, rejected %d, unknown %d, never sent %d; %d more to single nodes", o.Created, o.Acknowledged, o.Rejected, o.Unknown, o.Unsent, o.Direct)
@@ -51,30 +51,31 @@ func (c *Certificate) WriteText(w io.Writer) error {
 	row("clients saw", "%s: %d orders and %d confirmed reads in %d times of faults; %d reads refused by nodes that are not primary", c.Linear.Result, c.Linear.Orders, c.Linear.Reads, c.Linear.Windows, c.Linear.Refused)
 	h := c.Host
 	row("recorder", "%d cores, busy %.0f %%, itself %.0f %%; own stalls over 2 ms: %d, longest %s ms; longest gap without a fault %s ms", h.Cores, h.Busy, h.Own, c.Stalls.N, ms(c.Stalls.Max), ms(c.Noise.Max))
-	p.flush(t)
-	c.spreads(p)
-	c.stepTable(p)
+	p.Table(t)
+	p.Table(validate.SpreadTable(fmt.Sprintf("ms over %d steps", len(c.Steps)), "outage, worst session", c.Outage, "outage, first served", c.FirstServed, "redundant after the fault", c.Redundant,
+		"p99 of orders before", c.P99Before, "p99 of orders during", c.P99During, "p99 of orders after", c.P99After, "longest gap without a fault", c.Noise))
+	p.Table(c.stepTable())
 	for i := range c.Steps {
 		if i < maxLines {
-			c.Steps[i].timeline(p)
+			p.Table(c.Steps[i].timeline())
 		}
 	}
 	if n := len(c.Steps) - maxLines; n > 0 {
-		p.f("\n%d more steps: their timelines are in the JSON\n", n)
+		p.Say("\n%d more steps: their timelines are in the JSON\n", n)
 	}
-	p.list("LOST ORDERS", lostLines(l.LostExamples, l.Lost))
+	p.List("LOST ORDERS", lostLines(l.LostExamples, l.Lost), maxLines)
 	if x := c.Executions; x != nil {
-		p.list("LOST EXECUTIONS", x.LostExamples)
-		p.list("EXECUTIONS", x.Findings)
+		p.List("LOST EXECUTIONS", x.LostExamples, maxLines)
+		p.List("EXECUTIONS", x.Findings, maxLines)
 	}
 	if x := c.Functions; x != nil {
-		p.list("FUNCTIONS", x.Findings)
+		p.List("FUNCTIONS", x.Findings, maxLines)
 	}
-	p.list("VIOLATIONS", c.Violations)
-	p.list("NOT READ", c.Unread)
-	p.list("notes", c.Notes)
-	p.f("\nhistory sha256 %s\n", c.HistorySHA256)
-	return p.err
+	p.List("VIOLATIONS", c.Violations, maxLines)
+	p.List("NOT READ", c.Unread, maxLines)
+	p.List("notes", c.Notes, maxLines)
+	p.Say("\nhistory sha256 %s\n", c.HistorySHA256)
+	return p.Err()
 }
 
 func (c *Certificate) warnedText() string {
@@ -84,56 +85,32 @@ func (c *Certificate) warnedText() string {
 	return fmt.Sprintf(", of %d the grid had warned: one copy by their receipts, and reported as not redundant", c.Ledger.LostWarned)
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 func ms(d time.Duration) string { return validate.Millis(d) }
 
-func (c *Certificate) spreads(p *printer) {
-	t := p.table()
-	fmt.Fprintf(t, "\nms over %d steps\tp50\tp99\tmax\n", len(c.Steps))
-	for _, row := range []struct {
-		name string
-		s    validate.Spread
-	}{
-		{"outage, worst session", c.Outage}, {"outage, first served", c.FirstServed}, {"redundant after the fault", c.Redundant},
-		{"p99 of orders before", c.P99Before}, {"p99 of orders during", c.P99During}, {"p99 of orders after", c.P99After}, {"longest gap without a fault", c.Noise},
-	} {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.name, ms(row.s.P50), ms(row.s.P99), ms(row.s.Max))
-	}
-	p.flush(t)
-}
-
-func (c *Certificate) stepTable(p *printer) {
-	t := p.table()
-	fmt.Fprintf(t, "\nstep\tfault\tprovider\twitness\toutcome\toutage\tfirst\tlasted\tredundant\tp99 before\tduring\tafter\tfailed\twhat\n")
+func (c *Certificate) stepTable() *report.Table {
+	t := report.NewList("step", "fault", "provider", "witness", "outcome", "outage", "first", "lasted", "redundant", "p99 before", "during", "after", "failed", "what")
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		mark := ""
 		if s.Disturbed {
 			mark = " !"
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", s.Index, s.Type, dash(s.Provider), s.Witness.State, s.Outcome, ms(s.Outage), mark, ms(s.FirstServed),
+		t.Add(s.Index, s.Type, cmp.Or(s.Provider, "-"), s.Witness.State, s.Outcome, ms(s.Outage)+mark, ms(s.FirstServed),
 			ms(s.Lasted), ms(s.RedundantAfter), ms(s.Before.P99), ms(s.During.P99), ms(s.After.P99), s.FailedOrders, s.What)
 	}
-	p.flush(t)
+	return t
 }
 
-func (s *Step) timeline(p *printer) {
-	p.f("\nstep %d, %s", s.Index, s.What)
+func (s *Step) timeline() *report.Table {
+	t := report.NewList("", "", "", "")
+	t.Title = fmt.Sprintf("step %d, %s", s.Index, s.What)
 	if s.Witness.Message != "" {
-		p.f("; witness: %s", s.Witness.Message)
+		t.Title += "; witness: " + s.Witness.Message
 	}
-	p.f("\n")
-	t := p.table()
 	for _, m := range s.Timeline {
-		fmt.Fprintf(t, "  %10.2f ms\t%s\t%s\t%s\n", float64(m.At)/1e6, m.What, m.Partition, m.Who)
+		t.Add(fmt.Sprintf("  %10.2f ms", float64(m.At)/1e6), m.What, m.Partition, m.Who)
 	}
-	p.flush(t)
+	return t
 }
 
 func lostLines(examples []Lost, all int64) (out []string) {
@@ -148,38 +125,4 @@ func lostLines(examples []Lost, all int64) (out []string) {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	return out
-}
-
-// printer keeps the first error.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) f(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
-}
-
-func (p *printer) table() *tabwriter.Writer { return tabwriter.NewWriter(p.w, 2, 0, 2, ' ', 0) }
-
-func (p *printer) flush(t *tabwriter.Writer) {
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
-}
-
-func (p *printer) list(name string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	p.f("\n%s\n", name)
-	for i, l := range lines {
-		if i == maxLines {
-			p.f("  and %d more\n", len(lines)-i)
-			return
-		}
-		p.f("  %s\n", l)
-	}
 }

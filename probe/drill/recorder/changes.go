@@ -62,7 +62,7 @@ func (n *nodes) addresses(rows []row) (out []string) {
 
 // watchChanges queries the nodes during a step.
 func (r *Recorder) watchChanges(ctx context.Context) {
-	for sleep(ctx, pollChanges) == nil {
+	for clock.Wait(ctx, pollChanges) == nil {
 		if len(r.curious()) > 0 {
 			r.askChanges(ctx)
 		}

@@ -3,11 +3,8 @@ package recorder
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -119,7 +116,7 @@ func (r *Recorder) awaitRedundancy(ctx context.Context, limit time.Duration) {
 		if redundant {
 			return
 		}
-		if time.Now().After(deadline) || sleep(ctx, 50*time.Millisecond) != nil {
+		if time.Now().After(deadline) || clock.Wait(ctx, 50*time.Millisecond) != nil {
 			r.h.Notes = append(r.h.Notes, fmt.Sprintf("at the end, after %s: %s", limit, missing))
 			return
 		}
@@ -233,7 +230,7 @@ func (r *Recorder) keep() error {
 	if err := r.h.Save(path); err != nil {
 		return fmt.Errorf("save the history: %w", err)
 	}
-	sum, err := sumOf(path)
+	sum, err := certificate.FileSum(path)
 	if err != nil {
 		return err
 	}
@@ -254,16 +251,6 @@ func (r *Recorder) keep() error {
 	r.out, r.phase, r.progress = out, api.Done, ""
 	r.h.Streams, r.h.Logs, r.h.Sinks, r.h.Reads, r.h.Books, r.h.Executions, r.h.Told, r.h.Functions = nil, nil, nil, nil, nil, nil, nil, nil // they may be gigabytes
 	return nil
-}
-
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
 func recorderFacts() map[string]string {

@@ -11,6 +11,7 @@ import (
 	"github.com/ordergrid/ordergrid/client"
 	"github.com/ordergrid/ordergrid/client/verify"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/probe/clock"
 	"github.com/ordergrid/ordergrid/probe/drill/api"
 	"github.com/ordergrid/ordergrid/probe/drill/collect"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
@@ -123,9 +124,9 @@ func (r *Recorder) holdAuctions(ctx context.Context, symbol string, after time.D
 		}
 	}
 	for pause := after + r.cfg.Auctions*3/4; ; pause = r.cfg.Auctions * 3 / 4 {
-		_ = sleep(ctx, pause)
+		_ = clock.Wait(ctx, pause)
 		act(client.MarketOp{State: client.BookOpen, Uncross: true})
-		if sleep(ctx, r.cfg.Auctions/4) != nil {
+		if clock.Wait(ctx, r.cfg.Auctions/4) != nil {
 			return
 		}
 		act(client.MarketOp{State: client.BookCall})

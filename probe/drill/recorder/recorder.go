@@ -126,7 +126,7 @@ func (r *Recorder) prepare(ctx context.Context) (err error) {
 			if err == nil {
 				return c, nil
 			}
-			if sleep(connect, 250*time.Millisecond) != nil {
+			if clock.Wait(connect, 250*time.Millisecond) != nil {
 				return nil, fmt.Errorf("connect to %v: not within %s: %w", r.cfg.Endpoints, r.cfg.Patience, err)
 			}
 		}
@@ -222,13 +222,4 @@ func (r *Recorder) named(names []string) ([]wire.PartitionID, error) {
 		}
 	}
 	return out, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -49,7 +49,7 @@ func (r *Recorder) watchTable(ctx context.Context) {
 		if r.underWay() {
 			pause = pollStep
 		}
-		_ = sleep(ctx, pause)
+		_ = clock.Wait(ctx, pause)
 	}
 }
 
@@ -160,7 +160,7 @@ func (g *gaps) worst() (worst time.Duration) {
 // watchGaps checks the longest gap every second.
 func (r *Recorder) watchGaps(ctx context.Context) {
 	for r.traffic.Served(r.probed()) == 0 { // every session must have begun
-		if sleep(ctx, 50*time.Millisecond) != nil {
+		if clock.Wait(ctx, 50*time.Millisecond) != nil {
 			return
 		}
 	}
@@ -169,7 +169,7 @@ func (r *Recorder) watchGaps(ctx context.Context) {
 	r.mu.Unlock()
 	r.traffic.ResetGap()
 	latencies := r.traffic.Latencies()
-	for sleep(ctx, time.Second) == nil {
+	for clock.Wait(ctx, time.Second) == nil {
 		gap, now := r.traffic.Gap(r.parts), clock.Now()
 		after := r.traffic.Latencies()
 		r.mu.Lock()

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"github.com/ordergrid/ordergrid/grid-node/wire"
+	"github.com/ordergrid/ordergrid/internal/audit"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -140,16 +141,15 @@ func (a *Accounts) unjudged(h *history.History, m marks) {
 
 // copy processes one copy of a log and returns its gaps.
 func (a *Accounts) copy(h *history.History, l *history.Log, m marks, e edit) (gaps int64) {
-	next, epoch := h.Base(l.Partition).Seq+1, uint64(0)
+	log, epoch := audit.Dense{Next: h.Base(l.Partition).Seq + 1}, uint64(0)
 	order := newSequence(h, m)
 	see := func(x *history.Entry) {
-		if x.Seq > next {
-			gaps += int64(x.Seq - next)
-		}
+		missing, _ := log.See(x.Seq)
+		gaps += int64(missing)
 		if x.Epoch < epoch {
 			a.OutOfOrder++
 		}
-		next, epoch = max(next, x.Seq+1), max(epoch, x.Epoch)
+		epoch = max(epoch, x.Epoch)
 		if own(h, m, x) {
 			a.OutOfOrder += order.see(x)
 			a.mark(h, m, x, here)
@@ -241,7 +241,7 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 	for s := range m {
 		at[s] = make([]uint64, len(m[s]))
 	}
-	var there places
+	var there audit.Set
 	unread := false
 	for i := range h.Sinks {
 		f := &h.Sinks[i]
@@ -252,7 +252,9 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 		unread = unread || f.Error != ""
 		last := uint64(0)
 		e.each(f.Entries, func(x *history.Entry) {
-			there.set(x.Seq - base - 1)
+			if i := x.Seq - base - 1; !far(&there, i) {
+				there.Add(i)
+			}
 			again := x.Seq <= last // a repeated line
 			last = x.Seq
 			if !own(h, m, x) {
@@ -268,7 +270,7 @@ func (a *Accounts) downstream(h *history.History, p wire.PartitionID, m marks, e
 	if unread {
 		return 0, 0
 	}
-	return there.holes(), files
+	return there.Holes(), files
 }
 
 // settle computes the totals.

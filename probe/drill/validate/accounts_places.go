@@ -1,9 +1,9 @@
 package validate
 
 import (
-	"math/bits"
 	"slices"
 
+	"github.com/ordergrid/ordergrid/internal/audit"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
 	"github.com/ordergrid/ordergrid/probe/load"
 )
@@ -42,31 +42,8 @@ func (q *sequence) see(e *history.Entry) int64 {
 // maxPlace bounds the memory that a damaged sink can make a judge allocate: 2^36 entries.
 const maxPlace = 1 << 36
 
-// places are sequence numbers that are taken, from 0.
-type places struct{ words []uint64 }
-
-func (b *places) set(i uint64) {
-	if i >= maxPlace || i/64 > uint64(len(b.words))+1<<20 { // far beyond the log: the order is misplaced, and counts as that
-		return
-	}
-	for i/64 >= uint64(len(b.words)) {
-		b.words = append(b.words, 0)
-	}
-	b.words[i/64] |= 1 << (i % 64)
-}
-
-// holes below the highest.
-func (b *places) holes() int64 {
-	n := len(b.words)
-	if n == 0 {
-		return 0
-	}
-	taken := 0
-	for _, w := range b.words {
-		taken += bits.OnesCount64(w)
-	}
-	return int64(n*64-bits.LeadingZeros64(b.words[n-1])) - int64(taken)
-}
+// far reports whether a place is far beyond the log: the order is misplaced, and counts as that.
+func far(there *audit.Set, i uint64) bool { return i >= maxPlace || i > there.Room()+64<<20 }
 
 // repeatedReceipts counts acknowledged orders of a partition whose receipt names the place of
 // another order.
@@ -79,11 +56,6 @@ func repeatedReceipts(h *history.History, m marks) (n int64) {
 			}
 		}
 	}
-	slices.Sort(seqs)
-	for i := 1; i < len(seqs); i++ {
-		if seqs[i] == seqs[i-1] {
-			n++
-		}
-	}
+	audit.Twice(seqs, func(uint64) { n++ })
 	return n
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // Spread of a quantity over repetitions; p99 by nearest rank, so with fewer than
@@ -19,6 +21,16 @@ type Spread struct {
 func SpreadOf(values []time.Duration) Spread {
 	slices.Sort(values)
 	return Spread{N: len(values), P50: Quantile(values, 0.5), P99: Quantile(values, 0.99), Max: Quantile(values, 1)}
+}
+
+// SpreadTable is a table of spreads in milliseconds, under a head; values are a name and a Spread each.
+func SpreadTable(head string, values ...any) *report.Table {
+	t := report.NewList(head, "p50", "p99", "max")
+	for i := 0; i+1 < len(values); i += 2 {
+		s := values[i+1].(Spread)
+		t.Add(values[i], Millis(s.P50), Millis(s.P99), Millis(s.Max))
+	}
+	return t
 }
 
 // TooBusy is the utilization of all cores, in per cent, above which the measurement is dominated by

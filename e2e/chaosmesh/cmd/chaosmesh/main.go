@@ -3,14 +3,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -19,16 +15,10 @@ import (
 	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/internal/command"
 	"github.com/ordergrid/ordergrid/probe/nodefeatures"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "chaosmesh:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main(newRoot()) }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -103,25 +93,23 @@ func probe() *cobra.Command {
 
 // table has a row for each feature and a column for each node, then the reasons.
 func table(out io.Writer, reports []nodefeatures.Report) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "FEATURE")
+	head := []string{"FEATURE"}
 	for i := range reports {
-		fmt.Fprintf(w, "\t%s", reports[i].Node)
+		head = append(head, reports[i].Node)
 	}
-	fmt.Fprint(w, "\twhat for, or why not\n")
+	t := report.NewList(append(head, "what for, or why not")...)
 	for _, name := range nodefeatures.Names() {
-		why := nodefeatures.Purpose(name)
-		fmt.Fprint(w, name)
+		cells, why := []any{name}, nodefeatures.Purpose(name)
 		for i := range reports {
 			word := "yes"
 			if f := reports[i].Features[name]; !f.Supported {
 				word, why = "no", f.Reason
 			}
-			fmt.Fprintf(w, "\t%s", word)
+			cells = append(cells, word)
 		}
-		fmt.Fprintf(w, "\t%s\n", why)
+		t.Add(append(cells, why)...)
 	}
-	return w.Flush()
+	return t.Text(out)
 }
 
 func binaries() *cobra.Command {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +23,7 @@ import (
 	"github.com/ordergrid/ordergrid/e2e/cluster/executor"
 	"github.com/ordergrid/ordergrid/e2e/cluster/local"
 	"github.com/ordergrid/ordergrid/internal/pki"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 // executorPort is where the executor listens unless told otherwise.
@@ -239,16 +239,15 @@ func (a *app) executorFaults() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(os.Stdout, 2, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "ID\tTYPE\tSTATE\tDEADLINE\tWITNESS\tMESSAGE")
+			table := report.NewList("ID", "TYPE", "STATE", "DEADLINE", "WITNESS", "MESSAGE")
 			for _, f := range all {
 				deadline := "-"
 				if f.Deadline != nil {
 					deadline = f.Deadline.Local().Format(time.TimeOnly)
 				}
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Type, f.State, deadline, f.Witness.Message, f.Message)
+				table.Add(f.ID, f.Type, f.State, deadline, f.Witness.Message, f.Message)
 			}
-			return table.Flush()
+			return table.Text(os.Stdout)
 		},
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +17,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	root := &cobra.Command{Use: "prometheus", Short: "A real Prometheus for tests", SilenceUsage: true, SilenceErrors: true}
 	root.AddCommand(binaries())
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "prometheus:", err)
-		os.Exit(1)
-	}
+	command.Main(root)
 }
 
 func binaries() *cobra.Command {

@@ -2,16 +2,15 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ordergrid/ordergrid/e2e/robustness"
 	"github.com/ordergrid/ordergrid/probe/drill/history"
+	"github.com/ordergrid/ordergrid/probe/report"
 )
 
 func listCommand() *cobra.Command {
@@ -20,12 +19,11 @@ func listCommand() *cobra.Command {
 		Short: "List the scenarios, where they run and what they demand",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 2, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "NAME\tTARGETS\tREPEAT\tWHAT\tGOALS")
+			t := report.NewList("NAME", "TARGETS", "REPEAT", "WHAT", "GOALS")
 			for _, s := range robustness.Scenarios() {
-				fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", s.Name, strings.Join(s.Targets, ", "), s.Repeat, s.Short, s.Goals)
+				t.Add(s.Name, strings.Join(s.Targets, ", "), s.Repeat, s.Short, s.Goals)
 			}
-			return t.Flush()
+			return t.Text(cmd.OutOrStdout())
 		},
 	}
 }
