@@ -12,7 +12,7 @@ import (
 
 // ofSessions are the frames to a client that name a session's slot in place of a request,
 // and the one that ends a connection. A caller gets none of them.
-var ofSessions = []wire.Type{wire.TypeGoaway, wire.TypeAck, wire.TypeFixAck, wire.TypeFixReports, wire.TypeFixProbe, wire.TypeExecutions, wire.TypeRegionApplied, wire.TypeInvoked}
+var ofSessions = []wire.Type{wire.TypeGoaway, wire.TypeAck, wire.TypeFixAck, wire.TypeFixReports, wire.TypeFixProbe, wire.TypeExecutions, wire.TypeRegionApplied, wire.TypeRegionBatched, wire.TypeInvoked}
 
 // TestCallerTakesEveryAnswer: a frame that a node sends to clients ends the call that it
 // answers. One that a caller does not know would end the connection, and the call with it,
