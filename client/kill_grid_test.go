@@ -123,9 +123,11 @@ func waitForRedundancy(t *testing.T, c *client.Client) {
 	})
 }
 
-// killPrimary kills the process that is primary of the first partition.
+// killPrimary kills the process that is primary of the first partition, when there is another copy: a machine that is busy
+// may have held the backup up for so long that it was dropped.
 func killPrimary(t *testing.T, c *client.Client, g *testgrid.Grid) {
 	t.Helper()
+	waitForRedundancy(t, c)
 	pid, err := g.PIDOf(c.Table()[0].Primary.Address)
 	if err != nil {
 		t.Fatal(err)
