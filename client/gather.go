@@ -140,28 +140,23 @@ func (g *gather) next(all []gathered, limit, keys int) *Page {
 	return next
 }
 
-// groups adds the groups of partitions.
+// groups puts the groups of partitions together.
 func (g *gather) groups(a *Answer) error {
-	by := len(g.q.GroupBy)
-	at := map[string]int{}
-	var rows [][]view.Value
-	var key []byte
+	lists := make([][][]view.Value, len(g.parts))
 	for i := range g.parts {
-		for _, row := range g.parts[i].rows {
-			key = query.AppendRow(key[:0], row[:by])
-			k, there := at[string(key)]
-			if !there {
-				at[string(key)] = len(rows)
-				rows = append(rows, row)
-				continue
-			}
-			if err := g.add(rows[k], row); err != nil {
-				return err
-			}
+		p := &g.parts[i]
+		if lists[i] = p.rows; !g.rising(p.rows) {
+			return &ProtocolError{Address: p.cut.Address, What: fmt.Sprintf("groups of %s are not by rising fields", p.id)}
 		}
 	}
+	rows, err := g.mergeAll(lists)
+	if err != nil {
+		return err
+	}
 	order := g.groupOrder()
-	slices.SortFunc(rows, func(x, y []view.Value) int { return order(x, y) })
+	if len(g.q.OrderBy) > 0 {
+		slices.SortFunc(rows, order)
+	}
 	if g.q.Page != nil && g.q.Page.last != nil {
 		rows = slices.DeleteFunc(rows, func(r []view.Value) bool { return order(r, g.q.Page.last) <= 0 })
 	}
@@ -174,6 +169,64 @@ func (g *gather) groups(a *Answer) error {
 	}
 	a.Rows = rows
 	return nil
+}
+
+// mergeAll merges lists of groups, each by rising fields as a node sends them, two at a time.
+func (g *gather) mergeAll(lists [][][]view.Value) ([][]view.Value, error) {
+	switch n := len(lists); n {
+	case 0:
+		return nil, nil
+	case 1:
+		return lists[0], nil
+	default:
+		x, err := g.mergeAll(lists[:n/2])
+		if err != nil {
+			return nil, err
+		}
+		y, err := g.mergeAll(lists[n/2:])
+		if err != nil {
+			return nil, err
+		}
+		return g.merge(x, y)
+	}
+}
+
+// merge puts two lists together. The aggregates of a group that both have are added.
+func (g *gather) merge(x, y [][]view.Value) ([][]view.Value, error) {
+	rows := make([][]view.Value, 0, max(len(x), len(y)))
+	for len(x) > 0 && len(y) > 0 {
+		switch c := g.compareFields(x[0], y[0]); {
+		case c < 0:
+			rows, x = append(rows, x[0]), x[1:]
+		case c > 0:
+			rows, y = append(rows, y[0]), y[1:]
+		default:
+			if err := g.add(x[0], y[0]); err != nil {
+				return nil, err
+			}
+			rows, x, y = append(rows, x[0]), x[1:], y[1:]
+		}
+	}
+	return append(append(rows, x...), y...), nil
+}
+
+// rising reports whether the groups of a partition are by rising fields, each once.
+func (g *gather) rising(rows [][]view.Value) bool {
+	for i := range rows[min(1, len(rows)):] {
+		if g.compareFields(rows[i], rows[i+1]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *gather) compareFields(x, y []view.Value) int {
+	for i := range g.q.GroupBy {
+		if c := x[i].Compare(&y[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 // groupOrder compares groups by what they are sorted by, then by their fields.
@@ -192,12 +245,7 @@ func (g *gather) groupOrder() func(x, y []view.Value) int {
 				return c
 			}
 		}
-		for i := range by {
-			if c := x[i].Compare(&y[i]); c != 0 {
-				return c
-			}
-		}
-		return 0
+		return g.compareFields(x, y)
 	}
 }
 
