@@ -83,14 +83,13 @@ func (h *Hub) touchBusy(busy []*Client, at int) {
 	})
 }
 
-// eachWaiting calls f with the first messages that wait for a client.
+// eachWaiting calls f with the first messages that wait for the first subscriptions of a client: one that does not read may
+// have a thousand for which something waits, and is among the busy again and again.
 func (h *Hub) eachWaiting(c *Client, f func(*entry)) {
-	left := 2 * ahead
-	for _, s := range c.ready {
+	for _, s := range c.ready[:min(len(c.ready), ahead/2)] {
 		b := s.backlog
-		for _, n := range b.queue[b.first:min(len(b.queue), int(b.first)+left)] {
+		for _, n := range b.queue[b.first:min(len(b.queue), int(b.first)+ahead/4)] {
 			f(h.entry(n))
-			left--
 		}
 	}
 }
