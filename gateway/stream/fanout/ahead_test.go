@@ -8,7 +8,7 @@ import (
 // TestAheadIsBounded: of a client that does not read, a few of the subscriptions and messages that wait are looked at, however
 // many there are: it is among the busy at each tick.
 func TestAheadIsBounded(t *testing.T) {
-	h, err := New(Config{Partitions: 1, Encodings: []Encoding{flat{}}, RingBytes: 1 << 20, Limits: Limits{Buffered: 100, Queued: 1 << 20}})
+	h, err := New(Config{Partitions: 1, Encodings: []Encoding{flat{}}, RingBytes: 1 << 20, RingSlots: 8192, Limits: Limits{Buffered: 100, Queued: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
