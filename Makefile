@@ -33,6 +33,7 @@ PYTHON2  ?= python2.7
 export CLUSTER DEMO
 GO        := go
 VERSION   := $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo dev)
+GCFLAGS   := all=-dwarf=false
 LDFLAGS   := -s -w -X github.com/ordergrid/ordergrid/internal/version.Version=$(VERSION)
 CLUSTERCTL := $(GO) run ./e2e/cluster/cmd/cluster
 MYPY      := 2.4.1
@@ -48,14 +49,14 @@ help: ## Show this page
 
 .PHONY: demo
 demo: ## The whole thing: build, two-server table, real Kubernetes, Helm, OrderGrid, probe, tables (DEMO=quick stops after the first table)
-	@CGO_ENABLED=0 GOFLAGS="$${GOFLAGS:-} -trimpath" $(GO) run ./hack/demo --mode $(DEMO) # one set of flags: what is compiled once serves all steps
+	@CGO_ENABLED=0 GOFLAGS="$${GOFLAGS:-} -trimpath -gcflags=$(GCFLAGS)" $(GO) run ./hack/demo --mode $(DEMO) # one set of flags: what is compiled once serves all steps
+
+.PHONY: demo-watch
+demo-watch: ## A real Prometheus of the demo's cluster, with rules and alerts, at 127.0.0.1:9090 until Ctrl-C (the first time it is built: 2 minutes)
+	@$(GO) run ./dashboards/cmd/watch --kubeconfig "$$($(CLUSTERCTL) kubeconfig)"
 
 .PHONY: demo-down
-demo-down: demo-watch-down cluster-down ## Take down what the demo put up
-
-.PHONY: demo-watch-down
-demo-watch-down:
-	-@$(GO) run ./hack/demo --mode down
+demo-down: cluster-down ## Take down what the demo put up
 
 .PHONY: test
 test: ## Everything that gates: vet, unit, race, real API server, chart, real grid processes (minutes; the first time it builds Kubernetes too)
@@ -70,11 +71,15 @@ downstream-up: ## What sinks write to, on this machine until Ctrl-C: Kafka; addr
 .PHONY: build
 build: ## Build the programs into bin/
 	@mkdir -p bin
-	@for p in $(PROGRAMS); do echo "build bin/$$p"; CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
+	@for p in $(PROGRAMS); do echo "build bin/$$p"; CGO_ENABLED=0 $(GO) build -trimpath -gcflags '$(GCFLAGS)' -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
 .PHONY: images
 images: ## Build the container images as archives below out/images (no Docker needed), each with its bill of materials
 	@$(CLUSTERCTL) image build --all --out out/images
+
+.PHONY: images-load
+images-load: images ## Put all images on the nodes of the cluster of `make demo` or `make cluster-up`
+	@$(CLUSTERCTL) load out/images/*.tar
 
 .PHONY: sbom
 sbom: images ## What is in each image, as CycloneDX JSON out/images/NAME.cdx.json, and in short
@@ -190,7 +195,7 @@ microbench: ## Go benchmarks of parser, store, replica and client (CASES=regexp 
 .PHONY: dashboards-check
 dashboards-check: ## Every query of every dashboard against a real Prometheus that scraped a real run with a failover; list and pictures in out/dashboards
 	@mkdir -p bin
-	@for p in operator order-probe; do CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
+	@for p in operator order-probe; do CGO_ENABLED=0 $(GO) build -trimpath -gcflags '$(GCFLAGS)' -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 	@$(GO) run ./e2e/cluster/cmd/cluster binaries
 	@$(GO) build -o bin/dashboards-check ./dashboards/cmd/check
 	@bin/dashboards-check

@@ -37,12 +37,7 @@ func deadline(probe *api.OrderProbe, plan scenario.Plan) time.Duration {
 	if probe.Spec.Scenario.OwnGrids() {
 		return ownLimit(probe)
 	}
-	length := plan.Length()
-	if n := len(plan.Steps); n > 0 {
-		last := time.Duration(plan.Steps[n-1].OffsetMs)*time.Millisecond + plan.WarmupTime() + plan.MeasureTime()
-		length = max(length, last)
-	}
-	return (2*length + startupTime).Round(time.Second)
+	return (2*plan.Scheduled() + startupTime).Round(time.Second)
 }
 
 func ttl(probe *api.OrderProbe) *int32 {

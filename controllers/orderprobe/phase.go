@@ -2,6 +2,7 @@ package orderprobe
 
 import (
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +88,7 @@ func decide(o *observation) decision {
 	case o.startAt() != "" && o.probe.Spec.Scenario.OwnGrids():
 		return decision{phaseMeasuring, reasonMeasuring, fmt.Sprintf("%s runs since %s, and is ended after %s; the pod's log has its progress", o.probe.Spec.Scenario, o.startAt(), ownLimit(o.probe))}
 	case o.startAt() != "":
-		return decision{phaseMeasuring, reasonMeasuring, fmt.Sprintf("%d probes measure since %s, for about %s; %d have a result", pods, o.startAt(), o.plan.Length(), results)}
+		return decision{phaseMeasuring, reasonMeasuring, fmt.Sprintf("%d probes measure since %s, for about %s; %d have a result", pods, o.startAt(), o.plan.Scheduled().Round(time.Second), results)}
 	case ready == pods:
 		return decision{phase: phaseReady, reason: reasonMeasuring, message: fmt.Sprintf("all %d probes are ready", pods)}
 	}

@@ -20,8 +20,8 @@ type Set struct {
 	What string
 	// Mains are built in this order.
 	Mains []string
-	// Flags of go build.
-	Flags []string
+	// Tags are build tags, LDFlags those of the linker, both beside Flags.
+	Tags, LDFlags string
 	// Programs are the files that come of it.
 	Programs []string
 	// Links are further names of LinkTo, one of Programs.

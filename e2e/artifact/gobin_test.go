@@ -15,7 +15,7 @@ import (
 
 // kube is the shape of the set that needs all there is: several mains, links.
 func kube() *Set {
-	return &Set{Module: "programs", Cache: "bin", What: "everything", Mains: []string{"./cmd/hyperkube", "helm.sh/helm/v3/cmd/helm"}, Flags: []string{"-trimpath"},
+	return &Set{Module: "programs", Cache: "bin", What: "everything", Mains: []string{"./cmd/hyperkube", "helm.sh/helm/v3/cmd/helm"}, LDFlags: "-X main.version=1",
 		Programs: []string{"hyperkube", "coredns", "helm", "pause"}, Links: []string{"etcd", "kube-apiserver", "kubectl"}, LinkTo: "hyperkube"}
 }
 

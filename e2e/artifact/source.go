@@ -22,7 +22,7 @@ func (s *Set) key(ctx context.Context, module string) (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%q\n%q\n", goEnv, s.Flags, s.Mains)
+	fmt.Fprintf(sum, "%s\n%q\n%q\n", goEnv, s.flags(), s.Mains)
 	if s.CGO || s.Recipe != "" {
 		fmt.Fprintf(sum, "cgo %v, %s\n", s.CGO, s.Recipe)
 	}

@@ -18,7 +18,6 @@ const program = "controller"
 var set = artifact.Set{
 	Module: "e2e/certmanager/binaries", Cache: "certmanager", What: "cert-manager",
 	Mains:    []string{"./cmd/" + program},
-	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
 	Programs: []string{program},
 }
 

@@ -25,7 +25,7 @@ var set = artifact.Set{
 		crds.Module + "/cmd/chaos-controller-manager", crds.Module + "/cmd/chaos-daemon", crds.Module + "/cmd/chaos-daemon-helper",
 		"./cmd/nsexec", "./cmd/memStress",
 	},
-	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X " + crds.Module + "/pkg/version.gitVersion=" + crds.Release},
+	LDFlags:  "-X " + crds.Module + "/pkg/version.gitVersion=" + crds.Release,
 	Programs: programs,
 	// The daemon traces processes through C. Both programs are built alike, to
 	// share packages.

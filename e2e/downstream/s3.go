@@ -19,7 +19,6 @@ import (
 var s3Server = artifact.Set{
 	Module: "e2e/downstream/s3server", Cache: "s3server", What: "versitygw",
 	Mains: []string{"github.com/versity/versitygw/cmd/versitygw"}, Programs: []string{"versitygw"},
-	Flags: []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
 }
 
 // EnsureS3 builds the S3 server unless the cache holds it, and returns its path.

@@ -16,9 +16,9 @@ const version = "3.13.5"
 // module does not carry; the API is complete.
 var set = artifact.Set{
 	Module: "e2e/prometheus/binaries", Cache: "prometheus", What: "Prometheus " + version,
-	Mains: []string{"github.com/prometheus/prometheus/cmd/prometheus", "github.com/prometheus/prometheus/cmd/promtool"},
-	Flags: []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", "remove_all_sd,enable_kubernetes_sd",
-		"-ldflags", "-s -w -X github.com/prometheus/common/version.Version=" + version},
+	Mains:    []string{"github.com/prometheus/prometheus/cmd/prometheus", "github.com/prometheus/prometheus/cmd/promtool"},
+	Tags:     "remove_all_sd,enable_kubernetes_sd",
+	LDFlags:  "-X github.com/prometheus/common/version.Version=" + version,
 	Programs: []string{"prometheus", "promtool"},
 }
 

@@ -13,7 +13,6 @@ const kwokVersion = "v0.8.0"
 var kwok = artifact.Set{
 	Module: "e2e/scale/binaries", Cache: "kwok", What: "KWOK " + kwokVersion,
 	Mains:    []string{"sigs.k8s.io/kwok/cmd/kwok"},
-	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
 	Programs: []string{"kwok"},
 }
 

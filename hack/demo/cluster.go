@@ -19,7 +19,6 @@ type clusterInfo struct {
 	tools          string // directory with kubectl
 	helm           string
 	metricsAddress string // of some grid pod
-	prometheus     string // URL of the one that was started; "" if none
 }
 
 // clusterProgram is built once; `go run` would print its own exit status over the program's.
@@ -48,14 +47,7 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 	if err := d.out.command(ctx, clusterProgram, "up"); err != nil {
 		return err
 	}
-	if err := d.out.command(ctx, clusterProgram, "image", "build", "--all", "--out", "out/images"); err != nil {
-		return err
-	}
-	archives, err := filepath.Glob("out/images/*.tar")
-	if err != nil {
-		return err
-	}
-	if err := d.out.command(ctx, append([]string{clusterProgram, "load"}, archives...)...); err != nil {
+	if err := d.loadImages(ctx); err != nil {
 		return err
 	}
 	config, err := output(ctx, clusterProgram, "kubeconfig")
@@ -69,6 +61,20 @@ func bringUpCluster(ctx context.Context, d *demo) error {
 	}
 	d.out.block(nodes)
 	return nil
+}
+
+// loadImages builds the images that the demo's manifests run and puts them on the nodes. `make images-load` does so with all.
+func (d *demo) loadImages(ctx context.Context) error {
+	const dir = "out/images"
+	names := []string{"operator", "grid-node", "order-probe"}
+	if err := d.out.command(ctx, append([]string{clusterProgram, "image", "build", "--out", dir}, names...)...); err != nil {
+		return err
+	}
+	load := []string{clusterProgram, "load"}
+	for _, name := range names {
+		load = append(load, filepath.Join(dir, name+".tar"))
+	}
+	return d.out.command(ctx, load...)
 }
 
 // findTools takes kubectl and helm from $PATH where the cluster came from elsewhere too, and else builds them, with all of Kubernetes.

@@ -1,9 +1,8 @@
-// Command demo is `make demo`: from a clone to the published tables beside those measured here, in six steps that each end in
+// Command demo is `make demo`: from a clone to the published tables beside those measured here, in five steps that each end in
 // something to look at.
 //
 //	go run ./hack/demo --mode full    everything
 //	go run ./hack/demo --mode quick   build, and the tables from processes on this machine
-//	go run ./hack/demo --mode down    stop what a full one left running beside the cluster
 //
 // Exit status: 0 all shown; 1 something failed or an order was lost; 2 usage.
 package main
@@ -26,18 +25,21 @@ type demo struct {
 	cluster clusterInfo
 }
 
+// step is one of the demo. What it takes with nothing compiled yet and with everything compiled was measured on two quiet cores
+// (docs/local-cluster.md).
 type step struct {
-	title string
-	run   func(context.Context, *demo) error
+	title      string
+	cold, warm time.Duration
+	run        func(context.Context, *demo) error
 }
 
 // errStopHere ends the demo early without failing it: what is left cannot be had on this machine, and has been reported.
 var errStopHere = errors.New("stop here")
 
 func main() {
-	mode := flag.String("mode", "full", "full; quick: stop after the tables from this machine's processes; down: stop the Prometheus of an earlier one")
+	mode := flag.String("mode", "full", "full; quick: stop after the tables from this machine's processes")
 	flag.Parse()
-	if (*mode != "full" && *mode != "quick" && *mode != "down") || flag.NArg() > 0 {
+	if (*mode != "full" && *mode != "quick") || flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "DEMO=%s: allowed are full and quick\n", *mode)
 		os.Exit(2)
 	}
@@ -48,48 +50,43 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if *mode == "down" {
-		down(d)
-		return
-	}
 	if err := run(ctx, d, steps(*mode)); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func down(d *demo) {
-	was, err := stopWatching(d.dir, watchProgram)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
-	if was {
-		d.out.line("Prometheus is stopped")
-	}
-}
-
 func steps(mode string) []step {
 	quick := []step{
-		{"Build the product", buildProduct},
-		{"Two servers and one, as processes on this machine", tablesFromProcesses},
+		{"Build the product", 45 * time.Second, time.Second, buildProduct},
+		{"Two servers and one, as processes on this machine", 40 * time.Second, 40 * time.Second, tablesFromProcesses},
 	}
 	if mode == "quick" {
-		return append(quick, step{"What to look at next", nextAfterQuick})
+		return append(quick, step{"What to look at next", 0, 0, nextAfterQuick})
 	}
 	return append(quick,
-		step{"A real Kubernetes", bringUpCluster},
-		step{"helm install, an OrderGrid, an OrderProbe: the tables from inside the cluster", tablesFromCluster},
-		step{"A real Prometheus", watchCluster},
-		step{"What to look at next", nextAfterFull},
+		step{"A real Kubernetes", 280 * time.Second, 20 * time.Second, bringUpCluster},
+		step{"helm install, an OrderGrid, an OrderProbe: the tables from inside the cluster", 60 * time.Second, 60 * time.Second, tablesFromCluster},
+		step{"What to look at next", 0, 0, nextAfterFull},
 	)
+}
+
+// expected is how long the step takes, for its headline.
+func (s step) expected() string {
+	switch {
+	case s.cold == 0:
+		return ""
+	case s.cold == s.warm:
+		return fmt.Sprintf(" (about %v)", s.cold)
+	}
+	return fmt.Sprintf(" (about %v the first time, %v again)", s.cold, s.warm)
 }
 
 // run executes the steps, each under a headline with its number and wall time.
 func run(ctx context.Context, d *demo, list []step) error {
 	begin := time.Now()
 	for i, s := range list {
-		d.out.headline(i+1, len(list), s.title)
+		d.out.headline(i+1, len(list), s.title+s.expected())
 		t := time.Now()
 		err := s.run(ctx, d)
 		if errors.Is(err, errStopHere) {

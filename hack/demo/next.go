@@ -18,10 +18,6 @@ func nextAfterQuick(_ context.Context, d *demo) error {
 }
 
 func nextAfterFull(_ context.Context, d *demo) error {
-	watch := "go run ./dashboards/cmd/watch                     a real Prometheus of this cluster, with the alerts, for your Grafana (docs/dashboards.md)"
-	if d.cluster.prometheus != "" {
-		watch = fmt.Sprintf("curl -s '%s/api/v1/alerts'       the Prometheus that runs here, for your Grafana too (docs/dashboards.md)", d.cluster.prometheus)
-	}
 	d.out.block(fmt.Sprintf(`
   export KUBECONFIG=%s
   export PATH=%s:$PWD/bin:$PATH
@@ -30,9 +26,9 @@ func nextAfterFull(_ context.Context, d *demo) error {
   kubectl get cm -n %s stac-pair-report -o jsonpath='{.data.table\.txt}'
   kubectl ordergrid verify pair -n %s             compare the replicas' logs byte for byte
   curl -s http://%s/metrics | grep ordergrid_       what Prometheus scrapes from a grid pod
-  %s
-  kubectl apply -f docs/examples/three-pairs/       more manifests to try
-  make demo-down                                    remove the cluster and what runs beside it`,
-		d.cluster.kube.Kubeconfig, d.cluster.tools, namespace, namespace, namespace, d.cluster.metricsAddress, watch))
+  make demo-watch                                   a real Prometheus of this cluster, with the alerts, for your Grafana
+  kubectl apply -f docs/examples/three-pairs/       more manifests to try; what has gateways, sinks or links needs make images-load
+  make demo-down                                    remove the cluster`,
+		d.cluster.kube.Kubeconfig, d.cluster.tools, namespace, namespace, namespace, d.cluster.metricsAddress))
 	return nil
 }

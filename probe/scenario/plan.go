@@ -373,3 +373,13 @@ func (p Plan) Length() time.Duration {
 	}
 	return time.Duration(steps) * (p.WarmupTime() + p.MeasureTime())
 }
+
+// Scheduled is how long the steps take from an agreed start, when several probes begin each of them at its offset: to the end of
+// the last one, and not less than Length.
+func (p Plan) Scheduled() time.Duration {
+	length := p.Length()
+	if n := len(p.Steps); n > 0 {
+		length = max(length, time.Duration(p.Steps[n-1].OffsetMs)*time.Millisecond+p.WarmupTime()+p.MeasureTime())
+	}
+	return length
+}

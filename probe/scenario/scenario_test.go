@@ -83,6 +83,16 @@ func TestQuickDemonstrationFitsAMinute(t *testing.T) {
 	}
 }
 
+// TestScheduledReachesTheLastStep: several probes leave time between steps, in which what is under way ends.
+func TestScheduledReachesTheLastStep(t *testing.T) {
+	p := plan(t, "stac-pair", Options{Mode: Quick})
+	last := p.Steps[len(p.Steps)-1]
+	want := time.Duration(last.OffsetMs)*time.Millisecond + p.WarmupTime() + p.MeasureTime()
+	if got := p.Scheduled(); got != want || got <= p.Length() {
+		t.Errorf("%v, want %v, and more than the steps' %v", got, want, p.Length())
+	}
+}
+
 func TestStepsDoNotOverlap(t *testing.T) {
 	p := plan(t, "stac-pair", Options{})
 	for i, s := range p.Steps {

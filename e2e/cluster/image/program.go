@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/ordergrid/ordergrid/e2e/artifact"
 )
 
 // Registry is the name all images of the product begin with. Nothing is served
@@ -97,9 +99,8 @@ func SBOMFile(archive string) string { return strings.TrimSuffix(archive, ".tar"
 // compile builds a static Linux binary with the flags make build uses, so that
 // both share the build cache, except for what would make two builds differ.
 func compile(ctx context.Context, root, program, tags, version, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags,
-		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version,
-		"-o", filepath.Join(out, program), "./cmd/"+program)
+	args := append([]string{"build", "-tags", tags, "-o", filepath.Join(out, program)}, artifact.Flags("-buildid= -X "+versionVariable+"="+version)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/"+program)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -12,7 +12,6 @@ const Multus = "multus"
 var multusPrograms = artifact.Set{
 	Module: "e2e/cluster/multus", Cache: "multus", What: "Multus",
 	Mains:    []string{"gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus"},
-	Flags:    []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"},
 	Programs: []string{Multus},
 }
 

@@ -22,11 +22,9 @@ var kubeMains = []string{"./cmd/hyperkube", "./cmd/coredns", "helm.sh/helm/v3/cm
 // KUBEBUILDER_ASSETS for envtest.
 var hyperkubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl", "kubelet"}
 
-// kubeFlags are the same as those the product is built with, so that the
-// packages both use are compiled once.
-func kubeFlags() []string {
+// kubeVersions are the linker's flags that set the versions.
+func kubeVersions() string {
 	var ld strings.Builder
-	ld.WriteString("-s -w")
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		fmt.Fprintf(&ld, " -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36 -X %[1]s.gitTreeState=clean -X %[1]s.buildDate=1970-01-01T00:00:00Z",
 			pkg, kubernetesVersion)
@@ -36,13 +34,13 @@ func kubeFlags() []string {
 	for _, pkg := range []string{"helm.sh/helm/v3/pkg/lint/rules", "helm.sh/helm/v3/pkg/chartutil"} {
 		fmt.Fprintf(&ld, " -X %[1]s.k8sVersionMajor=1 -X %[1]s.k8sVersionMinor=36", pkg)
 	}
-	return []string{"-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ld.String()}
+	return ld.String()
 }
 
 var kubePrograms = artifact.Set{
 	Module: "e2e/cluster/binaries", Cache: "bin",
 	What:  "Kubernetes " + kubernetesVersion + ", etcd, CoreDNS and helm " + helmVersion,
-	Mains: kubeMains, Flags: kubeFlags(), Programs: []string{"hyperkube", "coredns", "helm", "pause"}, Links: hyperkubeNames, LinkTo: "hyperkube",
+	Mains: kubeMains, LDFlags: kubeVersions(), Programs: []string{"hyperkube", "coredns", "helm", "pause"}, Links: hyperkubeNames, LinkTo: "hyperkube",
 }
 
 // ProgramsDir returns where the programs of the checkout at root are, or will be once
