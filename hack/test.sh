@@ -4,6 +4,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 pkgs=("${@:-./...}")
 
+# Nothing here is debugged: compiling without DWARF takes an eighth less.
+export GOFLAGS="${GOFLAGS:-} -gcflags=all=-dwarf=false"
+
 step() { printf '\n== %s (%ss)\n' "$1" "$SECONDS"; }
 
 step "real Kubernetes API server for the CRD, controller and chart tests (built once, then cached)"
@@ -55,7 +58,7 @@ fi
 if ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null; then export ORDERGRID_REQUIRE_POSTGRES=1; fi
 
 step "go vet"
-go vet "${pkgs[@]}"
+go vet -race "${pkgs[@]}" # what it has compiled for it, the tests with the race detector need too
 go vet -tags nofunctions ./grid-node/... ./cmd/grid-node # what a benchmark compares with
 go vet -tags autobahn ./gateway/stream/server # make autobahn-check
 

@@ -180,6 +180,3 @@ func FunctionModuleConfigMap(function, sha256 string) string {
 
 // CertificateName names the ConfigMap with the certificate of a FailoverDrill.
 func CertificateName(drill string) string { return drill + "-certificate" }
-
-// FaultName names the object that carries out one step of a FailoverDrill.
-func FaultName(drill string, step int32) string { return drill + "-" + strconv.Itoa(int(step)) }

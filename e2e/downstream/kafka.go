@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -74,21 +73,6 @@ func StartKafkaAt(ctx context.Context, dir, host string) (*Kafka, error) {
 		return nil, err
 	}
 	return k, nil
-}
-
-// RunKafka is StartKafka for a test, which is skipped where Kafka cannot be started, unless ORDERGRID_REQUIRE_KAFKA is
-// set.
-func RunKafka(t testing.TB) *Kafka {
-	t.Helper()
-	k, err := StartKafka(context.Background(), t.TempDir())
-	if errors.Is(err, artifact.ErrUnavailable) && os.Getenv("ORDERGRID_REQUIRE_KAFKA") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(k.Stop)
-	return k
 }
 
 func (k *Kafka) properties() string { return filepath.Join(k.dir, "server.properties") }

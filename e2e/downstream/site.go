@@ -70,16 +70,6 @@ func (r *Roads) each(cut bool, do func(*WAN)) {
 	}
 }
 
-// Bytes that came out, both ways.
-func (r *Roads) Bytes() (n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, w := range r.all {
-		n += w.Bytes()
-	}
-	return n
-}
-
 // DialOver connects to a grid over roads, nil for none, for the time of the test.
 func DialOver(t testing.TB, g *testgrid.Grid, roads *Roads) *client.Client {
 	t.Helper()

@@ -143,8 +143,3 @@ func (e *Env) use(ctx context.Context, before host.Sample) (history.Host, error)
 	u := host.Between(before, after, false)
 	return history.Host{Cores: u.Cores, Own: u.Own, Busy: u.Busy, Foreign: u.Foreign, Pressure: u.Pressure, Steal: u.Steal, Load1: u.LoadAfter}, nil
 }
-
-// Judge is the verdict about a history.
-func Judge(h *history.History) (*validate.Result, *validate.Timeline) {
-	return validate.Check(h), validate.NewTimeline(h)
-}

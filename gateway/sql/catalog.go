@@ -84,31 +84,6 @@ type Seen struct {
 	Param  bool
 }
 
-// Words returns the digest of a statement's words and its values, for the list.
-func Words(statement string) (digest string, groups []Seen, err error) {
-	tokens, e := lex(statement, 50_000)
-	if e != nil {
-		return "", nil, e
-	}
-	tokens = tokens[:len(tokens)-1]
-	if n := len(tokens); n > 0 && tokens[n-1].is(";") {
-		tokens = tokens[:n-1]
-	}
-	digest, found := digestOf(tokens)
-	for _, g := range found {
-		s := Seen{Param: g[0].kind == param}
-		for _, t := range g {
-			s.Values = append(s.Values, t.text)
-		}
-		i := slices.Index(tokens, g[0])
-		for _, t := range tokens[max(0, i-8):i] {
-			s.Before = append(s.Before, t.text)
-		}
-		groups = append(groups, s)
-	}
-	return digest, groups, nil
-}
-
 // digestOf words: values and casts of them do not count, nor how many there are in a list.
 func digestOf(tokens []token) (string, [][]token) {
 	h := sha256.New()

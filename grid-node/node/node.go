@@ -102,9 +102,6 @@ func (n *Node) wire(plan memoryPlan) {
 	n.registry = metrics.NewRegistry(&metrics.Collector{Snapshot: n.pages.snapshot})
 }
 
-// Member returns the node's id, "<pod>/<bootID>".
-func (n *Node) Member() string { return n.self }
-
 // StopNow makes a drain stop without waiting: a second signal. From any goroutine, any
 // number of times.
 func (n *Node) StopNow() { n.drain.once.Do(func() { close(n.drain.hurry) }) }

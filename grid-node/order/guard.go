@@ -38,16 +38,6 @@ func (s GuardScope) String() string {
 	return fmt.Sprintf("scope%d", uint8(s))
 }
 
-// GuardScopeOf returns the scope of a word.
-func GuardScopeOf(word string) (GuardScope, error) {
-	for i, w := range guardScopes {
-		if w == word {
-			return GuardScope(i), nil
-		}
-	}
-	return 0, fmt.Errorf("scope is %.40q, allowed: session, trader, desk, algorithm, client, all", word)
-}
-
 // Bounds of the texts in a Guard, in bytes.
 const (
 	MaxGuardName = 64

@@ -115,10 +115,9 @@ func (a *arena) right(n uint32) uint32   { return le.Uint32(a.at(n)[12:]) }
 func (a *arena) prio(n uint32) uint32    { return le.Uint32(a.at(n)[16:]) }
 func (a *arena) place(n uint32) uint32   { return le.Uint32(a.at(n)[20:]) }
 
-func (a *arena) setLeft(n, to uint32)        { le.PutUint32(a.at(n)[8:], to) }
-func (a *arena) setRight(n, to uint32)       { le.PutUint32(a.at(n)[12:], to) }
-func (a *arena) setPlace(n, to uint32)       { le.PutUint32(a.at(n)[20:], to) }
-func (a *arena) setExpire(n uint32, v int64) { le.PutUint64(a.at(n)[32:], uint64(v)) }
+func (a *arena) setLeft(n, to uint32)  { le.PutUint32(a.at(n)[8:], to) }
+func (a *arena) setRight(n, to uint32) { le.PutUint32(a.at(n)[12:], to) }
+func (a *arena) setPlace(n, to uint32) { le.PutUint32(a.at(n)[20:], to) }
 
 // fill writes key and value into the chain of head n, which gets as many blocks as it needs.
 func (a *arena) fill(n uint32, key, value []byte) {

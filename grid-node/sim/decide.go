@@ -96,11 +96,6 @@ func stamp(boot uint64, module string) string {
 	return fmt.Sprintf("%d=%x.%s\x01", stampTag, boot, module)
 }
 
-// stamped is the order with this ClOrdID as a process decides it.
-func stamped(key string, boot uint64, module string) []byte {
-	return fixOrder(key, stamp(boot, module))
-}
-
 // newDecider returns that of a process, nil in a world without functions.
 func (w *world) newDecider(p *process) replica.Decider {
 	if w.profile.decides == nil {

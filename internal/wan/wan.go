@@ -55,9 +55,6 @@ func (w *Road) Cut() {
 // Mend ends a Cut.
 func (w *Road) Mend() { w.cut.Store(false) }
 
-// Bytes that came out, both ways.
-func (w *Road) Bytes() int64 { return w.bytes.Load() }
-
 func (w *Road) accept(ctx context.Context, l net.Listener) {
 	for {
 		near, err := l.Accept()

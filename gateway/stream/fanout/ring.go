@@ -98,14 +98,6 @@ const (
 	fieldNumber
 )
 
-func fieldsSize(fields []topics.Value) int {
-	n := 0
-	for i := range fields {
-		n += 2 + binary.MaxVarintLen64 + len(fields[i].Bytes)
-	}
-	return n
-}
-
 func appendFields(dst []byte, fields []topics.Value) []byte {
 	for i := range fields {
 		switch v := &fields[i]; {
