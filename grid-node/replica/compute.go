@@ -173,13 +173,7 @@ func (r *Replica) acceptInvoke(conn uint64, m *wire.Invoke, sub *wire.Submit, at
 		r.rejectRegionFull(conn, sub, at)
 		return
 	}
-	r.regions.op = o.Append(r.regions.op[:0])
-	e := order.Entry{Kind: order.KindRegion, Session: m.Slot, ClientSeq: m.ClientSeq}
-	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingInvoke}); err != nil {
-		r.rejectAppend(conn, r.regions.asks, m.ClientSeq, m.Slot, err)
-		return
-	}
-	r.countRegion(at, RegionInvoke, RegionDone)
+	r.appendRegion(conn, m.ClientSeq, m.Slot, pendingInvoke, &o, RegionInvoke)
 }
 
 var textLongResult = []byte("function: value and reply are longer than the limit")

@@ -59,12 +59,7 @@ func (r *Replica) acceptBatch(conn uint64, m *wire.RegionBatch, sub *wire.Submit
 	r.countVerdict(asked, at, verdict, need)
 	switch verdict {
 	case region.Failed:
-		// That no key has a value may be lost with this primary: what says so is committed first.
-		rd := read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readCondition, need: s.Last(), commit: uint64(wire.TypeRegionBatch)}
-		if mutant(mutRegionConditionEarly) {
-			rd.need = 0
-		}
-		r.confirm(rd)
+		r.confirmCondition(conn, m.ClientSeq, m.Slot, 0, wire.TypeRegionBatch)
 		return
 	case region.Invalid:
 		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, fmt.Sprintf("the patch begins behind the end of the value of %.60q, or makes it longer than the limit; no key is changed", key))
@@ -73,13 +68,7 @@ func (r *Replica) acceptBatch(conn uint64, m *wire.RegionBatch, sub *wire.Submit
 		r.rejectRegionFull(conn, sub, at)
 		return
 	}
-	r.regions.op = o.Append(r.regions.op[:0])
-	e := order.Entry{Kind: order.KindRegion, Session: m.Slot, ClientSeq: m.ClientSeq}
-	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingBatch}); err != nil {
-		r.rejectAppend(conn, r.regions.asks, m.ClientSeq, m.Slot, err)
-		return
-	}
-	r.countRegion(at, asked, RegionDone)
+	r.appendRegion(conn, m.ClientSeq, m.Slot, pendingBatch, &o, asked)
 }
 
 // regionBatched answers a RegionBatch with the entry that it became.

@@ -298,15 +298,7 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 	r.countRefused(asked, &o, verdict)
 	switch verdict {
 	case region.Failed:
-		// What it failed on may be lost with this primary: it is committed first.
-		need := version
-		if version == 0 {
-			need = s.Last()
-		}
-		if mutant(mutRegionConditionEarly) {
-			need = 0
-		}
-		r.confirm(read{conn: conn, reqID: m.ClientSeq, slot: m.Slot, kind: readCondition, seq: version, need: need, commit: uint64(wire.TypeRegionApply)})
+		r.confirmCondition(conn, m.ClientSeq, m.Slot, version, wire.TypeRegionApply)
 		return
 	case region.Invalid:
 		r.rejectSubmit(conn, sub, wire.CodeTooLarge, order.MaxRegionPair, "the patch begins behind the end of the value, or makes it longer than the limit")
@@ -315,13 +307,31 @@ func (r *Replica) acceptRegion(conn uint64, m *wire.RegionApply, sub *wire.Submi
 		r.rejectRegionFull(conn, sub, at)
 		return
 	}
+	r.appendRegion(conn, m.ClientSeq, m.Slot, pendingRegion, &o, asked)
+}
+
+// confirmCondition answers an operation whose condition failed on that version of the value, 0 where there is none. It may be lost
+// with this primary, as may what says that there is no value: it is committed first.
+func (r *Replica) confirmCondition(conn, clientSeq uint64, slot uint32, version uint64, frame wire.Type) {
+	need := version
+	if version == 0 {
+		need = r.live.Regions.Last()
+	}
+	if mutant(mutRegionConditionEarly) {
+		need = 0
+	}
+	r.confirm(read{conn: conn, reqID: clientSeq, slot: slot, kind: readCondition, seq: version, need: need, commit: uint64(frame)})
+}
+
+// appendRegion makes an entry of an admitted operation, which is answered as kind states when it is committed.
+func (r *Replica) appendRegion(conn, clientSeq uint64, slot uint32, kind pendingKind, o *order.RegionOp, asked RegionOperation) {
 	r.regions.op = o.Append(r.regions.op[:0])
-	e := order.Entry{Kind: order.KindRegion, Session: m.Slot, ClientSeq: m.ClientSeq}
-	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: m.ClientSeq, slot: m.Slot, kind: pendingRegion}); err != nil {
-		r.rejectAppend(conn, r.regions.asks, m.ClientSeq, m.Slot, err)
+	e := order.Entry{Kind: order.KindRegion, Session: slot, ClientSeq: clientSeq}
+	if err := r.append(&e, r.regions.op, 0, pending{conn: conn, requestID: clientSeq, slot: slot, kind: kind}); err != nil {
+		r.rejectAppend(conn, r.regions.asks, clientSeq, slot, err)
 		return
 	}
-	r.countRegion(at, asked, RegionDone)
+	r.countRegion(o.Region, asked, RegionDone)
 }
 
 // expiryOf returns when a value that is put now is gone.
