@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ func (r *Runner) outage(ctx context.Context, at system.Place, c *cases.Case, s s
 	}
 	spec := r.spec(c)
 	spec.Driver, spec.Addresses, spec.TLS, spec.Copies, spec.Series, spec.Told = run.Driver, run.Addresses, run.TLS, 1, true, run.Told
+	spec.PIDs = slices.Delete(slices.Clone(run.PIDs), primary, primary+1) // the primary's time is not known at the end
 	var res generator.Result
 	loaded := make(chan error, 1)
 	go func() {
@@ -68,12 +70,18 @@ func (r *Runner) outage(ctx context.Context, at system.Place, c *cases.Case, s s
 		res, err = r.generate(ctx, at, &spec)
 		loaded <- err
 	}()
-	select {
-	case <-time.After(spec.Warmup + spec.Duration/2):
-	case err := <-loaded:
-		return o, errors.Join(errors.New("the load ended before the primary was killed"), err)
-	case <-ctx.Done():
-		return o, ctx.Err()
+	var used [2]host.Sample // by the primary, from the end of the warm-up until it is killed
+	for i, pause := range [2]time.Duration{spec.Warmup, spec.Duration / 2} {
+		select {
+		case <-time.After(pause):
+		case err := <-loaded:
+			return o, errors.Join(errors.New("the load ended before the primary was killed"), err)
+		case <-ctx.Done():
+			return o, ctx.Err()
+		}
+		if used[i], err = host.Take(run.PIDs[primary : primary+1]); err != nil {
+			return o, err
+		}
 	}
 	killed := time.Now()
 	run.Kill(primary)
@@ -96,6 +104,7 @@ func (r *Runner) outage(ctx context.Context, at system.Place, c *cases.Case, s s
 	case o.Before >= o.Lasted:
 		o.Bad = "there was no answer for as long before it"
 	default:
+		res.Use.Foreign -= 100 * float64(used[1].Others-used[0].Others) / float64(res.Use.Elapsed) / float64(res.Use.Cores)
 		o.Bad = r.Limits.Judge(res.Use)
 	}
 	return o, nil
