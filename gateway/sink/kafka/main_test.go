@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordergrid/ordergrid/client"
@@ -76,9 +77,13 @@ func target(t testing.TB, cfg kafka.Config) *kafka.Target {
 	return x
 }
 
+// open retries, as a sink does: a broker may not serve a topic yet that was made just now.
 func open(t testing.TB, x *kafka.Target) sink.Writer {
 	t.Helper()
 	w, err := tryOpen(t, x)
+	for end := time.Now().Add(30 * time.Second); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(end); w, err = tryOpen(t, x) {
+		time.Sleep(50 * time.Millisecond)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
