@@ -50,7 +50,7 @@ type checker struct {
 	receipts    map[receiptKey]string // ClOrdID of every order that was acknowledged with its hash
 	timelines   []*timeline           // by lineage
 	refused     map[string]int        // ClOrdIDs: how many writers abandoned them
-	awaited     map[string]bool       // those that were told that a copy does not know their version
+	awaited     map[string]int64      // those that were told that a copy does not know their version, and when the last time
 	began       [2][]int64            // the same: when its primary began it
 	handOverCut bool                  // a former primary reported entries that its successor may lack
 }

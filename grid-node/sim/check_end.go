@@ -139,7 +139,12 @@ func (w *world) checkI11() {
 	}
 	w.runUntil(w.now+answerLimit+50*millisecond, nil)
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
-		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.dropped && !o.evicted && o.Return-o.Call > answerLimit {
+		o := &w.history.ops[i]
+		returned := o.Return
+		if refused, ok := w.check.awaited[o.Key]; ok && refused >= o.Call {
+			returned = refused // the client pauses before it sends the order again
+		}
+		if o.Kind == linear.Submit && !o.dropped && !o.evicted && returned-o.Call > answerLimit {
 			w.violation("I11", "with all members well and the API server away an order was not answered within %d ms: %v", answerLimit/millisecond, o.Op)
 		}
 	}
@@ -202,7 +207,7 @@ func (w *world) checkI12() {
 // planned change had no order rejected and none slow.
 func (w *world) checkUnnoticed(when string, first int, refused uint64) {
 	for i := first; i < len(w.history.ops) && !w.stopped; i++ {
-		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.decided && !w.check.awaited[o.Key] && (o.dropped || o.Return-o.Call > rollLimit) {
+		if o := &w.history.ops[i]; o.Kind == linear.Submit && !o.decided && w.check.awaited[o.Key] == 0 && (o.dropped || o.Return-o.Call > rollLimit) {
 			w.violation("I12", "%s an order was not answered within %d ms: %v", when, rollLimit/millisecond, o.Op)
 		}
 	}

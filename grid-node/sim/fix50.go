@@ -92,9 +92,9 @@ func (c *client) versionAwaited(m *wire.Reject) {
 		c.w.violation("wire", "client %d is answered that order %s, which is not of FIX 5.0 SP2, waits for its version: %s", c.id, r.key, m.Text)
 	}
 	if c.w.check.awaited == nil {
-		c.w.check.awaited = map[string]bool{}
+		c.w.check.awaited = map[string]int64{}
 	}
-	c.w.check.awaited[r.key] = true
+	c.w.check.awaited[r.key] = c.w.now
 	c.refused(m.RequestID)
 }
 
