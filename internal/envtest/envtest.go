@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	api "github.com/ordergrid/ordergrid/api/v1alpha1"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 )
 
 const startTimeout = 3 * time.Minute
@@ -139,10 +139,13 @@ func FindAssets() (string, error) {
 // CRDs is the directory of the generated CRDs, the chart's own copy.
 func CRDs() string { return filepath.Join(Root(), "charts", "ordergrid", "files", "crds") }
 
-// Root is the top of the checkout.
+// Root is the top of the checkout that the test runs in.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	root, err := checkout.Root()
+	if err != nil {
+		panic(err) // a test runs in the directory of its package
+	}
+	return root
 }
 
 // Scheme has Kubernetes' own kinds and OrderGrid's.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -20,23 +21,32 @@ func TestVersionsMatchModule(t *testing.T) {
 	}
 }
 
-// TestSharesVersionsWithTheProduct: one module of another version below client-go, and all that imports it is compiled once for
-// Kubernetes and once more for the operator.
-func TestSharesVersionsWithTheProduct(t *testing.T) {
-	kubernetes := versions(t, "../binaries", "-m", "-f", "{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}", "all")
-	product := versions(t, "../../..", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./cmd/operator")
-	shared := 0
-	for module, version := range product {
-		switch other := kubernetes[module]; other {
-		case "":
-		case version:
-			shared++
-		default:
-			t.Errorf("%s is %s in go.mod and %s in e2e/cluster/binaries/go.mod; `go get %[1]s@VERSION` makes them equal", module, version, other)
+// TestSharesVersions: one module of another version below client-go, and all that imports it is compiled once for Kubernetes
+// and once more for another program.
+func TestSharesVersions(t *testing.T) {
+	const format = "{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}"
+	kubernetes := versions(t, "../binaries", append([]string{"-deps", "-f", format}, kubeMains...)...)
+	for _, program := range []struct {
+		module, main string
+		flags        []string
+	}{
+		{".", "./cmd/operator", nil},
+		{"e2e/prometheus/binaries", "github.com/prometheus/prometheus/cmd/prometheus", []string{"-tags", "remove_all_sd,enable_kubernetes_sd"}},
+		{"e2e/scale/binaries", "sigs.k8s.io/kwok/cmd/kwok", nil},
+	} {
+		list := append([]string{"-deps", "-f", format}, program.flags...)
+		shared := 0
+		for module, version := range versions(t, filepath.Join("../../..", program.module), append(list, program.main)...) {
+			switch other := kubernetes[module]; {
+			case other == version:
+				shared++
+			case other != "" && module != "github.com/prometheus/client_golang": // the API it offers to Prometheus changed with 1.25
+				t.Errorf("%s is %s in %s/go.mod and %s in e2e/cluster/binaries/go.mod; `go get %[1]s@VERSION` makes them equal", module, version, program.module, other)
+			}
 		}
-	}
-	if shared < 20 {
-		t.Errorf("%d modules are shared; client-go alone brings more", shared)
+		if shared < 20 {
+			t.Errorf("%s shares %d modules; client-go alone brings more", program.main, shared)
+		}
 	}
 }
 

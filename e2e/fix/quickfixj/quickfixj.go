@@ -12,24 +12,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/ordergrid/ordergrid/e2e/artifact"
+	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
 // ErrUnavailable: Java or Maven is not there, or fetching failed.
 var ErrUnavailable = errors.New("QuickFIX/J cannot be had here")
-
-// here is the directory of this file.
-func here() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
-}
 
 // Classpath fetches QuickFIX/J with Maven.
 func Classpath(ctx context.Context) (string, error) {
@@ -74,7 +68,11 @@ func TrustStore(ctx context.Context, dir, pem string) (string, error) {
 
 // Start starts a counterparty, whose orders are SENDER-0, SENDER-1 and so on.
 func Start(classpath string, o Options) (*Process, error) {
-	args := []string{"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classpath, filepath.Join(here(), "Counterparty.java"),
+	root, err := checkout.Root()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classpath, filepath.Join(root, "e2e/fix/quickfixj/Counterparty.java"),
 		"begin=" + o.BeginString, "sender=" + o.Sender, "target=" + o.Target, "addresses=" + strings.Join(o.Addresses, ","),
 		"orders=" + strconv.Itoa(o.Orders), "pace=" + strconv.FormatInt(o.Pace.Milliseconds(), 10)}
 	if o.User != "" {
