@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Nothing here is debugged: compiling without DWARF takes an eighth less. Paths are trimmed as in the programs that are
-# built: what both need is compiled once.
-export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false"
+# built, and C is left out as there: what both need is compiled once.
+export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0
 
 # The race detector watches what runs in a grid, a client or the operator, and the many clients of e2e/hostile. What else
 # is tested starts those as processes, built without it.
@@ -65,7 +65,7 @@ if ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null; then export ORDERGRID_REQUIR
 
 step "go vet"
 # What it compiles, the tests need too.
-[ ${#raced[@]} -eq 0 ] || go vet -race "${raced[@]}"
+[ ${#raced[@]} -eq 0 ] || CGO_ENABLED=1 go vet -race "${raced[@]}"
 [ ${#plain[@]} -eq 0 ] || go vet "${plain[@]}"
 go vet -tags nofunctions ./grid-node/... ./cmd/grid-node # what a benchmark compares with
 go vet -tags autobahn ./gateway/stream/server # make autobahn-check
@@ -81,6 +81,10 @@ promtool=$(go run ./e2e/prometheus/cmd/prometheus binaries)/promtool
 "$promtool" check rules --lint=all --lint-fatal dashboards/rules/*.rules.yaml
 "$promtool" test rules dashboards/rules/*.rules_test.yaml
 
+# Programs that tests start are built once, see e2e/testgrid.
+ORDERGRID_TEST_BEGAN=$(date +%s)
+export ORDERGRID_TEST_BEGAN
+
 # A part of the simulator's seeds is new each time. Set to what a failed run printed, it is the same again.
 export ORDERGRID_SIM_FROM=${ORDERGRID_SIM_FROM:-$((10000000 + RANDOM * 32768 + RANDOM))}
 
@@ -89,7 +93,7 @@ step "tests, those of ${#raced[@]} packages with the race detector (new seeds of
 # at once where there is memory to link so many.
 side_by_side=$(nproc)
 if [ "$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo 2>/dev/null || echo 0)" -ge 12 ]; then side_by_side=$((2 * side_by_side)); fi
-[ ${#raced[@]} -eq 0 ] || go test -race -p "$side_by_side" -timeout 40m "${raced[@]}"
+[ ${#raced[@]} -eq 0 ] || CGO_ENABLED=1 go test -race -p "$side_by_side" -timeout 40m "${raced[@]}"
 [ ${#plain[@]} -eq 0 ] || go test -p "$side_by_side" -timeout 40m "${plain[@]}"
 
 step "bundle for the Operator Lifecycle Manager, a module of its own"

@@ -4,6 +4,7 @@ package match
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -97,15 +98,24 @@ func (e *Engine) hint(flow []Op, i int) {
 }
 
 // BenchmarkMatch runs floor and engine in turns, and reports the medians of their rates and
-// of the ratios. huge is the floor in the engine's kind of memory.
+// of the ratios. huge is the floor in the engine's kind of memory. With peerEnv=1 exchange-core's book takes turns with them.
 func BenchmarkMatch(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	flow := mixedFlow(mixedOps)
 	names := []string{"floor", "floor-huge", "engine", "engine-hints", "engine-data-hints"}
+	var other *peer
+	if os.Getenv(peerEnv) == "1" {
+		other = startPeer(b, flow)
+		names = append(names, "exchange-core")
+	}
 	rates, ratios := make([][]float64, len(names)), make([][]float64, len(names))
 	for b.Loop() {
 		times := []time.Duration{runFloor(flow, false), runFloor(flow, true), runEngine(b, flow, 0, false), runEngine(b, flow, 0, true), runEngine(b, flow, L1|L2|L3, true)}
+		if other != nil {
+			took, _ := other.run(b)
+			times = append(times, took)
+		}
 		for i, d := range times {
 			rates[i] = append(rates[i], mixedOps/d.Seconds()/1e6)
 			ratios[i] = append(ratios[i], times[0].Seconds()/d.Seconds())

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/hack/bench/acceptors"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
 	"github.com/ordergrid/ordergrid/hack/bench/floor"
@@ -131,7 +132,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		if g, ok := s.(*grid.Grid); ok && len(g.Tags) == 0 {
 			if program == "" {
 				b.say("building grid-node as a release is built")
-				if program, err = grid.Build(ctx, b.dir, "grid-node"); err != nil {
+				if program, err = testgrid.Build(ctx, "grid-node"); err != nil {
 					return err
 				}
 			}
@@ -150,7 +151,7 @@ func (b *bench) tagged(ctx context.Context, chosen []cases.Case) (err error) {
 			continue
 		}
 		b.say("building grid-node with the tags %s", strings.Join(g.Tags, ", "))
-		if g.Program, err = grid.Build(ctx, b.dir, "grid-node", g.Tags...); err != nil {
+		if g.Program, err = testgrid.Build(ctx, "grid-node", g.Tags...); err != nil {
 			return err
 		}
 		if g.Name() == cases.GridBare {
@@ -171,7 +172,7 @@ func (b *bench) farSide(ctx context.Context, chosen []cases.Case) (err error) {
 		return nil
 	}
 	b.say("building grid-sink, and starting Kafka and PostgreSQL for it")
-	if b.sinks.Program, err = grid.Build(ctx, b.dir, "grid-sink"); err != nil {
+	if b.sinks.Program, err = testgrid.Build(ctx, "grid-sink"); err != nil {
 		return err
 	}
 	return b.sinks.Start(ctx)
@@ -182,7 +183,7 @@ func (b *bench) gateway(ctx context.Context, chosen []cases.Case) (err error) {
 	for _, s := range b.runner.Systems {
 		if g, ok := s.(*grid.Grid); ok && g.FIX && slices.ContainsFunc(chosen, func(c cases.Case) bool { return c.Uses(s.Name()) }) {
 			b.say("building order-gateway")
-			if g.Gateway, err = grid.Build(ctx, b.dir, "order-gateway"); err != nil {
+			if g.Gateway, err = testgrid.Build(ctx, "order-gateway"); err != nil {
 				return err
 			}
 		}

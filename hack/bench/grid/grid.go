@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,7 +24,6 @@ import (
 	"github.com/ordergrid/ordergrid/grid-node/peerkey"
 	"github.com/ordergrid/ordergrid/hack/bench/generator"
 	"github.com/ordergrid/ordergrid/hack/bench/system"
-	"github.com/ordergrid/ordergrid/internal/checkout"
 	"github.com/ordergrid/ordergrid/internal/proc"
 )
 
@@ -65,21 +63,6 @@ type Grid struct {
 	// FIX has clients come by FIX sessions of an order-gateway. Gateway is that program.
 	FIX     bool
 	Gateway string
-}
-
-// Build compiles a program of this checkout into dir with the flags of `make build`, and these build tags.
-func Build(ctx context.Context, dir, name string, tags ...string) (string, error) {
-	root, err := checkout.Root()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, strings.Join(append([]string{name}, tags...), "-"))
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", strings.Join(tags, ","), "-ldflags", "-s -w", "-o", program, "./cmd/"+name)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd/%s: %w\n%s", name, err, out)
-	}
-	return program, nil
 }
 
 // Name implements system.System.

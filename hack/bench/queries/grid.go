@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordergrid/ordergrid/client"
+	"github.com/ordergrid/ordergrid/e2e/testgrid"
 	"github.com/ordergrid/ordergrid/grid-node/query/statement"
 	"github.com/ordergrid/ordergrid/grid-node/view"
 	"github.com/ordergrid/ordergrid/grid-node/wire"
 	"github.com/ordergrid/ordergrid/hack/bench/cases"
-	"github.com/ordergrid/ordergrid/hack/bench/grid"
 	"github.com/ordergrid/ordergrid/probe/devgrid"
 )
 
@@ -24,7 +24,7 @@ const GridSQL = "grid-sql"
 // Grid is a primary and a backup with views of the orders, as scenario bar-query has them, and then one with a region whose
 // values are the orders, as bar-update and bar-drop have them.
 type Grid struct {
-	// Dir is where its programs are built, and the file of its regions.
+	// Dir is where the file of its regions is.
 	Dir string
 
 	node, gateway string
@@ -88,10 +88,10 @@ func (g *Grid) MemoryMiB(orders int, changes bool) int64 {
 
 // Prepare implements System.
 func (g *Grid) Prepare(ctx context.Context) (err error) {
-	if g.node, err = grid.Build(ctx, g.Dir, "grid-node"); err != nil {
+	if g.node, err = testgrid.Build(ctx, "grid-node"); err != nil {
 		return err
 	}
-	g.gateway, err = grid.Build(ctx, g.Dir, "order-gateway")
+	g.gateway, err = testgrid.Build(ctx, "order-gateway")
 	return err
 }
 
