@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,11 @@ func startWith(t *testing.T, g *testgrid.Grid, list []roster.Entry, args ...stri
 		w.addrs[i] = proc.PortForTest(t)
 		w.start(i)
 	}
+	// Parties ask the first one first.
+	waitFor(t, "the gateway to listen at "+w.addrs[0], func() bool {
+		conn, err := net.Dial("tcp", w.addrs[0])
+		return err == nil && conn.Close() == nil
+	})
 	return w
 }
 
