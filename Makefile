@@ -293,8 +293,13 @@ limits-check: ## 5,000 seeds of the risk limits against naive ones, and broken l
 	@ORDERGRID_LIMITS_SEEDS=5000 $(GO) test -count 1 -timeout 60m -v -run 'TestOracle$$' ./grid-node/limits
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/limits
 
+.PHONY: race
+race: ## All tests of the module under the race detector, those of the operator too (40 minutes)
+	@$(GO) run ./e2e/cluster/cmd/cluster binaries
+	@KUBEBUILDER_ASSETS=$$($(GO) run ./e2e/cluster/cmd/cluster binaries --dir) ORDERGRID_REQUIRE_ENVTEST=1 $(GO) test -race -timeout 60m ./...
+
 .PHONY: check
-check: sim sim-mutants sinks-check far-drills scenarios-check fix-check clients-check streams-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
+check: race sim sim-mutants sinks-check far-drills scenarios-check fix-check clients-check streams-check queries-check match-check limits-check ## Everything exhaustive, one after the other, for a night (hours; SEEDS=n for the simulator)
 
 ##@ Cluster
 

@@ -8,7 +8,7 @@ import (
 
 // TestFixWorlds runs worlds with FIX sessions, of every kind.
 func TestFixWorlds(t *testing.T) {
-	m := Many{From: 5000, Seeds: 120, World: WorldFix, StopAfter: 3}
+	m := Many{From: 5000, Seeds: 60, World: WorldFix, StopAfter: 3}
 	switch {
 	case race.Enabled:
 		m.Seeds = 4

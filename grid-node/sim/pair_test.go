@@ -10,7 +10,7 @@ import (
 
 // TestPairs runs pairs of a partition and its standby.
 func TestPairs(t *testing.T) {
-	seeds := uint64(42)
+	seeds := uint64(21)
 	switch {
 	case race.Enabled:
 		seeds = 3

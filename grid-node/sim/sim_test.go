@@ -14,8 +14,8 @@ import (
 
 // How many seeds the gate runs; `make sim` runs many more.
 const (
-	fixedSeeds = 140 // every shape ten times
-	freshSeeds = 56  // every shape four times
+	fixedSeeds = 70 // every shape five times
+	freshSeeds = 42 // every shape three times
 )
 
 // freshFrom is the first seed of the part of the gate that is new each time, to replay
