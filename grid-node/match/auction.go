@@ -80,7 +80,7 @@ func (e *Engine) equilibrium(b *book, ref uint32) equilibrium {
 	var s search
 	buys, sells := mktBuy, mktSell
 	for k := bids.best; k != none && b.mirror(k) >= from; k = bids.after(k) {
-		buys += e.volume(b, placeBid, k).total
+		buys += e.level(b, placeBid, k).total
 	}
 	ask := asks.next(from)
 	bid := b.lowestBid(from)
@@ -90,12 +90,12 @@ func (e *Engine) equilibrium(b *book, ref uint32) equilibrium {
 			break
 		}
 		if ask == at {
-			sells += e.volume(b, placeAsk, at).total
+			sells += e.level(b, placeAsk, at).total
 			ask = asks.after(at)
 		}
 		s.try(at, buys, sells)
 		if bid == at {
-			buys -= e.volume(b, placeBid, b.mirror(at)).total
+			buys -= e.level(b, placeBid, b.mirror(at)).total
 			bid = b.lowestBid(at + 1)
 		}
 	}

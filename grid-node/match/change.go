@@ -141,11 +141,11 @@ func (e *Engine) rename(slot uint32, id uint64, linked bool) {
 // shrink reduces what is left of an order, hidden lots first, filled ones among them.
 func (e *Engine) shrink(slot, leaves, filled uint32) {
 	o := &e.orders[slot]
-	vol := e.volume(&e.books[o.book], o.place, o.key)
+	lev := e.level(&e.books[o.book], o.place, o.key)
 	e.sum -= o.digest()
-	vol.total -= uint64(o.leaves - leaves)
+	lev.total -= uint64(o.leaves - leaves)
 	if leaves < o.shown {
-		vol.shown -= uint64(o.shown - leaves)
+		lev.shown -= uint64(o.shown - leaves)
 		o.shown = leaves
 	}
 	o.leaves = leaves

@@ -49,11 +49,11 @@ func (e *Engine) check() error {
 		}
 		for place := range uint8(places) {
 			var err error
-			e.queues(b, place, func(lev *level, vol *volume) {
-				if e2 := e.checkQueue(lev, vol); e2 != nil {
+			e.queues(b, place, func(lev *level) {
+				if e2 := e.checkQueue(lev); e2 != nil {
 					err = e2
 				}
-				resting += int(vol.count)
+				resting += int(lev.count)
 				for slot := lev.head; slot != 0; slot = e.orders[slot].next {
 					unnamed += int(b2u(e.orders[slot].party == 0))
 				}
@@ -72,9 +72,8 @@ func (e *Engine) check() error {
 	return nil
 }
 
-func (e *Engine) checkQueue(lev *level, vol *volume) error {
-	var sum volume
-	tail := uint32(0)
+func (e *Engine) checkQueue(lev *level) error {
+	sum := level{head: lev.head}
 	prio := uint64(0)
 	for slot := lev.head; slot != 0; slot = e.orders[slot].next {
 		o := &e.orders[slot]
@@ -82,10 +81,10 @@ func (e *Engine) checkQueue(lev *level, vol *volume) error {
 			return fmt.Errorf("order %+v behind priority %d", *o, prio)
 		}
 		prio = o.prio
-		sum.count, sum.shown, sum.total, tail = sum.count+1, sum.shown+uint64(o.shown), sum.total+uint64(o.leaves), slot
+		sum.count, sum.shown, sum.total, sum.tail = sum.count+1, sum.shown+uint64(o.shown), sum.total+uint64(o.leaves), slot
 	}
-	if sum != *vol || tail != lev.tail {
-		return fmt.Errorf("level %+v %+v, counted %+v to %d", *lev, *vol, sum, tail)
+	if sum != *lev {
+		return fmt.Errorf("level %+v, counted %+v", *lev, sum)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ func (e *Engine) publish() {
 	for p := range uint8(2) {
 		now := best{key: b.ladders[p].best}
 		if now.key != none {
-			vol := e.volume(b, p, now.key)
-			now.shown, now.count = vol.shown, vol.count
+			lev := e.level(b, p, now.key)
+			now.shown, now.count = lev.shown, lev.count
 		}
 		if now == b.best[p] {
 			continue
@@ -37,7 +37,7 @@ func (e *Engine) publish() {
 
 // levelData writes the aggregate of a price after it changed.
 func (e *Engine) levelData(n uint16, place uint8, key uint32) {
-	if place >= placeStopBuy {
+	if place >= placeStopBuy || e.cfg.Data&(L1|L2) == 0 {
 		return
 	}
 	e.touch(n)
@@ -48,8 +48,8 @@ func (e *Engine) levelData(n uint16, place uint8, key uint32) {
 	r := e.record(LevelChanged, n)
 	r.Side, r.Price = Buy+Side(place), b.price(b.ticks(place, key))
 	if b.ladders[place].refs[key>>pageBits].page != 0 {
-		vol := e.volume(b, place, key)
-		r.Qty, r.Count = int64(vol.shown)*b.Lot, vol.count
+		lev := e.level(b, place, key)
+		r.Qty, r.Count = int64(lev.shown)*b.Lot, lev.count
 	}
 }
 

@@ -14,7 +14,7 @@ func (e *Engine) Recount() uint64 {
 	for n := range e.books {
 		b := &e.books[n]
 		for place := range uint8(places) {
-			e.queues(b, place, func(lev *level, _ *volume) {
+			e.queues(b, place, func(lev *level) {
 				for slot := lev.head; slot != 0; slot = e.orders[slot].next {
 					sum += e.orders[slot].digest()
 				}
@@ -25,13 +25,13 @@ func (e *Engine) Recount() uint64 {
 }
 
 // queues calls f for each queue of a place, the best first.
-func (e *Engine) queues(b *book, place uint8, f func(*level, *volume)) {
+func (e *Engine) queues(b *book, place uint8, f func(*level)) {
 	if place >= placeMarket {
-		f(&b.market[place-placeMarket].level, &b.market[place-placeMarket].volume)
+		f(&b.market[place-placeMarket])
 		return
 	}
 	for key := b.ladders[place].next(0); key != none; key = b.ladders[place].after(key) {
-		f(e.level(b, place, key), e.volume(b, place, key))
+		f(e.level(b, place, key))
 	}
 }
 

@@ -71,7 +71,7 @@ func (o *order) side() Side { return Buy + Side(o.place&1) }
 
 // Engine matches. It is not safe for concurrent use.
 type Engine struct {
-	orders  []order // by slot; 0 is none
+	orders  []order // by slot; 0 is none: what links write there is never read
 	pages   []page  // 0 is none
 	books   []book
 	ids     ids

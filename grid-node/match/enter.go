@@ -34,6 +34,9 @@ type taker struct {
 	smp          SMP
 }
 
+// known reports whether there is such a side, in one comparison: which of the two it is cannot be predicted.
+func (s Side) known() bool { return s-Buy <= Sell-Buy }
+
 // other returns the place of the orders that a side trades with.
 func (s Side) other() uint8 { return uint8(2 - s) }
 
@@ -43,7 +46,8 @@ func (s Side) place() uint8 { return uint8(s - 1) }
 // enter is Enter.
 func (e *Engine) enter(op *Op) {
 	b := e.lookup(op.Book)
-	o := order{id: op.ID, owner: op.Owner, group: op.Group, party: op.Party, book: op.Book}
+	var o order // field by field: as a whole it would be copied before what was just written is there
+	o.id, o.owner, o.group, o.party, o.book = op.ID, op.Owner, op.Group, op.Party, op.Book
 	if why := e.admit(op, b, &o); why != None {
 		e.reject(op, why)
 		return
@@ -141,7 +145,7 @@ func (e *Engine) admit(op *Op, b *book, o *order) Reason {
 		return DuplicateID
 	case b == nil:
 		return UnknownInstrument
-	case op.Side != Buy && op.Side != Sell, op.Type < Limit || op.Type > StopMarket, op.TIF > FOK, op.SMP > CancelBoth:
+	case !op.Side.known(), op.Type < Limit || op.Type > StopMarket, op.TIF > FOK, op.SMP > CancelBoth:
 		return BadField
 	}
 	stop := op.Type >= StopLimit

@@ -16,14 +16,9 @@ func (e *Engine) HintFar(op *Op) {
 	id := op.Orig
 	if op.Kind == Enter {
 		id = op.ID
-		if int(op.Book) < len(e.books) {
-			b := unsafe.Pointer(&e.books[op.Book])
-			prefetch.Line(b)
-			prefetch.Line(unsafe.Add(b, 64))
-			prefetch.Line(unsafe.Add(b, 128))
-		}
 	}
-	prefetch.Line(unsafe.Pointer(&e.ids.table[e.ids.hash(id)&e.ids.mask]))
+	b := unsafe.Pointer(&e.books[min(int(op.Book), len(e.books)-1)])
+	prefetch.Four(e.ids.home(id), b, unsafe.Add(b, 64), unsafe.Add(b, 128))
 }
 
 // HintPlace starts to load a place of a table of the caller's.
@@ -41,34 +36,39 @@ func (e *Engine) HintNear(op *Op) {
 		}
 		return
 	}
-	if p, key := e.hintPage(op); p != nil {
-		prefetch.Line(unsafe.Pointer(&p.levels[key&(pageSize-1)]))
-		prefetch.Line(unsafe.Pointer(&p.volumes[key&(pageSize-1)]))
+	if lev, _ := e.hintLevel(op); lev != nil {
+		prefetch.Line(unsafe.Pointer(lev))
 	}
 }
 
-// hintPage returns the page in which a new limit order may rest, nil for none.
-func (e *Engine) hintPage(op *Op) (*page, uint32) {
-	if int(op.Book) >= len(e.books) || op.Side != Buy && op.Side != Sell || op.Type != Limit {
-		return nil, 0
+// hintLevel returns the queue that a new limit order comes to first: that which it trades with, or else that in which it
+// rests. It is nil for none.
+func (e *Engine) hintLevel(op *Op) (lev *level, trades bool) {
+	if int(op.Book) >= len(e.books) || !op.Side.known() || op.Type != Limit {
+		return nil, false
 	}
 	b := &e.books[op.Book]
 	if b.span == 0 {
-		return nil, 0
+		return nil, false
 	}
 	at, why := b.offset(op.Price)
 	if why != None {
-		return nil, 0
+		return nil, false
 	}
 	key := b.ticks(op.Side.place(), at)
-	return &e.pages[b.ladders[op.Side.place()].refs[key>>pageBits].page], key
+	if best := b.ladders[op.Side.other()].best; best <= b.mirror(key) {
+		return e.level(b, op.Side.other(), best), true
+	}
+	return e.level(b, op.Side.place(), key), false
 }
 
 // HintNext starts to load the neighbours in the queue, for an operation that is next.
 func (e *Engine) HintNext(op *Op) {
 	if op.Kind == Enter {
-		if p, key := e.hintPage(op); p != nil {
-			prefetch.Line(unsafe.Pointer(&e.orders[p.levels[key&(pageSize-1)].tail]))
+		if lev, trades := e.hintLevel(op); trades {
+			prefetch.Line(unsafe.Pointer(&e.orders[lev.head]))
+		} else if lev != nil {
+			prefetch.Line(unsafe.Pointer(&e.orders[lev.tail]))
 		}
 		return
 	}
@@ -78,8 +78,5 @@ func (e *Engine) HintNext(op *Op) {
 	}
 	o := &e.orders[slot]
 	b := &e.books[o.book]
-	prefetch.Line(unsafe.Pointer(&e.orders[o.prev]))
-	prefetch.Line(unsafe.Pointer(&e.orders[o.next]))
-	prefetch.Line(unsafe.Pointer(e.level(b, o.place, o.key)))
-	prefetch.Line(unsafe.Pointer(e.volume(b, o.place, o.key)))
+	prefetch.Four(unsafe.Pointer(&e.orders[o.prev]), unsafe.Pointer(&e.orders[o.next]), unsafe.Pointer(e.level(b, o.place, o.key)), unsafe.Pointer(b))
 }

@@ -1,6 +1,9 @@
 package match
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // ids finds the slot of an order id: open addressing with linear probing, at most half
 // full. An entry is 32 bits of the hash, whose lower ones are its place, and the slot. The
@@ -17,6 +20,9 @@ func idPlaces(orders int) uint32 { return 1 << bits.Len32(uint32(2*orders-1)) }
 func (t *ids) hash(id uint64) uint32 {
 	return uint32(fold(id^t.seed^0x8ebc6af09c88c6e3, 0x9e3779b97f4a7c15) >> 16)
 }
+
+// home returns where an id is looked for first.
+func (t *ids) home(id uint64) unsafe.Pointer { return unsafe.Pointer(&t.table[t.hash(id)&t.mask]) }
 
 // find returns the slot of an id, 0 for none.
 func (t *ids) find(orders []order, id uint64) uint32 {

@@ -44,13 +44,10 @@ type book struct {
 	best           [2]best
 	resume         State // after a halt
 	until          int64
-	last, lo, hi   uint32      // prices as number of ticks above Low
-	market         [2]struct { // market orders in a call phase
-		level
-		volume
-	}
-	auction auction
-	_       [8]byte // whole cache lines
+	last, lo, hi   uint32   // prices as number of ticks above Low
+	market         [2]level // market orders in a call phase
+	auction        auction
+	_              [8]byte // whole cache lines
 }
 
 // best is what BestChanged last reported.
@@ -119,8 +116,9 @@ func (b *book) mirror(ticks uint32) uint32 { return b.span - 1 - ticks }
 
 // ticks returns the number of ticks of a key.
 func (b *book) ticks(place uint8, key uint32) uint32 {
-	if place == placeBid || place == placeStopSell {
-		return b.mirror(key)
+	mirrored := b.mirror(key)
+	if (place>>1^place)&1 == 0 { // of bids and of stop sells
+		key = mirrored
 	}
 	return key
 }

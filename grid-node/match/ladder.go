@@ -9,23 +9,19 @@ const (
 	none     = 1<<32 - 1 // no key
 )
 
-// level is the queue of a price: slots, 0 for none.
-type level struct{ head, tail uint32 }
-
-// volume is the sum of a queue.
-type volume struct {
-	shown uint64 // lots in the market data
-	total uint64 // lots with hidden ones
-	count uint32
+// level is the queue of a price with its sum, which changes with it: together they are half a cache line.
+type level struct {
+	head, tail uint32 // slots, 0 for none
+	count      uint32
+	_          uint32
+	shown      uint64 // lots in the market data
+	total      uint64 // lots with hidden ones
 }
 
-// page has the queues of 64 neighbouring keys, and apart from them what only few operations
-// wait for. In a free page all is zero but the first count, which is the next free page:
-// matching sees by the head of a queue that it is empty, also after its page became free.
-type page struct {
-	levels  [pageSize]level
-	volumes [pageSize]volume
-}
+// page has the queues of 64 neighbouring keys. In a free page all is zero but the first count,
+// which is the next free page: matching sees by the head of a queue that it is empty, also after
+// its page became free.
+type page [pageSize]level
 
 // ladder has the levels of a side by key: the lowest is the best.
 type ladder struct {
@@ -64,10 +60,10 @@ func (l *ladder) set(k uint32) {
 	l.best = min(l.best, k)
 }
 
-// clear marks k as empty and reports whether its page is.
-func (l *ladder) clear(k uint32) bool {
+// clear marks k as empty, if it is, and reports whether its page is.
+func (l *ladder) clear(k uint32, is bool) bool {
 	r := &l.refs[k>>6]
-	r.used &^= 1 << (k & 63)
+	r.used &^= uint64(b2u(is)) << (k & 63)
 	empty := r.used == 0
 	if empty {
 		l.upper[k>>12] &^= 1 << (k >> 6 & 63)
@@ -75,7 +71,7 @@ func (l *ladder) clear(k uint32) bool {
 			l.upper[l.n1+(k>>18)] &^= 1 << (k >> 12 & 63)
 		}
 	}
-	if k == l.best {
+	if k == l.best && is {
 		l.best = l.next(k)
 	}
 	return empty

@@ -3,17 +3,9 @@ package match
 // level returns the queue of a place, whose page must be there.
 func (e *Engine) level(b *book, place uint8, key uint32) *level {
 	if place >= placeMarket {
-		return &b.market[place-placeMarket].level
+		return &b.market[place-placeMarket]
 	}
-	return &e.pages[b.ladders[place].refs[key>>pageBits].page].levels[key&(pageSize-1)]
-}
-
-// volume returns the sum of a queue, whose page must be there.
-func (e *Engine) volume(b *book, place uint8, key uint32) *volume {
-	if place >= placeMarket {
-		return &b.market[place-placeMarket].volume
-	}
-	return &e.pages[b.ladders[place].refs[key>>pageBits].page].volumes[key&(pageSize-1)]
+	return &e.pages[b.ladders[place].refs[key>>pageBits].page][key&(pageSize-1)]
 }
 
 // room reports whether there is memory for another order at this key.
@@ -27,13 +19,12 @@ func (e *Engine) roomPage(b *book, place uint8, key uint32) bool {
 
 // alloc returns a free slot. There must be one.
 func (e *Engine) alloc() uint32 {
-	slot := e.free
-	if slot != 0 {
-		e.free = e.orders[slot].next
-	} else {
-		e.top++
-		slot = e.top
+	slot, rest, top := e.free, e.orders[e.free].next, e.top
+	if slot == 0 {
+		top++
+		slot, rest = top, 0
 	}
+	e.free, e.top = rest, top
 	e.resting++
 	return slot
 }
@@ -51,7 +42,7 @@ func (e *Engine) release(slot uint32) {
 func (e *Engine) allocPage() uint32 {
 	p := e.freePg
 	if p != 0 {
-		e.freePg, e.pages[p].volumes[0].count = e.pages[p].volumes[0].count, 0
+		e.freePg, e.pages[p][0].count = e.pages[p][0].count, 0
 	} else {
 		e.topPg++
 		p = e.topPg
@@ -66,22 +57,20 @@ func (e *Engine) link(slot uint32) {
 	o := &e.orders[slot]
 	b := &e.books[o.book]
 	if o.place < placeMarket {
-		if l := &b.ladders[o.place]; l.refs[o.key>>pageBits].page == 0 {
+		l := &b.ladders[o.place]
+		if l.refs[o.key>>pageBits].page == 0 {
 			l.refs[o.key>>pageBits].page = e.allocPage()
 		}
+		l.set(o.key) // of a queue that has orders too: which has none cannot be predicted
 	}
 	if o.prio == 0 {
 		e.prio++
 		o.prio = e.prio
 	}
 	lev := e.level(b, o.place, o.key)
-	if lev.head == 0 && o.place < placeMarket {
-		b.ladders[o.place].set(o.key)
-	}
-	vol := e.volume(b, o.place, o.key)
-	vol.count++
-	vol.shown += uint64(o.shown)
-	vol.total += uint64(o.leaves)
+	lev.count++
+	lev.shown += uint64(o.shown)
+	lev.total += uint64(o.leaves)
 	e.chain(lev, slot)
 	e.count(o, 1)
 	e.sum += o.digest()
@@ -102,13 +91,13 @@ func (e *Engine) chain(lev *level, slot uint32) {
 		e.orders[lev.head].prev, lev.head = slot, slot
 		return
 	}
-	o.prev, o.next = lev.tail, 0
-	if lev.tail != 0 {
-		e.orders[lev.tail].next = slot
-	} else {
-		lev.head = slot
+	head, tail := lev.head, lev.tail
+	o.prev, o.next = tail, 0
+	e.orders[tail].next = slot
+	if tail == 0 {
+		head = slot
 	}
-	lev.tail = slot
+	lev.head, lev.tail = head, slot
 }
 
 // unchain takes an order out of its queue, and pending sweeps past it.
@@ -119,16 +108,17 @@ func (e *Engine) unchain(lev *level, slot uint32) {
 			e.sweeps[i].slot = o.next
 		}
 	}
-	if o.prev != 0 {
-		e.orders[o.prev].next = o.next
-	} else {
-		lev.head = o.next
+	prev, next := o.prev, o.next
+	e.orders[prev].next = next
+	e.orders[next].prev = prev
+	head, tail := lev.head, lev.tail
+	if prev == 0 {
+		head = next
 	}
-	if o.next != 0 {
-		e.orders[o.next].prev = o.prev
-	} else {
-		lev.tail = o.prev
+	if next == 0 {
+		tail = prev
 	}
+	lev.head, lev.tail = head, tail
 }
 
 // unlink takes an order out of the book. Its slot stays taken.
@@ -139,16 +129,15 @@ func (e *Engine) unlink(slot uint32) {
 	e.sum -= o.digest()
 	e.count(o, -1)
 	e.unchain(lev, slot)
-	vol := e.volume(b, o.place, o.key)
-	vol.count--
-	vol.shown -= uint64(o.shown)
-	vol.total -= uint64(o.leaves)
-	if lev.head == 0 && o.place < placeMarket {
+	lev.count--
+	lev.shown -= uint64(o.shown)
+	lev.total -= uint64(o.leaves)
+	if o.place < placeMarket {
 		l := &b.ladders[o.place]
-		if l.clear(o.key) {
+		if l.clear(o.key, lev.head == 0) {
 			p := l.refs[o.key>>pageBits].page
 			l.refs[o.key>>pageBits].page = 0
-			e.pages[p].volumes[0].count, e.freePg = e.freePg, p
+			e.pages[p][0].count, e.freePg = e.freePg, p
 			e.paged--
 		}
 	}
@@ -158,13 +147,13 @@ func (e *Engine) unlink(slot uint32) {
 // from. It reports whether the order is still where it was.
 func (e *Engine) take(slot, lots uint32) {
 	o := &e.orders[slot]
-	vol := e.volume(&e.books[o.book], o.place, o.key)
+	lev := e.level(&e.books[o.book], o.place, o.key)
 	e.sum -= o.digest()
 	o.leaves -= lots
 	o.cum += lots
 	o.shown -= lots
-	vol.shown -= uint64(lots)
-	vol.total -= uint64(lots)
+	lev.shown -= uint64(lots)
+	lev.total -= uint64(lots)
 	e.sum += o.digest()
 }
 
@@ -174,7 +163,7 @@ func (e *Engine) refresh(slot uint32) {
 	lev := e.level(&e.books[o.book], o.place, o.key)
 	e.sum -= o.digest()
 	o.shown = min(o.display, o.leaves)
-	e.volume(&e.books[o.book], o.place, o.key).shown += uint64(o.shown)
+	lev.shown += uint64(o.shown)
 	if !mutant(mutIcebergKeeps) {
 		e.unchain(lev, slot)
 		e.prio++

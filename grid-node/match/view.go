@@ -39,7 +39,7 @@ func (e *Engine) Depth(n uint16, side Side, most int, out []Level) []Level {
 	b := &e.books[n]
 	place := uint8(side - Buy)
 	for key := b.ladders[place].best; key != none && most > 0; key = b.ladders[place].after(key) {
-		v := e.volume(b, place, key)
+		v := e.level(b, place, key)
 		out = append(out, Level{Price: b.price(b.ticks(place, key)), Qty: int64(v.shown) * b.Lot, Count: v.count})
 		most--
 	}

@@ -6,6 +6,7 @@ import "testing"
 // changed and taken back.
 func TestFunctionWorlds(t *testing.T) {
 	notUnderRace(t)
+	t.Parallel()
 	var records, changes uint64
 	for seed, found := uint64(1), 0; found < 4; seed++ {
 		w := newWorld(seed, nil)

@@ -8,6 +8,7 @@ import (
 // firstWorlds runs the first worlds whose description has the text.
 func firstWorlds(t *testing.T, worlds int, text string) (sum Stats) {
 	notUnderRace(t)
+	t.Parallel()
 	for seed := uint64(1); worlds > 0; seed++ {
 		if !strings.Contains(Describe(seed), text) {
 			continue

@@ -103,9 +103,12 @@ func TestPermanentSeeds(t *testing.T) {
 			t.Fatalf("testdata/seeds.txt: %q, allowed: a seed, a space, and why it is kept", line)
 		}
 		n++
-		if r := Run(seed, nil); r.Violation != nil {
-			t.Errorf("seed %d (%s; kept for: %s): %v\nreplay: %s", seed, r.Profile, strings.TrimSpace(why), r.Violation, Replay(seed))
-		}
+		t.Run(number, func(t *testing.T) {
+			t.Parallel()
+			if r := Run(seed, nil); r.Violation != nil {
+				t.Errorf("seed %d (%s; kept for: %s): %v\nreplay: %s", seed, r.Profile, strings.TrimSpace(why), r.Violation, Replay(seed))
+			}
+		})
 	}
 	if n == 0 {
 		t.Error("testdata/seeds.txt names no seed")

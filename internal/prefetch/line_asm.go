@@ -10,3 +10,8 @@ import "unsafe"
 //
 //go:noescape
 func Line(p unsafe.Pointer)
+
+// Four starts to load four lines, at the cost of one call.
+//
+//go:noescape
+func Four(p, q, r, s unsafe.Pointer)

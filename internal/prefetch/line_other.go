@@ -7,3 +7,6 @@ import "unsafe"
 
 // Line has no instruction here.
 func Line(unsafe.Pointer) {}
+
+// Four has none either.
+func Four(_, _, _, _ unsafe.Pointer) {}
