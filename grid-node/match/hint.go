@@ -24,21 +24,30 @@ func (e *Engine) HintFar(op *Op) {
 // HintPlace starts to load a place of a table of the caller's.
 func HintPlace(table []uint64, at uint32) { prefetch.Line(unsafe.Pointer(&table[at])) }
 
+// Hint is what HintNear found, for HintNext.
+type Hint struct {
+	lev    *level // of a new limit order: the queue that it comes to first
+	trades bool   // with that queue; else it rests there
+	slot   uint32 // of the order that is meant, if the operation is none of a new one
+}
+
 // HintNear starts to load the order that is meant, or the queue of a new one.
-func (e *Engine) HintNear(op *Op) {
-	if op.Kind != Enter {
-		h := e.ids.hash(op.Orig)
-		for i := h & e.ids.mask; e.ids.table[i] != 0; i = (i + 1) & e.ids.mask {
-			if x := e.ids.table[i]; uint32(x>>32) == h {
-				prefetch.Line(unsafe.Pointer(&e.orders[uint32(x)]))
-				return
-			}
+func (e *Engine) HintNear(op *Op) (h Hint) {
+	if op.Kind == Enter {
+		if h.lev, h.trades = e.hintLevel(op); h.lev != nil {
+			prefetch.Line(unsafe.Pointer(h.lev))
 		}
-		return
+		return h
 	}
-	if lev, _ := e.hintLevel(op); lev != nil {
-		prefetch.Line(unsafe.Pointer(lev))
+	hash := e.ids.hash(op.Orig)
+	for i := hash & e.ids.mask; e.ids.table[i] != 0; i = (i + 1) & e.ids.mask {
+		if x := e.ids.table[i]; uint32(x>>32) == hash {
+			h.slot = uint32(x)
+			prefetch.Line(unsafe.Pointer(&e.orders[h.slot]))
+			break
+		}
 	}
+	return h
 }
 
 // hintLevel returns the queue that a new limit order comes to first: that which it trades with, or else that in which it
@@ -62,21 +71,18 @@ func (e *Engine) hintLevel(op *Op) (lev *level, trades bool) {
 	return e.level(b, op.Side.place(), key), false
 }
 
-// HintNext starts to load the neighbours in the queue, for an operation that is next.
-func (e *Engine) HintNext(op *Op) {
-	if op.Kind == Enter {
-		if lev, trades := e.hintLevel(op); trades {
-			prefetch.Line(unsafe.Pointer(&e.orders[lev.head]))
-		} else if lev != nil {
-			prefetch.Line(unsafe.Pointer(&e.orders[lev.tail]))
-		}
-		return
+// HintNext starts to load the neighbours in the queue, for an operation that is next. Operations
+// in between may have changed what was found: then something else is loaded.
+func (e *Engine) HintNext(h *Hint) {
+	switch {
+	case h.slot != 0:
+		o := &e.orders[h.slot]
+		b := &e.books[o.book]
+		prefetch.Four(unsafe.Pointer(&e.orders[o.prev]), unsafe.Pointer(&e.orders[o.next]), unsafe.Pointer(e.level(b, o.place, o.key)), unsafe.Pointer(b))
+	case h.lev == nil:
+	case h.trades:
+		prefetch.Line(unsafe.Pointer(&e.orders[h.lev.head]))
+	default:
+		prefetch.Line(unsafe.Pointer(&e.orders[h.lev.tail]))
 	}
-	slot := e.ids.find(e.orders, op.Orig)
-	if slot == 0 {
-		return
-	}
-	o := &e.orders[slot]
-	b := &e.books[o.book]
-	prefetch.Four(unsafe.Pointer(&e.orders[o.prev]), unsafe.Pointer(&e.orders[o.next]), unsafe.Pointer(e.level(b, o.place, o.key)), unsafe.Pointer(b))
 }
