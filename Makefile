@@ -294,7 +294,7 @@ limits-check: ## 5,000 seeds of the risk limits against naive ones, and broken l
 	@$(GO) test -count 1 -timeout 20m -tags mutants -run MutantsAreCaught -v ./grid-node/limits
 
 .PHONY: race
-race: ## All tests of the module under the race detector, those of the operator too (40 minutes)
+race: ## All tests of the module under the race detector, those of the operator too (longer than make test)
 	@$(GO) run ./e2e/cluster/cmd/cluster binaries
 	@KUBEBUILDER_ASSETS=$$($(GO) run ./e2e/cluster/cmd/cluster binaries --dir) ORDERGRID_REQUIRE_ENVTEST=1 $(GO) test -race -timeout 60m ./...
 

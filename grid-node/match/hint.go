@@ -7,9 +7,9 @@ import (
 )
 
 // An operation waits for memory several times: for the place of its id, the order, the
-// queue, the neighbour in it. A caller that has several operations, as a wake-up of a node
-// brings them, loads ahead: HintFar some operations before an operation is applied,
-// HintNear a few before. Both change nothing, and what they miss only costs time.
+// queue, the neighbour in it. A caller that has several operations loads ahead: HintFar some
+// operations before an operation is applied, HintNear a few before, HintNext with what that
+// found. They change nothing, and what they miss only costs time. A node uses HintFar.
 
 // HintFar starts to load the place of the id and the book.
 func (e *Engine) HintFar(op *Op) {
